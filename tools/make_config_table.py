@@ -1,7 +1,7 @@
 """Makes `docs/config.md`: what sessions do with every field of ConfigProto and RunOptions.
 
-The page is made from the table in `actors/sessions/config_fields.py`; `tests/test_generated_pages.py` compares it with
-the committed page.
+The page is made from the table in `actors/sessions/options/config_fields.py`; `tests/test_generated_pages.py` compares
+it with the committed page.
 
     python tools/make_config_table.py
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from partita.actors.sessions.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
+from partita.actors.sessions.options.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
 from partita.graph import ConfigProto, RunOptions
 from partita.graph.message_fields import declared_fields
 
 TARGET = Path(__file__).parent.parent / "docs" / "config.md"
 HEAD = """# Settings of sessions and steps
 
-Made by `tools/make_config_table.py` from `actors/sessions/config_fields.py`; do not edit.
+Made by `tools/make_config_table.py` from `actors/sessions/options/config_fields.py`; do not edit.
 
 `open_session`, `open_saved_model`, `BlockingSession` and `open_cluster_session` take a `ConfigProto`, and steps take
 `RunOptions`: TensorFlow's messages, or those of `partita.graph.protos`. Every field is one of

@@ -6,7 +6,7 @@ Who does what, from the outside in:
     SavedModelSession   saved_model.py          a `Session` on a SavedModel, whose signatures are called by name
     Session             session.py              what users call: run, callables, partial runs, extend, reset, close
     SessionCallable     session_callable.py     a request that is named once and called with values
-    callable_request    callable_options.py     such a request, from TensorFlow's CallableOptions
+    callable_request    options/                such a request, from TensorFlow's CallableOptions
     FunctionRuntime     function_runtime.py     functions without a graph, instantiated and run under handles
     PartialRuns         partial_run.py          steps that are fed and fetched in several calls
     PreparedRequests    prepared_requests.py    the requests that are ready to run, by their names

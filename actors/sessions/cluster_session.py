@@ -23,8 +23,8 @@ from ...graph.dtypes import DataType, base_type
 from ...graph.partition import name_counter
 from ...graph.tasks import MASTER_SEPARATOR
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
-from .config_checks import check_config, own_copy
 from .lifetime import Block
+from .options.config_checks import check_config, own_copy
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
 from .workers import Workers

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from ...graph import ConfigProto
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
-from .config_checks import own_copy, usable_devices
 from .lifetime import Block
+from .options.config_checks import own_copy, usable_devices
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
 from .virtual_sessions import costs_of

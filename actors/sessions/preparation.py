@@ -20,7 +20,7 @@ from ...rendezvous.key import ROOT_FRAME, stem
 from ..plans.instructions import DEAD
 from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.ports import Port, fetched_array, ports
-from .callable_options import check_devices
+from .options.callable_options import check_devices
 from .requests import Signature, check_names, full_name, rendezvous_signature
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from ...errors import AbortedError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
 from ..running.ports import Feeds, split_feeds
-from .callable_options import callable_request
-from .config_checks import check_options
 from .lifetime import OwnerThread, session_closed
+from .options.callable_options import callable_request
+from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
 from .prepared_requests import PreparedRequests

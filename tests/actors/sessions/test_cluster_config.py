@@ -9,7 +9,7 @@ import trio
 
 from partita.actors import RunMetadata, RunOptions
 from partita.actors.sessions.cluster_session import open_cluster_session
-from partita.actors.sessions.config_fields import CONFIG_FIELDS, RUN_FIELDS, Treatment
+from partita.actors.sessions.options.config_fields import CONFIG_FIELDS, RUN_FIELDS, Treatment
 from partita.actors.sessions.session import Session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster

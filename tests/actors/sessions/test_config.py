@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from partita.actors import BlockingSession, RunMetadata, RunOptions, open_session
-from partita.actors.sessions.config_checks import check_config
+from partita.actors.sessions.options.config_checks import check_config
 from partita.errors import (
     DeadlineExceededError,
     InvalidArgumentError,

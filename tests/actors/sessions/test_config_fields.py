@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from partita.actors import BlockingSession, RunOptions, open_session
-from partita.actors.sessions.config_checks import check_config, check_options
-from partita.actors.sessions.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Treatment
+from partita.actors.sessions.options.config_checks import check_config, check_options
+from partita.actors.sessions.options.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Treatment
 from partita.errors import InvalidArgumentError, PartitaError
 from partita.graph.message_fields import declared_fields, set_fields
 from partita.graph.protos import ConfigProto, RewriterConfig

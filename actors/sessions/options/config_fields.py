@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ...graph import RewriterConfig
-from ...graph.ops.device_kinds import GPU
+from ....graph import RewriterConfig
+from ....graph.ops.device_kinds import GPU
 
 
 class Treatment(Enum):

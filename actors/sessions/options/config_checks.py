@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ...devices.cluster_file import as_cluster
-from ...devices.visible import capped, filtered
-from ...errors import InvalidArgumentError, NotFoundError
-from ...graph import ConfigProto
-from ...graph.message_fields import set_fields
+from ....devices.cluster_file import as_cluster
+from ....devices.visible import capped, filtered
+from ....errors import InvalidArgumentError, NotFoundError
+from ....graph import ConfigProto
+from ....graph.message_fields import set_fields
 from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
 from .thread_pools import check_thread_pools
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...devices.cluster import Cluster
-    from ...graph import RunOptions
+    from ....devices.cluster import Cluster
+    from ....graph import RunOptions
 
 _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 

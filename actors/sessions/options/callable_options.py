@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import InvalidArgumentError, UnimplementedError
-from ...graph import CallableOptions, RunOptions
-from ...graph.device_name import find_full_name, parse_full_name
-from ...graph.dtypes import DataType, base_type, dtype_name
-from ...graph.ops.device_kinds import device_kind
-from ...graph.passes.wiring import Wiring
-from ...graph.tensor_id import parse_tensor_name
-from .requests import Signature
+from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph import CallableOptions, RunOptions
+from ....graph.device_name import find_full_name, parse_full_name
+from ....graph.dtypes import DataType, base_type, dtype_name
+from ....graph.ops.device_kinds import device_kind
+from ....graph.passes.wiring import Wiring
+from ....graph.tensor_id import parse_tensor_name
+from ..requests import Signature
 
 if TYPE_CHECKING:
-    from ...devices.cluster import Cluster
-    from ...graph.graph import Graph
+    from ....devices.cluster import Cluster
+    from ....graph.graph import Graph
 
 # The types for which kernels of _Arg and _Retval in the memory of a GPU are registered in TensorFlow 2.21.
 _IN_DEVICE_MEMORY = frozenset(

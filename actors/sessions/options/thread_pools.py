@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import InvalidArgumentError
+from ....errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from ...graph import ConfigProto
+    from ....graph import ConfigProto
 
 _threads_of: dict[str, int] = {}
 
