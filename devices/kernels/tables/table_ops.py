@@ -1,7 +1,7 @@
 """Ops on look-up tables: making, filling and querying them.
 
 A named table is one per device, shared by all nodes, and lives as long as the session; an anonymous one is carried by
-its handle.
+its handle. In the first version of the ops handles are references to two strings, otherwise resources.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
-from ...state import DEFAULT_CONTAINER, ResourceHandle, handle_array
+from ...state import DEFAULT_CONTAINER, ResourceHandle, Variable
 from ..carried import carrying
 from ..checks import require
-from ..handles import resource_of
+from ..handles import handle_value, resource_of
 from ..registry import Construction, Kernel, kernel
 from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
 from .vocabulary import Vocabulary
 
 Make = Callable[[], Table]
+Handle = Array | Variable
 
 
 def _types(node: Construction) -> tuple[DataType, DataType]:
@@ -37,34 +38,34 @@ def _value_shape(node: Construction) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _named(node: Construction) -> Callable[[Make], Array]:
+def _named(node: Construction) -> Callable[[Make], Handle]:
     """A function from a way to make a table to the handle of this node's table, which is made on first use."""
     shared = node.attrs["shared_name"].decode()
     own = node.name if node.attrs["use_node_name_sharing"] else node.state.private_name(node.name)
     container = node.attrs["container"].decode() or DEFAULT_CONTAINER
     handle = ResourceHandle(node.device, container, shared or own, TABLE_TYPE)
-    tensor, state, types = handle_array(handle), node.state, _types(node)
+    value, state, types = handle_value(node, handle), node.state, _types(node)
 
-    def handle_for(make: Make) -> Array:
+    def handle_for(make: Make) -> Handle:
         table = state.resource(handle.key, make)
         if (table.key_type, table.value_type) != types:
             raise InvalidArgumentError(
                 f"Conflicting key/value dtypes {dtype_name(types[0])}->{dtype_name(types[1])} with "
                 f"{dtype_name(table.key_type)}-{dtype_name(table.value_type)} for table {handle.name}"
             )
-        return tensor
+        return value
 
     return handle_for
 
 
-@kernel("HashTableV2")
+@kernel("HashTable", "HashTableV2")
 def hash_table(node: Construction) -> Kernel:
     """The handle of a table that is filled once."""
     handle_for, types = _named(node), _types(node)
     return lambda: handle_for(lambda: StaticTable(*types))
 
 
-@kernel("MutableHashTableV2", "MutableHashTableOfTensorsV2")
+@kernel("MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2")
 def mutable_hash_table(node: Construction) -> Kernel:
     """The handle of a table that can be changed."""
     handle_for, types, shape = _named(node), _types(node), _value_shape(node)
@@ -83,6 +84,16 @@ def dense_hash_table(node: Construction) -> Kernel:
     """The handle of a table with two reserved keys."""
     handle_for, make = _named(node), _dense(node)
     return lambda empty, deleted: handle_for(lambda: make(empty, deleted))
+
+
+@kernel("MutableDenseHashTable")
+def first_dense_hash_table(node: Construction) -> Kernel:
+    """Refused, as by TensorFlow, whose kernel wants a deleted key: the first version has no input for one."""
+
+    def refuse(empty: Array) -> None:
+        raise InvalidArgumentError("Unknown input name: deleted_key")
+
+    return refuse
 
 
 @kernel("AnonymousHashTable")
@@ -106,54 +117,54 @@ def anonymous_dense_hash_table(node: Construction) -> Kernel:
     return lambda empty, deleted: carrying(make(empty, deleted))
 
 
-def _table_of(node: Construction) -> Callable[[Array], Table]:
+def _table_of(node: Construction) -> Callable[[Handle], Table]:
     """A function from a handle to its table on the node's device; it raises NotFoundError if there is none."""
     named = resource_of(node, Table, TABLE_TYPE, "a table")
 
-    def find(value: Array) -> Table:
+    def find(value: Handle) -> Table:
         carried_value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
         return carried_value if isinstance(carried_value, Table) else named(value)
 
     return find
 
 
-def _checked_table_of(node: Construction) -> Callable[[Array], Table]:
+def _checked_table_of(node: Construction) -> Callable[[Handle], Table]:
     """As `_table_of`; InvalidArgumentError unless keys and values of the node are of the table's types."""
-    find, inputs, outputs = _table_of(node), node.input_types[1:], node.output_types
+    find, handle_type, inputs, outputs = _table_of(node), node.input_types[0], node.input_types[1:], node.output_types
     node_types = inputs or outputs
 
-    def checked(handle: Array) -> Table:
+    def checked(handle: Handle) -> Table:
         table = find(handle)
         types = table.key_type, table.value_type
         if node_types != types[: len(node_types)]:
             own_types = types[: len(inputs)], types if not inputs else types[1:] * len(outputs)
-            have, expected = _signature(inputs, outputs), _signature(*own_types)
+            have, expected = _signature(handle_type, inputs, outputs), _signature(handle_type, *own_types)
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {expected}")
         return table
 
     return checked
 
 
-def _signature(inputs: tuple[DataType, ...], outputs: tuple[DataType, ...]) -> str:
+def _signature(handle: DataType, inputs: tuple[DataType, ...], outputs: tuple[DataType, ...]) -> str:
     """The types as messages show them: "resource, string, int64->int64"."""
-    return f"{', '.join(['resource', *map(dtype_name, inputs)])}->{', '.join(map(dtype_name, outputs))}"
+    return f"{', '.join(map(dtype_name, (handle, *inputs)))}->{', '.join(map(dtype_name, outputs))}"
 
 
-@kernel("LookupTableFindV2")
+@kernel("LookupTableFind", "LookupTableFindV2")
 def find(node: Construction) -> Kernel:
     """The value of each key."""
     table_of = _checked_table_of(node)
     return lambda handle, keys, default: table_of(handle).find(np.asarray(keys), np.asarray(default))
 
 
-@kernel("LookupTableInsertV2")
+@kernel("LookupTableInsert", "LookupTableInsertV2")
 def insert(node: Construction) -> Kernel:
     """Sets the values of keys."""
     table_of = _checked_table_of(node)
     return lambda handle, keys, values: table_of(handle).insert(np.asarray(keys), np.asarray(values))
 
 
-@kernel("LookupTableImportV2")
+@kernel("LookupTableImport", "LookupTableImportV2")
 def replace(node: Construction) -> Kernel:
     """Removes all keys and inserts others."""
     table_of = _checked_table_of(node)
@@ -167,41 +178,47 @@ def remove(node: Construction) -> Kernel:
     return lambda handle, keys: table_of(handle).remove(np.asarray(keys))
 
 
-@kernel("LookupTableExportV2")
+@kernel("LookupTableExport", "LookupTableExportV2")
 def export(node: Construction) -> Kernel:
     """All keys and values."""
     table_of = _checked_table_of(node)
     return lambda handle: table_of(handle).export()
 
 
-@kernel("LookupTableSizeV2")
+@kernel("LookupTableSize", "LookupTableSizeV2")
 def size(node: Construction) -> Kernel:
     """How many keys there are."""
     table_of = _table_of(node)
     return lambda handle: np.int64(len(table_of(handle)))
 
 
-def _static_table_of(node: Construction) -> Callable[[Array], StaticTable]:
+def _static_table_of(node: Construction) -> Callable[[Handle], StaticTable]:
     """As `_table_of`; InvalidArgumentError unless the table is one that is filled once."""
     find = _table_of(node)
 
-    def checked(handle: Array) -> StaticTable:
+    def checked(handle: Handle) -> StaticTable:
         table = find(handle)
         if not isinstance(table, StaticTable):
-            carried = handle.item()
-            name = f"{carried.container} {carried.name}" if isinstance(carried, ResourceHandle) else "without a name"
-            raise InvalidArgumentError(f"Table {name} is not initializable")
+            raise InvalidArgumentError(f"Table {_name(handle)} is not initializable")
         return table
 
     return checked
 
 
-@kernel("InitializeTableV2")
+def _name(handle: Handle) -> str:
+    """Container and name of a table, for messages."""
+    if isinstance(handle, Variable):
+        return " ".join(text.decode() for text in handle.read().tolist())
+    carried = handle.item()
+    return f"{carried.container} {carried.name}" if isinstance(carried, ResourceHandle) else "without a name"
+
+
+@kernel("InitializeTable", "InitializeTableV2")
 def initialize(node: Construction) -> Kernel:
     """Fills a table that is filled once."""
     static, checked = _static_table_of(node), _checked_table_of(node)
 
-    def fill(handle: Array, keys: Array, values: Array) -> None:
+    def fill(handle: Handle, keys: Array, values: Array) -> None:
         table = static(handle)
         checked(handle)
         require(keys.ndim == 1, f"Keys must be a vector, but received shape{shape_text(keys.shape)}")
@@ -211,7 +228,7 @@ def initialize(node: Construction) -> Kernel:
     return fill
 
 
-@kernel("InitializeTableFromTextFileV2")
+@kernel("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def initialize_from_text_file(node: Construction) -> Kernel:
     """Fills a table that is filled once, from a file with a line per entry."""
     table_of, attrs = _static_table_of(node), node.attrs
@@ -224,7 +241,7 @@ def initialize_from_text_file(node: Construction) -> Kernel:
         int(attrs["offset"]),
     )
 
-    def fill(handle: Array, path: Array) -> None:
+    def fill(handle: Handle, path: Array) -> None:
         require(path.ndim == 0, f"filename should be a single string, but got {shape_text(path.shape)}")
         table = table_of(handle)
         table.initialise(*vocabulary.read(os.fsdecode(path.item()), table.key_type, table.value_type))
