@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -67,13 +68,18 @@ def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check
     """
     handle = handle_for(node, QUEUE_TYPE)
     value, state, name = handle_value(node, handle), node.state, handle.name
+    checked: ref[Queue] | None = None  # the queue that fits; another may take its place under the name
 
     def put_out() -> Handle:
+        nonlocal checked
         queue = state.resource(handle.key, lambda: make(name))
+        if checked is not None and queue is checked():
+            return value
         require(type(queue) is kind, f"Expected {kind.kind_of_batches}, found {type(queue).kind_of_batches}")
         _match("queue", name, "capacity", str(queue.form.capacity), str(form.capacity))
         check(queue)
         match_forms("queue", name, queue.form, form)
+        checked = ref(queue)
         return value
 
     return put_out

@@ -58,10 +58,14 @@ class Lines:
 
     def join(self, line: int, attempt: Attempt) -> None:
         """Appends an attempt to a line, and lets all that can advance do so."""
-        self._lines[line].append(attempt)
-        self._settle()
-        if attempt.end is None:
-            attempt.call.on_cancel(partial(self._remove_step, attempt.call.step))
+        is_alone = not any(self._lines)
+        if is_alone:  # and so it acts first, and nobody else after it
+            self._act(attempt)
+        if not is_alone or attempt.end is None:
+            self._lines[line].append(attempt)
+            self._settle()
+            if attempt.end is None:
+                attempt.call.on_cancel(partial(self._remove_step, attempt.call.step))
         self._end_calls()
 
     def advance(self) -> None:
@@ -82,16 +86,22 @@ class Lines:
         """Lets the first attempt of a line act, then those that become the first; returns whether anything was done."""
         has_moved, line = False, self._lines[number]
         for attempt in self._may_act(number):
-            try:
-                has_moved |= attempt.advance()
-            except PartitaError as error:
-                attempt.give_up()
-                attempt.end = partial(attempt.call.fail, error)
+            has_moved |= self._act(attempt)
             if attempt.end is not None:
-                self._ends.append(attempt.end)
                 line.remove(attempt)
-                has_moved = True
         return has_moved
+
+    def _act(self, attempt: Attempt) -> bool:
+        """Lets an attempt act, and notes its end if that has come; returns whether anything was done."""
+        try:
+            has_moved = attempt.advance()
+        except PartitaError as error:
+            attempt.give_up()
+            attempt.end = partial(attempt.call.fail, error)
+        if attempt.end is None:
+            return has_moved
+        self._ends.append(attempt.end)
+        return True
 
     def _may_act(self, number: int) -> Iterator[Attempt]:
         """The attempts of a line that may act: each one that is the first, or all of an unordered line."""
