@@ -159,7 +159,8 @@ def stateless_random_uniform_int(node: Construction) -> Kernel:
 PHILOX, AUTO = 1, 3  # numbers of algorithms; AUTO means "choose", which chooses Philox on a CPU
 
 
-def _place(key: Array, counter: Array, algorithm: Array) -> Position:
+def place_of(key: Array, counter: Array, algorithm: Array) -> Position:
+    """The stream position that a key and a counter give; InvalidArgumentError for another algorithm than Philox."""
     number = int(algorithm)
     if number not in (PHILOX, AUTO):
         raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
@@ -186,7 +187,7 @@ def stateless_random_v2(node: Construction) -> Kernel:
         count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
-        return draw(_place(key, counter, algorithm), count).reshape(sizes)
+        return draw(place_of(key, counter, algorithm), count).reshape(sizes)
 
     return sample
 
@@ -201,7 +202,7 @@ def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
         count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
-        return integers(dtype, low, high)(_place(key, counter, algorithm), count).reshape(sizes)
+        return integers(dtype, low, high)(place_of(key, counter, algorithm), count).reshape(sizes)
 
     return sample
 

@@ -1,63 +1,23 @@
-"""Random numbers of distributions that are drawn by rejection: gamma and Poisson, TensorFlow's for the same seeds.
-
-Every number draws from a part of the stream of its own, so its redraws do not change other numbers. All numbers are
-drawn at once, the rejected ones again.
-"""
+"""Random numbers of distributions that are drawn by rejection: gamma and Poisson, TensorFlow's for the same seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from math import prod
 
 import numpy as np
 
 from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.igamma import scipy_special
 from ..registry import Construction, Kernel, kernel
-from . import philox
 from .draws import as_shape
+from .lanes import Lanes, Sampler, draw, per_parameter
 from .philox import Position
-from .random_ops import RESERVED, generator_of
+from .random_ops import RESERVED, generator_of, place_of, scrambled
 
-_DOUBLE = np.dtype(np.float64)
 _SMALL_RATE = 10.0  # for lower rates, Poisson numbers are found by counting (Knuth)
-_Draw = Callable[[Array, np.dtype[Any]], Array]
-_DRAWS: tuple[_Draw, ...] = (philox.uniform_from, philox.normal_from)
 
 
-class _Lanes:
-    """One lane per number: a stream position, and the unused part of the last two uniform and normal draws."""
-
-    def __init__(self, place: Position, lanes: Array) -> None:
-        self._place = place
-        self._block = lanes.astype(np.uint64) * np.uint64(RESERVED)
-        self._drawn: dict[_Draw, Array] = {draw: np.empty((len(lanes), 2)) for draw in _DRAWS}
-        self._left: dict[_Draw, Array] = {draw: np.zeros(len(lanes), np.intp) for draw in _DRAWS}
-
-    def uniform(self, lanes: Array) -> Array:
-        """A number in [0, 1) for each of some lanes."""
-        return self._next(philox.uniform_from, lanes)
-
-    def normal(self, lanes: Array) -> Array:
-        """A standard normal number for each of some lanes."""
-        return self._next(philox.normal_from, lanes)
-
-    def _next(self, draw: _Draw, lanes: Array) -> Array:
-        drawn, unused = self._drawn[draw], self._left[draw]
-        empty = lanes[unused[lanes] == 0]
-        if empty.size:
-            drawn[empty] = draw(philox.blocks(self._place, self._block[empty]), _DOUBLE)
-            self._block[empty] += np.uint64(1)
-            unused[empty] = 2
-        unused[lanes] -= 1
-        return drawn[lanes, unused[lanes]]
-
-
-Sampler = Callable[[_Lanes, Array], Array]
-"""parameters by lane -> numbers by lane"""
-
-
-def _gamma(lanes: _Lanes, alpha: Array) -> Array:
+def _gamma(lanes: Lanes, alpha: Array) -> Array:
     """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); for alpha below 1 those of alpha + 1, scaled."""
     result = np.empty(len(alpha))
     is_exponential = alpha == 1.0
@@ -82,7 +42,7 @@ def _gamma(lanes: _Lanes, alpha: Array) -> Array:
     return result
 
 
-def _poisson(lanes: _Lanes, rate: Array) -> Array:
+def _poisson(lanes: Lanes, rate: Array) -> Array:
     """Poisson numbers; NaN for a rate that is negative or not finite."""
     result = np.full(len(rate), np.nan)
     is_right = np.isfinite(rate) & (rate >= 0)
@@ -91,7 +51,7 @@ def _poisson(lanes: _Lanes, rate: Array) -> Array:
     return result
 
 
-def _count_out(lanes: _Lanes, rate: Array, pending: Array, result: Array) -> None:
+def _count_out(lanes: Lanes, rate: Array, pending: Array, result: Array) -> None:
     """The number of uniform numbers whose product stays above exp(-rate) (Knuth)."""
     product, count = np.ones(len(rate)), np.zeros(len(rate))
     while pending.size:
@@ -102,7 +62,7 @@ def _count_out(lanes: _Lanes, rate: Array, pending: Array, result: Array) -> Non
         count[pending] += 1
 
 
-def _transform_and_reject(lanes: _Lanes, rate: Array, pending: Array, result: Array) -> None:
+def _transform_and_reject(lanes: Lanes, rate: Array, pending: Array, result: Array) -> None:
     """Transformed rejection with squeeze (Hörmann 1993, PTRS)."""
     b = 0.931 + 2.53 * np.sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -127,15 +87,31 @@ def _sampled(node: Construction, sampler: Sampler) -> Kernel:
     generator, dtype = generator_of(node), numpy_dtype(node.output_types[0])
 
     def sample(shape: Array, parameter: Array) -> Array:
-        sizes = as_shape(shape)
-        parameters = np.asarray(parameter, np.float64).reshape(-1)
-        per_parameter = int(np.prod(sizes, dtype=np.int64))
-        count = per_parameter * len(parameters)
+        sizes = (*as_shape(shape), *np.shape(parameter))
+        count = prod(sizes)
         if not count:
-            return np.empty((*sizes, *np.shape(parameter)), dtype)
-        lanes = _Lanes(generator().reserve(count * RESERVED), np.arange(count))
-        drawn = sampler(lanes, np.repeat(parameters, per_parameter)).reshape(len(parameters), per_parameter)
-        return drawn.T.reshape(*sizes, *np.shape(parameter)).astype(dtype)
+            return np.empty(sizes, dtype)
+        place = generator().reserve(count * RESERVED)
+        return draw(sampler, place, sizes, np.asarray(parameter, np.float64)).astype(dtype)
+
+    return sample
+
+
+def _stateless(node: Construction, sampler: Sampler) -> Kernel:
+    """The kernel of an op whose stream a seed, or a key, a counter and an algorithm, give.
+
+    The output's shape ends with that of the parameter, its last input.
+    """
+    dtype = numpy_dtype(node.output_types[0])
+
+    def sample(shape: Array, *inputs: Array) -> Array:
+        *where, parameter = inputs
+        sizes = as_shape(shape)
+        place: Position = scrambled(*where) if len(where) == 1 else place_of(*where)
+        per_parameter(sizes, np.shape(parameter))
+        if not prod(sizes):
+            return np.empty(sizes, dtype)
+        return draw(sampler, place, sizes, np.asarray(parameter, np.float64)).astype(dtype)
 
     return sample
 
@@ -146,7 +122,19 @@ def random_gamma(node: Construction) -> Kernel:
     return _sampled(node, _gamma)
 
 
+@kernel("StatelessRandomGammaV2", "StatelessRandomGammaV3")
+def stateless_random_gamma(node: Construction) -> Kernel:
+    """Gamma numbers of shape parameter alpha and scale 1."""
+    return _stateless(node, _gamma)
+
+
 @kernel("RandomPoisson", "RandomPoissonV2")
 def random_poisson(node: Construction) -> Kernel:
     """Poisson numbers of rate lambda."""
     return _sampled(node, _poisson)
+
+
+@kernel("StatelessRandomPoisson")
+def stateless_random_poisson(node: Construction) -> Kernel:
+    """Poisson numbers of rate lambda."""
+    return _stateless(node, _poisson)

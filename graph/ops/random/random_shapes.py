@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import shape_from, shape_text, size_from
-from ...analysis.shape_functions import ShapeContext, merge, scalar, shape_fn, unchanged, with_rank
-from ...dtypes import Shape
+from ...analysis.shape_functions import (
+    ShapeContext,
+    broadcast,
+    merge,
+    scalar,
+    shape_fn,
+    unchanged,
+    with_rank,
+    with_rank_at_most,
+)
+from ...dtypes import DataType, Shape
 
 
 @shape_fn(
@@ -20,11 +30,15 @@ from ...dtypes import Shape
         for name in ("RandomUniform", "RandomNormal", "TruncatedNormal", "RandomUniformInt", "RandomUniformFullInt")
         for version in ("", "V2")
     ),
+    "StatelessRandomBinomial",
+    "StatelessRandomGammaV2",
+    "StatelessRandomGammaV3",
+    "StatelessRandomPoisson",
 )
 def random(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input holds, or as many unknown sizes as that is long."""
     with_rank(c.inputs[0], 1)
-    if c.op.endswith("V2"):  # shape, key, counter, algorithm
+    if c.op.startswith("Stateless") and c.input_types[1] is DataType.UINT64:  # shape, key, counter, algorithm
         merge(c.inputs[1], (1,))
         with_rank(c.inputs[2], 1)
         with_rank(c.inputs[3], 0)
@@ -37,7 +51,41 @@ def random(c: ShapeContext) -> Sequence[Shape]:
     return (shape_from(c, 0),)
 
 
-shape_fn("RandomShuffle")(unchanged)
+@shape_fn("StatelessParameterizedTruncatedNormal")
+def stateless_parameterized(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the first input holds; the parameters broadcast against each other."""
+    with_rank(c.inputs[0], 1)
+    merge(c.inputs[1], (2,))
+    reduce(broadcast, c.inputs[2:])
+    return (shape_from(c, 0),)
+
+
+@shape_fn("ParameterizedTruncatedNormal")
+def parameterized(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the first input holds; parameters are scalars or vectors."""
+    for parameter in c.inputs[1:]:
+        with_rank_at_most(parameter, 1)
+    return (shape_from(c, 0),)
+
+
+shape_fn("RandomShuffle", "StatelessShuffle")(unchanged)
+
+
+@shape_fn("RandomIndexShuffle")
+def random_index_shuffle(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar, or a vector if indices, limits or seeds (then rows of three) are; vectors are of one length."""
+    index, seed, limit = c.inputs
+    if seed is not None and (len(seed) not in (1, 2) or seed[-1] != 3):
+        raise InvalidArgumentError(f"Seed must have shape [3] or [n, 3] but got {shape_text(seed)}.")
+    shapes = [with_rank_at_most(index, 1), with_rank_at_most(limit, 1), None if seed is None else seed[:-1]]
+    if not any(shapes):
+        return (None if None in shapes else (),)
+    length: Shape = None
+    for shape in shapes:
+        length = merge(length, shape or None)
+    return (length,)
+
+
 shape_fn("StatelessRandomGetAlg")(scalar)
 
 

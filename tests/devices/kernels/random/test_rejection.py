@@ -9,7 +9,7 @@ from scipy import stats
 from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
-from tests.devices.kernels.harness import run, shapes
+from tests.devices.kernels.harness import check_shapes, run, shapes
 
 ALPHAS = np.array([0.3, 1.0, 2.5, 50.0], np.float32)
 RATES = np.array([0.5, 9.0, 10.0, 1000.0], np.float32)
@@ -36,6 +36,29 @@ def test_poisson_numbers_are_tensorflows(dtype: DataType) -> None:
     for expected in POISSON:
         drawn = run("RandomPoissonV2", np.array([2]), RATES, state=state, seed=5, seed2=7, dtype=dtype)
         np.testing.assert_array_equal(drawn, np.array(expected).astype(drawn.dtype))
+
+
+def test_stateless_numbers_are_tensorflows() -> None:
+    """The shape ends with that of the parameters; TensorFlow 2.21 gives these for the seed [5, 7]."""
+    seed, alphas = np.array([5, 7]), np.array([0.3, 1.0, 2.5])
+    gamma = check_shapes("StatelessRandomGammaV2", np.array([2, 3]), seed, alphas)
+    expected = [[0.0015562773749853726, 2.6918079010237856, 1.748998608462951]]
+    expected += [[0.3211165295060748, 1.4528450000713018, 1.1635860498863349]]
+    np.testing.assert_allclose(gamma, expected, rtol=1e-12)
+    key, counter = run("StatelessRandomGetKeyCounter", seed)
+    by_key = check_shapes("StatelessRandomGammaV3", np.array([2, 3]), key, counter, np.int32(3), alphas)
+    np.testing.assert_array_equal(by_key, gamma)
+    rates = np.array([0.5, 9.0, 100.0], np.float32)
+    poisson = check_shapes("StatelessRandomPoisson", np.array([2, 3]), seed, rates, dtype=DataType.INT32)
+    np.testing.assert_array_equal(poisson, [[0, 11, 94], [1, 9, 104]])
+
+
+def test_stateless_shapes_end_with_that_of_the_parameters() -> None:
+    """Others are refused, empty ones draw nothing."""
+    seed = np.array([5, 7])
+    with pytest.raises(InvalidArgumentError, match="Shape passed in must end with broadcasted shape"):
+        run("StatelessRandomGammaV2", np.array([2]), seed, np.ones(3))
+    assert run("StatelessRandomPoisson", np.array([0, 3]), seed, np.ones(3), dtype=DataType.HALF).shape == (0, 3)
 
 
 def test_numbers_follow_their_distributions() -> None:
