@@ -1,0 +1,1 @@
+"""Shape functions of the ops on image files."""
