@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, cast
@@ -141,6 +142,17 @@ class DeviceState:
         other = DeviceState(self.seed, self.session_tensors)
         other.resources, other.containers, other._numbers = self.resources, self.containers, self._numbers
         return other
+
+    def with_own_generators(self) -> DeviceState:
+        """The same resources, with random generators apart; `restart_generators` begins them."""
+        state = copy(self)
+        state.generators = {}
+        return state
+
+    def restart_generators(self, seed: int) -> None:
+        """Forgets all random generators; nodes without seeds will draw by this one."""
+        self.generators.clear()
+        self.seed = seed
 
     def random_words(self, name: str) -> tuple[int, int]:
         """Two 63-bit seeds for the generator of the node of that name."""

@@ -18,7 +18,7 @@ from ...graph.library.calls import calls_functions
 from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Call, Function
+    from ...devices.kernels.registry import Call, Function, Scope
     from ...devices.state import DeviceState
     from ...graph import NameAttrList
     from ...graph.dtypes import Array
@@ -68,8 +68,8 @@ class CallResolver(Protocol):
 class FunctionProvider(Protocol):
     """Functions that deferred kernels call, those of ops that `calls_carried`."""
 
-    def function_for(self, call: Call, function: NameAttrList) -> Function:
-        """A function, to be called on behalf of a call."""
+    def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
+        """A function, to be called on behalf of a call: as `Call.function`."""
 
 
 class CallWithFunctions(Protocol):

@@ -25,19 +25,21 @@ from ...errors import InvalidArgumentError, PartitaError
 from ...graph.device_name import is_specification, parse_full_name
 from ...graph.functions.body import FunctionBody
 from ...graph.library.calls import calls_functions
+from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
 from ..plans.transfers import is_long
 from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
 from .callee import Called, Callee, Key
+from .from_kernels.calls import KernelCallees, KernelFunction
+from .from_kernels.scopes import Scopes
 from .interpretation import interpret
-from .kernel_functions import KernelCallees, KernelFunction
 from .pending import PendingCall
 from .traced.callees import TracedCallee
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
-    from ...devices.kernels.registry import Call, Function, Kernel, Start
+    from ...devices.kernels.registry import Call, Function, Kernel, Scope, Start
     from ...graph import NameAttrList
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
@@ -93,13 +95,22 @@ class Functions:
         self._actors = actors
         self._soft = soft
         self._every_node = every_node
+        self._binders = {name: actor.binder for name, actor in actors.items()}
         self._callees: dict[Key, Callee] = {}
+        self._scopes = Scopes(library, self._with_own_generators)
         self._kernel_callees: dict[tuple[str, bytes], KernelCallees] = {}
 
     @cached_property
     def traced(self) -> Functions:
         """The same functions, compiled for traced steps."""
         return Functions(self.library, self._cluster, self._actors, soft=self._soft, every_node=True)
+
+    def _with_own_generators(self) -> Functions:
+        """The same functions, compiled apart, with random generators of their own on every device."""
+        functions = Functions(self.library, self._cluster, self._actors, soft=self._soft)
+        for name, binder in functions._binders.items():
+            functions._binders[name] = Binder(name, binder.state.with_own_generators())
+        return functions
 
     @cached_property
     def _untraced(self) -> Functions:
@@ -110,10 +121,18 @@ class Functions:
         """The same functions, as deferred kernels call them."""
         return self._untraced if self._every_node else self
 
-    def function_for(self, call: Call, function: NameAttrList) -> Function:
+    def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
         """A function that a deferred kernel calls on behalf of `call`."""
         assert isinstance(call, PendingCall)  # actors make no other calls
-        return KernelFunction(partial(self._for_kernels_on, call.place.device, function), call)
+        functions, device = self, call.place.device
+        if self._scopes.matter_to(function.name):
+            functions = self._scopes.of(scope, self._binders[device].state.seed)
+        return KernelFunction(partial(functions._for_kernels_on, device, function), call)
+
+    def restart_generators(self, seed: int) -> None:
+        """Begins the random generators anew; only for functions that have their own."""
+        for binder in self._binders.values():
+            binder.state.restart_generators(seed)
 
     def _for_kernels_on(self, device: str, function: NameAttrList) -> KernelCallees:
         key = device, function.SerializeToString(deterministic=True)
@@ -149,7 +168,7 @@ class Functions:
 
     def _compiled(self, called: Called) -> Callee:
         """Compiles a function; the calls in it are of these functions too."""
-        binders = [actor.binder for actor in self._actors.values()]
+        binders = list(self._binders.values())
         bound = [binder.functions for binder in binders]
         try:
             for binder in binders:
@@ -218,11 +237,11 @@ class Functions:
         parts, body, called = compilation.parts, compilation.body, compilation.called
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
         types, kind = (body.argument_types, body.result_types), TracedCallee if self._every_node else Callee
-        bound = [(part, self._actors[name].binder) for name, part in parts.items()]
+        bound = [(part, self._binders[name]) for name, part in parts.items()]
         try:
             plans = compile_plans(bound, every_node=self._every_node, called=True)
         except Unfoldable:
-            uncut = interpret(compilation.graph, {name: actor.binder for name, actor in self._actors.items()})
+            uncut = interpret(compilation.graph, self._binders)
             return kind(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__

@@ -22,7 +22,7 @@ from ...errors import of_kernel
 from .messages import Resume
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Function, Start
+    from ...devices.kernels.registry import Function, Scope, Start
     from ...errors import PartitaError
     from ...graph import NameAttrList
     from ..plans.binding import FunctionProvider
@@ -146,10 +146,10 @@ class PendingCall:
         actor.post(Resume(self, resume))
         return True
 
-    def function(self, function: NameAttrList) -> Function:
+    def function(self, function: NameAttrList, scope: Scope) -> Function:
         """A function that the kernel may call."""
         assert self.functions is not None  # the record of the op has `calls_carried`
-        return self.functions.function_for(self, function)
+        return self.functions.function_for(self, function, scope)
 
     def cancel(self) -> None:
         """Called when the step fails: calls the callbacks. An exception of one becomes a note of the step's error."""

@@ -136,8 +136,15 @@ class Call(Protocol):
         It is never called if the step ends before.
         """
 
-    def function(self, function: NameAttrList) -> Function:
-        """The function of that name, to be called on behalf of this call; only for ops that `calls_carried`."""
+    def function(self, function: NameAttrList, scope: Scope) -> Function:
+        """The function of that name, to be called on behalf of this call; only for ops that `calls_carried`.
+
+        Stateful random ops in the function go on, within one scope, where they were, and begin anew in another one.
+        """
+
+
+class Scope:
+    """What random ops of functions remember between calls lives as long as this object."""
 
 
 class Function(Protocol):

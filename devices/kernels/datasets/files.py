@@ -142,7 +142,7 @@ def tf_record_dataset(node: Construction) -> Kernel:
     """The records of TFRecord files, in the second version each from a given place on."""
 
     def make(files: Array, compression: Array, buffer_size: Array, *offsets: Array) -> Array:
-        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == no buffering)")
+        require(count_of(buffer_size) >= -1, "`buffer_size` must be >= 0 (0 == no buffering)")
         names, starts = _names(files), [start for array in offsets for start in array.reshape(-1).tolist()]
         require(not starts or len(starts) == len(names), "`byte_offsets` must be of same size as `filenames`")
         return carrying_dataset(_Records(_FORM, names, _format(compression), _records_from(starts)))
@@ -174,7 +174,7 @@ def fixed_length_record_dataset(node: Construction) -> Kernel:
         require(count_of(header) >= 0, "`header_bytes` must be >= 0")
         require(count_of(record) > 0, "`record_bytes` must be > 0")
         require(count_of(footer) >= 0, "`footer_bytes` must be >= 0")
-        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == default)")
+        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0")
         read = _of_length(count_of(header), count_of(record), count_of(footer))
         format_name = _format(compression[0]) if compression else b""
         return carrying_dataset(_Records(_FORM, _names(files), format_name, read))

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from ....errors import FailedPreconditionError, PartitaError, of_kernel
-from ..registry import Call, Function
+from ..registry import Call, Function, Scope
 from .dataset import CapturedFunction, Element, Form, Invocation, Iterator, Steps
 
 Done = Callable[[Any], None]  # takes what the steps return
@@ -28,10 +28,22 @@ Failed = Callable[[PartitaError], None]
 class Computation:
     """Steps that are carried out for one call after another, until they end."""
 
-    __slots__ = ("_answer", "_call", "_done", "_error", "_failed", "_functions", "_is_running", "_steps", "_wanted")
+    __slots__ = (
+        "_answer",
+        "_call",
+        "_done",
+        "_error",
+        "_failed",
+        "_functions",
+        "_is_running",
+        "_scope",
+        "_steps",
+        "_wanted",
+    )
 
-    def __init__(self, steps: Steps[Any]) -> None:
+    def __init__(self, steps: Steps[Any], scope: Scope) -> None:
         self._steps = steps
+        self._scope = scope
         self._answer: Sequence[Any] | None = None
         self._error: PartitaError | None = None
         self._wanted: Invocation | None = None
@@ -73,7 +85,7 @@ class Computation:
     def _invoke(self, wanted: Invocation) -> None:
         function = self._functions.get(wanted.function)
         if function is None:
-            function = self._functions[wanted.function] = self._call.function(wanted.function.function)
+            function = self._functions[wanted.function] = self._call.function(wanted.function.function, self._scope)
         function(wanted.arguments, self._returned, self._raised)
 
     def _returned(self, results: Sequence[Any]) -> None:
@@ -89,7 +101,7 @@ class Computation:
 
 def compute(call: Call, steps: Steps[Any], done: Done) -> None:
     """Carries out steps for one call alone, which fails if they do."""
-    Computation(steps).go_on(call, done, call.fail)
+    Computation(steps, Scope()).go_on(call, done, call.fail)
 
 
 class _Pull:
@@ -108,6 +120,7 @@ class IteratorResource:
     def __init__(self, form: Form) -> None:
         self.form = form
         self._iterator: Iterator | None = None
+        self._scope = Scope()
         self._computation: Computation | None = None
         self._of: Iterator | None = None  # the iterator that the computation advances
         self._active: _Pull | None = None
@@ -121,7 +134,7 @@ class IteratorResource:
 
     def initialise(self, iterator: Iterator) -> None:
         """Begins a sequence; a pull that is under way still gets its element from the one before."""
-        self._iterator = iterator
+        self._iterator, self._scope = iterator, Scope()
 
     def pull(self, call: Call, take: Callable[[Element | None], None]) -> None:
         """Gives `take` the next element, after the pulls before; FailedPreconditionError without a sequence."""
@@ -152,7 +165,7 @@ class IteratorResource:
         """The computation that was suspended, or a new one."""
         assert self._iterator is not None  # pulls are refused before
         if self._computation is None or self._of is not self._iterator:
-            self._computation, self._of = Computation(self._iterator.next()), self._iterator
+            self._computation, self._of = Computation(self._iterator.next(), self._scope), self._iterator
         return self._computation
 
     def _got(self, element: Element | None) -> None:

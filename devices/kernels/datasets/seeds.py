@@ -49,9 +49,15 @@ class SeedGenerator:
 
 
 def seeds_of(node: Construction, seed: Array, seed2: Array) -> Seeds:
-    """The seeds that two inputs give; if both are zero, seeds that the device draws for the node."""
+    """The seeds that two inputs give; if both are zero, others each time, which the device draws for the node."""
     seeds = count_of(seed), count_of(seed2)
-    return seeds if any(seeds) else node.state.random_words(node.name)
+    return seeds if any(seeds) else drawn_seeds(node)
+
+
+def drawn_seeds(node: Construction) -> Seeds:
+    """The next seeds that the device draws for a node without seeds."""
+    words: Words = node.state.generator(node.name, lambda: Words(node.state.random_words(node.name)))
+    return words.next(), words.next()
 
 
 def generator_in(handle: Array) -> SeedGenerator | None:

@@ -15,7 +15,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .dataset import INFINITE, Dataset, Element, Form, Iterator, Source, Steps, carrying_dataset
-from .seeds import SeedGenerator, Words, generator_in, seeds_of
+from .seeds import SeedGenerator, Words, drawn_seeds, generator_in, seeds_of
 from .selection import repeated
 from .transformation import Transformed, count_of, transforming
 
@@ -113,7 +113,7 @@ def shuffle_with_generator(node: Construction) -> Kernel:
     def make(form: Form, source: Dataset, size: Array, handle: Array) -> Dataset:
         generator = generator_in(handle)
         if generator is None:
-            generator = SeedGenerator(node.state.random_words(node.name), reshuffles=True)
+            generator = SeedGenerator(drawn_seeds(node), reshuffles=True)
         return _Shuffle(form, source, _buffer_size(size), generator)
 
     return transforming(node, make)

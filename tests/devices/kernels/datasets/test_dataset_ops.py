@@ -24,6 +24,7 @@ from partita.graph.dtypes import DataType
 from tests.devices.kernels.datasets.pipelines import INT64, Pipeline, all_of, drained
 from tests.function_defs import func_attr, function_of
 
+GRAPH_SEED = 87654321  # TensorFlow's first seed where only an op has one
 STATE: dict[str, Any] = {"Tstate": [INT64], "Targuments": []}
 
 
@@ -120,22 +121,66 @@ async def test_a_broken_promise_of_a_cardinality_is_an_error() -> None:
             await all_of(p.iterated(p.counted("AssertCardinalityDataset", p.range(4), count)))
 
 
-def counting(p: Pipeline, dataset: Tensor) -> Tensor:
-    """Adds a random number to each element, so that another pass over it differs."""
+def drawing(p: Pipeline, dataset: Tensor, seed: int = 5) -> Tensor:
+    """A random number below 1000 for each element."""
     b = GraphBuilder()
     x = b.placeholder("x", "int64", ())
-    seeds: dict[str, Any] = {"seed": 3, "seed2": 4}
-    drawn = b.op("RandomUniformInt", np.zeros(0, np.int32), np.int64(0), np.int64(1 << 40), attrs=seeds)
-    b.op("AddV2", x, drawn, name="sum")
+    seeds: dict[str, Any] = {"seed": GRAPH_SEED if seed else 0, "seed2": seed}
+    drawn = b.op("RandomUniformInt", np.zeros(0, np.int32), np.int64(0), np.int64(1000), attrs=seeds)
+    b.op("AddV2", b.op("Sub", x, x), drawn, name="sum")
     p.b.function(function_of("random", b.graph_def(), ["x:0"], ["sum:0"]))
     return p.mapped("MapDataset", dataset, "random")
+
+
+async def test_random_ops_in_functions_begin_anew_with_each_iterator() -> None:
+    """And go on from epoch to epoch. TensorFlow 2.21 gives these numbers for the operation seed 5."""
+    p = Pipeline()
+    graph = p.iterated(p.counted("RepeatDataset", drawing(p, p.range(3)), 2))
+    async with open_session(graph, "cpu:1") as session:
+        for _ in range(2):
+            await session.run([], targets=["init"])
+            assert await drained(session) == [135, 676, 578, 764, 873, 674]
+
+
+async def test_random_ops_without_seeds_never_begin_anew() -> None:
+    """Each iterator draws other numbers; a session with the same seed the same ones."""
+
+    async def epochs() -> list[list[int]]:
+        p = Pipeline()
+        async with open_session(p.iterated(drawing(p, p.range(9), 0)), "cpu:1", seed=1) as session:
+            numbers = []
+            for _ in range(2):
+                await session.run([], targets=["init"])
+                numbers.append(await drained(session))
+            return numbers
+
+    first, second = await epochs()
+    assert first != second
+    assert await epochs() == [first, second]
+
+
+async def test_two_iterators_at_a_time_draw_apart() -> None:
+    """Neither takes numbers from the other."""
+    p = Pipeline()
+    dataset = drawing(p, p.range(3))
+    pair = p.op("ZipDataset", [dataset, p.range(3)], types=[INT64, INT64], shapes=[(), ()])
+    graph = p.iterated(p.mapped("MapDataset", pair, "plus"))
+    attrs: dict[str, Any] = {"output_types": [INT64], "output_shapes": [()]}
+    other = p.b.op("IteratorV2", attrs={**attrs, "shared_name": b"other", "container": b""})
+    p.b.op("MakeIterator", dataset, other, name="init_other")
+    p.b.op("IteratorGetNext", other, name="next_other", attrs=attrs)
+    graph = p.b.graph_def()
+    async with open_session(graph, "cpu:1") as session:
+        await session.run([], targets=["init", "init_other"])
+        for place, number in enumerate((135, 676, 578)):
+            assert await session.run(["next", "next_other"]) == [number + place, number]
 
 
 async def test_a_cache_remembers_elements_once_all_were_seen() -> None:
     """The second epoch equals the first, although the source draws random numbers; without a cache it differs."""
     for op, shared in (("CacheDataset", False), ("CacheDatasetV2", True), ("", False)):
         p = Pipeline()
-        dataset = counting(p, p.range(3))
+        dataset = drawing(p, p.range(3))
         if op:
             handle = [p.b.op("AnonymousMemoryCache")[0]] if shared else []
             dataset = p.op(op, dataset, b"", *handle)

@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...devices.pipeline.bodies import body_of
-from ...errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
-from ...graph.dtypes import DataType
-from ...rendezvous import LocalRendezvous
-from .callee import Called, Callee
-from .pending import PendingCall, Place
-from .step import Step
+from ....devices.pipeline.bodies import body_of
+from ....errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
+from ....graph.dtypes import DataType
+from ....rendezvous import LocalRendezvous
+from ..callee import Called, Callee
+from ..pending import PendingCall, Place
+from ..step import Step
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Results
-    from ...graph import NameAttrList
-    from .callee import Callees
-    from .device_actor import DeviceActor
+    from ....devices.kernels.registry import Results
+    from ....graph import NameAttrList
+    from ..callee import Callees
+    from ..device_actor import DeviceActor
 
 Values = Sequence[Any]  # tensors of any type
 Failed = Callable[[PartitaError], None]
