@@ -107,25 +107,31 @@ def always(value: Any) -> Kernel:
     return lambda *_inputs: value
 
 
+def values_of(inputs: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:  # Any: tensors of any type
+    """A function from slots to `[slots[i] for i in inputs]`, in one call of C where there are two or more."""
+    ins = tuple(inputs)
+    return itemgetter(*ins) if len(ins) > 1 else lambda slots: [slots[i] for i in ins]
+
+
 def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
     """Calls `kernel` with the values of `inputs` and stores what it returns in `outputs`."""
-    ins, outs = tuple(inputs), tuple(outputs)
+    read, outs = values_of(inputs), tuple(outputs)
     if len(outs) == 1:
         out = outs[0]
 
         def store_one(slots: Slots) -> None:
-            slots[out] = kernel(*[slots[i] for i in ins])
+            slots[out] = kernel(*read(slots))
 
         return store_one
     if not outs:
 
         def store_none(slots: Slots) -> None:
-            kernel(*[slots[i] for i in ins])
+            kernel(*read(slots))
 
         return store_none
 
     def store_many(slots: Slots) -> None:
-        for o, value in zip(outs, kernel(*[slots[i] for i in ins]), strict=True):
+        for o, value in zip(outs, kernel(*read(slots)), strict=True):
             slots[o] = value
 
     return store_many

@@ -15,12 +15,16 @@ from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry
 from ..registry import Construction, Kernel, kernel
 
+_FEW = 32  # indices below which a loop is faster than two reductions
+
 
 def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
     """InvalidArgumentError naming the first index that is not in [0, limit)."""
-    if indices.size == 0 or (indices.max() < limit and indices.min() >= 0):
-        return
     flat = indices.reshape(-1)
+    if flat.size < _FEW and all(0 <= index < limit for index in flat.tolist()):
+        return
+    if flat.size >= _FEW and flat.max() < limit and flat.min() >= 0:
+        return
     first = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])
     place = ",".join(str(i) for i in np.unravel_index(first, indices.shape))
     where = f"[{place}]" if indices.ndim else ""

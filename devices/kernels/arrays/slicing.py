@@ -68,6 +68,15 @@ def strided_slice(node: Construction) -> Kernel:
     if numpy_dtype(node.output_types[0]).kind == "O":
         return lambda x, begin, end, strides: x[locate(x.shape, begin, end, strides)]
     drop_one = masks.shrink == 1 and not masks.ellipsis & 1 and not masks.new_axis & 1
+    # The index of the last run: begin, end and strides are constants of nearly every node.
+    latest: tuple[tuple[bytes, bytes, bytes], tuple[IndexEntry, ...]] | None = None
+
+    def index_of(begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
+        nonlocal latest
+        bounds, known = (begin.tobytes(), end.tobytes(), strides.tobytes()), latest
+        if known is None or known[0] != bounds:
+            known = latest = bounds, tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))
+        return known[1]
 
     def run(x: Array, begin: Array, end: Array, strides: Array) -> Any:  # an array, or a scalar of any type
         try:
@@ -75,7 +84,7 @@ def strided_slice(node: Construction) -> Kernel:
                 if strides.item() > 0 and end.size == 1:
                     return x[begin.item()]
             else:
-                return x[tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))]
+                return x[index_of(begin, end, strides)]
         except (IndexError, ValueError, TypeError):
             pass  # the except clause below gives numpy's error TensorFlow's words
         return x[locate(x.shape, begin, end, strides)]

@@ -95,7 +95,15 @@ def rsqrt(node: Construction) -> Kernel:
 @kernel("Sigmoid")
 def sigmoid(node: Construction) -> Kernel:
     """1 / (1 + exp(-x))."""
-    return in_float32(lambda x: 1 / (1 + np.exp(-x)), node.output_types[0])
+    return in_float32(_sigmoid, node.output_types[0])
+
+
+def _sigmoid(x: Array) -> Array:
+    result = np.exp(-x)
+    if not result.ndim:
+        return 1 / (1 + result)
+    result += 1
+    return np.divide(1, result, out=result)
 
 
 _GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....errors import OutOfRangeError
+from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -30,11 +30,15 @@ def sample_places(first: Array, last: Array, size: int, new: int) -> Array:
 
 def check_crop(images: Array, boxes: Array, owners: Array, size: Array) -> None:
     """Raises InvalidArgumentError or OutOfRangeError for images, boxes, image numbers or sizes that do not fit."""
-    require(images.ndim == 4, f"input image must be 4-D{shape_text(images.shape)}")
+    if images.ndim != 4:
+        raise InvalidArgumentError(f"input image must be 4-D{shape_text(images.shape)}")
     require(images.shape[1] > 0 and images.shape[2] > 0, "image dimensions must be positive")
-    require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes must be 2-D{shape_text(boxes.shape)}")
-    require(owners.shape == boxes.shape[:1], f"box_index has incompatible shape {shape_text(owners.shape)}")
-    require(size.shape == (2,), f"crop_size must have two elements {shape_text(size.shape)}")
+    if not (boxes.ndim == 2 and boxes.shape[1] == 4):
+        raise InvalidArgumentError(f"boxes must be 2-D{shape_text(boxes.shape)}")
+    if owners.shape != boxes.shape[:1]:
+        raise InvalidArgumentError(f"box_index has incompatible shape {shape_text(owners.shape)}")
+    if size.shape != (2,):
+        raise InvalidArgumentError(f"crop_size must have two elements {shape_text(size.shape)}")
     require(bool((size > 0).all()), "crop dimensions must be positive")
     if owners.size and not 0 <= owners.min() <= owners.max() < images.shape[0]:
         raise OutOfRangeError("box_index has values outside [0, batch_size)")
@@ -138,7 +142,8 @@ def extract_glimpse(node: Construction) -> Kernel:
     noise = ("uniform" if attrs["uniform_noise"] else "gaussian") if noise == "uniform" else noise
 
     def glimpse(images: Array, size: Array, offsets: Array) -> Array:
-        require(images.ndim == 4, f"input must be 4-dimensional{shape_text(images.shape)}")
+        if images.ndim != 4:
+            raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
         require(offsets.shape == (images.shape[0], 2), "offsets should have the shape [batch_size, 2]")
         shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
         result = np.zeros(shape, np.float32)

@@ -30,9 +30,12 @@ def _check_attrs(node: Construction) -> tuple[bool, bool]:
 
 
 def _new_size(images: Array, size: Array) -> tuple[int, int]:
-    require(images.ndim == 4, f"input must be 4-dimensional{shape_text(images.shape)}")
-    require(size.ndim == 1, f"shape_t must be 1-dimensional{shape_text(size.shape)}")
-    require(size.shape[0] == 2, f"shape_t must have two elements{shape_text(size.shape)}")
+    if images.ndim != 4:
+        raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
+    if size.ndim != 1:
+        raise InvalidArgumentError(f"shape_t must be 1-dimensional{shape_text(size.shape)}")
+    if size.shape[0] != 2:
+        raise InvalidArgumentError(f"shape_t must have two elements{shape_text(size.shape)}")
     height, width = int(size[0]), int(size[1])
     require(height > 0 and width > 0, "output dimensions must be positive")
     require(images.shape[1] > 0 and images.shape[2] > 0, "input image must be of non-zero size")
@@ -113,8 +116,10 @@ def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:
     wide = np.dtype(np.float32) if is_half(target) else target
 
     def gradient(grads: Array, original: Array) -> Array:
-        require(grads.ndim == 4, f"input_grad must be 4-dimensional{shape_text(grads.shape)}")
-        require(original.ndim == 4, f"original_image must be 4-dimensional{shape_text(original.shape)}")
+        if grads.ndim != 4:
+            raise InvalidArgumentError(f"input_grad must be 4-dimensional{shape_text(grads.shape)}")
+        if original.ndim != 4:
+            raise InvalidArgumentError(f"original_image must be 4-dimensional{shape_text(original.shape)}")
         require(original.shape[1] > 0 and original.shape[2] > 0, "original image must be of non-zero size")
         rows = weights(original.shape[1], grads.shape[1]).T.astype(wide, copy=False)
         columns = weights(original.shape[2], grads.shape[2]).T.astype(wide, copy=False)

@@ -43,7 +43,7 @@ class TensorList:
     def holding(self, items: Iterable[Item]) -> TensorList:
         """A list of the same type and shape with other elements."""
         storage = list(items)
-        return replace(self, storage=storage, length=len(storage))
+        return TensorList(self.dtype, self.shape, storage, len(storage), self.limit)
 
     def pushed(self, item: Array) -> TensorList:
         """The list with one more element at the end."""
@@ -52,7 +52,7 @@ class TensorList:
             storage.append(item)
         if storage[length] is not item:  # another list, perhaps of another thread, has pushed there
             storage = [*storage[:length], item]
-        return replace(self, storage=storage, length=length + 1)
+        return TensorList(self.dtype, self.shape, storage, length + 1, self.limit)
 
     def plus(self, other: TensorList) -> TensorList:
         """The sums of the elements; an element that is not set counts as zeros."""

@@ -163,8 +163,10 @@ def depthwise_conv(node: Construction) -> Kernel:
     arithmetic = arithmetic_of(node.output_types[0])
 
     def convolve(x: Array, w: Array) -> Array:
-        require(x.ndim == 4, f"input must be 4-dimensional{shape_text(x.shape)}")
-        require(w.ndim == 4, f"filter must be 4-dimensional: {shape_text(w.shape)}")
+        if x.ndim != 4:
+            raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(x.shape)}")
+        if w.ndim != 4:
+            raise InvalidArgumentError(f"filter must be 4-dimensional: {shape_text(w.shape)}")
         x = channels_last(x, attrs)
         if x.shape[-1] != w.shape[2]:
             raise InvalidArgumentError(f"input and filter must have the same depth: {x.shape[-1]} vs {w.shape[2]}")

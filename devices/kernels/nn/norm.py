@@ -215,7 +215,8 @@ def batch_norm_with_global_normalization(node: Construction) -> Kernel:
     epsilon, scaled = node.attrs["variance_epsilon"], bool(node.attrs["scale_after_normalization"])
 
     def normalise(t: Array, mean: Array, variance: Array, beta: Array, gamma: Array) -> Array:
-        require(t.ndim == 4, f"input must be 4-dimensional{shape_text(t.shape)}")
+        if t.ndim != 4:
+            raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(t.shape)}")
         factor = 1 / np.sqrt(widen(variance) + np.float32(epsilon))
         factor = factor * widen(gamma) if scaled else factor
         return ((widen(t) - widen(mean)) * factor + widen(beta)).astype(t.dtype)

@@ -111,7 +111,10 @@ class SparseAccumulator(Accumulator):
         self._sizes = None if shape is None else tuple(shape.tolist())
 
     def _check(self, indices: Array, values: Array, shape: tuple[int, ...] | None) -> None:
-        require(indices.ndim == 1, f"Input indices should be vector but received shape: {shape_text(indices.shape)}")
+        if indices.ndim != 1:
+            raise InvalidArgumentError(
+                f"Input indices should be vector but received shape: {shape_text(indices.shape)}"
+            )
         require(values.ndim > 0, "Values cannot be 0-dimensional.")
         require(len(values) == len(indices), f"Expected {len(indices)} non-empty input values, got {len(values)}")
         expected = self.shape

@@ -16,7 +16,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..checks import require
 from . import philox
 from .philox import Position
 
@@ -64,8 +63,10 @@ def full_integers(dtype: np.dtype[Any]) -> Draw:
 
 def integers(dtype: np.dtype[Any], low: Array, high: Array) -> Draw:
     """Integers in [low, high); InvalidArgumentError unless these are scalars, low < high."""
-    require(np.ndim(low) == 0, f"minval must be 0-D, got shape {shape_text(np.shape(low))}")
-    require(np.ndim(high) == 0, f"maxval must be 0-D, got shape {shape_text(np.shape(high))}")
+    if np.ndim(low) != 0:
+        raise InvalidArgumentError(f"minval must be 0-D, got shape {shape_text(np.shape(low))}")
+    if np.ndim(high) != 0:
+        raise InvalidArgumentError(f"maxval must be 0-D, got shape {shape_text(np.shape(high))}")
     first, last = int(low), int(high)
     if first >= last:
         raise InvalidArgumentError(f"Need minval < maxval, got {first} >= {last}")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import UnimplementedError
+from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ...state import Variable
@@ -41,7 +41,8 @@ def _check_algorithm(algorithm: int) -> None:
 
 def _scalar(value: Array, index: int) -> int:
     """The integer of input `index`; InvalidArgumentError unless it is a scalar."""
-    require(np.ndim(value) == 0, f"input {index} (0-based) must have shape [], not {shape_text(np.shape(value))}")
+    if np.ndim(value) != 0:
+        raise InvalidArgumentError(f"input {index} (0-based) must have shape [], not {shape_text(np.shape(value))}")
     return int(value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
@@ -23,8 +24,10 @@ _FEW = 1 << 16  # comparisons of all samples with all classes, below which they 
 
 def _checked(logits: Array, samples: Array) -> int:
     """The number of samples per row; InvalidArgumentError for arguments that TensorFlow refuses."""
-    require(logits.ndim == 2, f"logits should be a matrix, got shape {shape_text(logits.shape)}")
-    require(np.ndim(samples) == 0, f"num_samples should be a scalar, got shape {shape_text(np.shape(samples))}")
+    if logits.ndim != 2:
+        raise InvalidArgumentError(f"logits should be a matrix, got shape {shape_text(logits.shape)}")
+    if np.ndim(samples) != 0:
+        raise InvalidArgumentError(f"num_samples should be a scalar, got shape {shape_text(np.shape(samples))}")
     count = int(samples)
     require(count >= 0, f"num_samples should be non-negative, got {count}")
     require(logits.shape[1] > 0, f"num_classes should be positive, got {logits.shape[1]}")

@@ -19,9 +19,11 @@ from ..half_types import BFLOAT16
 
 _MASK_32, _MASK_64, _MASK_128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 # The constants of the paper: two multipliers, and the Weyl sequence that bumps the key each round.
-_MULTIPLIERS = np.array([0xD2511F53, 0xCD9E8D57], np.uint64)
+_FIRST, _SECOND = 0xD2511F53, 0xCD9E8D57
+_MULTIPLIERS = np.array([_FIRST, _SECOND], np.uint64)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+_FEW = 12  # blocks below which Python's integers are faster than numpy's columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +43,39 @@ def seeded(seed: int, seed2: int) -> Position:
     return Position(seed & _MASK_64, (seed2 & _MASK_64) << 64)
 
 
+def block(place: Position) -> tuple[int, int, int, int]:
+    """The four words at one place: what `blocks` computes for many, with Python's integers."""
+    c, key = place.counter, place.key
+    a, b, c, d = c & _MASK_32, (c >> 32) & _MASK_32, (c >> 64) & _MASK_32, c >> 96
+    k, m = key & _MASK_32, key >> 32
+    for _ in range(_ROUNDS):
+        first, second = a * _FIRST, c * _SECOND
+        a, b, c, d = (second >> 32) ^ b ^ k, second & _MASK_32, (first >> 32) ^ d ^ m, first & _MASK_32
+        k, m = (k + _WEYL[0]) & _MASK_32, (m + _WEYL[1]) & _MASK_32
+    return a, b, c, d
+
+
 def blocks(start: Position, numbers: Array) -> Array:
     """The blocks at `start` plus each of `numbers` (uint64): uint32 [len(numbers), 4]."""
+    if len(numbers) < _FEW:
+        words = [block(start.skipped(number)) for number in numbers.tolist()]
+        return np.array(words, np.uint32).reshape(-1, 4)
     low, high = np.uint64(start.counter & _MASK_64), np.uint64(start.counter >> 64)
     low_words = low + numbers
     high_words = high + (low_words < low).astype(np.uint64)
     shift, mask = np.uint64(32), np.uint64(_MASK_32)
-    words = [low_words & mask, low_words >> shift, high_words & mask, high_words >> shift]
+    columns = [low_words & mask, low_words >> shift, high_words & mask, high_words >> shift]
     key = [start.key & _MASK_32, start.key >> 32]
     for _ in range(_ROUNDS):
-        first, second = words[0] * _MULTIPLIERS[0], words[2] * _MULTIPLIERS[1]
-        words = [
-            (second >> shift) ^ words[1] ^ np.uint64(key[0]),
+        first, second = columns[0] * _MULTIPLIERS[0], columns[2] * _MULTIPLIERS[1]
+        columns = [
+            (second >> shift) ^ columns[1] ^ np.uint64(key[0]),
             second & mask,
-            (first >> shift) ^ words[3] ^ np.uint64(key[1]),
+            (first >> shift) ^ columns[3] ^ np.uint64(key[1]),
             first & mask,
         ]
         key = [(word + step) & _MASK_32 for word, step in zip(key, _WEYL, strict=True)]
-    return np.stack(words, axis=-1).astype(np.uint32)
+    return np.stack(columns, axis=-1).astype(np.uint32)
 
 
 def stream(start: Position, count: int) -> Array:

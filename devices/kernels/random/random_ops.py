@@ -15,7 +15,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
-from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .draws import Draw, as_shape, full_integers, integers, normal, truncated, uniform
@@ -114,10 +113,10 @@ _SCRAMBLER_KEY = 0x02461E29_3EC8F720
 
 def scrambled(seed: Array) -> Position:
     """The stream position that the two numbers of `seed` give; InvalidArgumentError unless there are two."""
-    require(seed.shape == (2,), f"seed must have shape [2], not {shape_text(seed.shape)}")
+    if seed.shape != (2,):
+        raise InvalidArgumentError(f"seed must have shape [2], not {shape_text(seed.shape)}")
     first, second = (int(value) & ((1 << 64) - 1) for value in seed)
-    words = philox.stream(Position(_SCRAMBLER_KEY, second << 64 | first), 1)[0]
-    a, b, c, d = (int(word) for word in words)
+    a, b, c, d = philox.block(Position(_SCRAMBLER_KEY, second << 64 | first))
     return Position(b << 32 | a, (d << 32 | c) << 64)
 
 
@@ -164,15 +163,15 @@ def place_of(key: Array, counter: Array, algorithm: Array) -> Position:
     number = int(algorithm)
     if number not in (PHILOX, AUTO):
         raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
-    require(
-        key.shape == (1,),
-        f"key must have shape [1], not {shape_text(key.shape)}. (Note that batched keys are not supported yet.)",
-    )
-    require(
-        counter.ndim == 1 and counter.shape[0] >= 2,
-        f"counter must be a vector with length at least 2; got shape: {shape_text(counter.shape)}. "
-        "(Note that batched counters are not supported yet.)",
-    )
+    if key.shape != (1,):
+        raise InvalidArgumentError(
+            f"key must have shape [1], not {shape_text(key.shape)}. (Note that batched keys are not supported yet.)"
+        )
+    if not (counter.ndim == 1 and counter.shape[0] >= 2):
+        raise InvalidArgumentError(
+            f"counter must be a vector with length at least 2; got shape: {shape_text(counter.shape)}. "
+            "(Note that batched counters are not supported yet.)"
+        )
     return Position(int(key[0]), int(counter[1]) << 64 | int(counter[0]))
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
-from ..checks import require
 from ..elementwise.division import cut_quotient
 from ..half_types import BFLOAT16, in_float32, is_half
 from ..registry import Construction, Kernel, kernel
@@ -124,15 +123,17 @@ def arg_extreme(node: Construction) -> Kernel:
                 f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}"
             )
         axis, rank = int(dimension), x.ndim
-        require(-rank <= axis < rank, f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
         if rank > _MOST_AXES:
             raise InvalidArgumentError(
                 f"Argmax and Argmin only support up to {_MOST_AXES} input dimensions, but got {rank}. "
                 f"Inputs shape: {shape_text(x.shape)}"
             )
-        require(x.shape[axis] > 0, f"Reduction axis {axis % rank} is empty in shape {shape_text(x.shape)}")
-        if worst is not None:
-            x = np.where(np.isnan(x), worst, x)
+        if not x.shape[axis]:
+            raise InvalidArgumentError(f"Reduction axis {axis % rank} is empty in shape {shape_text(x.shape)}")
+        if worst is not None and (is_nan := np.isnan(x)).any():
+            x = np.where(is_nan, worst, x)
         return (x.argmax(axis) if greatest else x.argmin(axis)).astype(index_type)
 
     return position

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -35,7 +36,8 @@ def scan(node: Construction) -> Kernel:
     }[node.op]
 
     def along(x: Array, axis: Array) -> Any:
-        require(axis.ndim == 0, f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
+        if axis.ndim != 0:
+            raise InvalidArgumentError(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
         at, rank = int(axis), x.ndim
         require(-rank <= at < rank, f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {at}")
         if reverse:

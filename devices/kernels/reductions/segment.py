@@ -88,7 +88,8 @@ def unsorted_segment(node: Construction) -> Kernel:
     ufunc, empty = _UFUNCS[kind], _empty(kind, numpy_dtype(node.output_types[0]))
 
     def combined(data: Array, ids: Array, num_segments: Array) -> Array:
-        require(num_segments.ndim == 0, f"num_segments should be a scalar, not shape {shape_text(num_segments.shape)}")
+        if num_segments.ndim != 0:
+            raise InvalidArgumentError(f"num_segments should be a scalar, not shape {shape_text(num_segments.shape)}")
         count, data, ids = int(num_segments), np.asarray(data), np.asarray(ids)
         require(count >= 0, f"Input num_segments == {count} must not be negative.")
         if data.shape[: ids.ndim] != ids.shape:

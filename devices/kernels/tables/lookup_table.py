@@ -86,7 +86,8 @@ class Table:
 
     def _pairs(self, keys: Array, values: Array) -> list[tuple[Key, Any]]:
         full = self._prefix(keys) + self.value_shape
-        require(values.shape == full, f"Expected shape {shape_text(full)} for value, got {shape_text(values.shape)}")
+        if values.shape != full:
+            raise InvalidArgumentError(f"Expected shape {shape_text(full)} for value, got {shape_text(values.shape)}")
         items = list(self._keys(keys))
         return list(zip(items, self._items(values, len(items)), strict=True))
 
@@ -189,14 +190,15 @@ class DenseTable(Table):
         max_load_factor: float,
     ) -> None:
         """Raises InvalidArgumentError for keys that are equal or of different shapes, or sizes out of range."""
-        require(len(value_shape) <= 1, f"Empty value must be a scalar or a vector, got shape {shape_text(value_shape)}")
+        if len(value_shape) > 1:
+            raise InvalidArgumentError(f"Empty value must be a scalar or a vector, got shape {shape_text(value_shape)}")
         super().__init__(*types, value_shape)
         self.key_shape: tuple[int, ...] = empty_key.shape
-        require(
-            empty_key.shape == deleted_key.shape,
-            "Empty and deleted keys must have same shape, "
-            f"got shapes: {shape_text(empty_key.shape)} and {shape_text(deleted_key.shape)}",
-        )
+        if empty_key.shape != deleted_key.shape:
+            raise InvalidArgumentError(
+                "Empty and deleted keys must have same shape, "
+                f"got shapes: {shape_text(empty_key.shape)} and {shape_text(deleted_key.shape)}"
+            )
         self._empty, self._deleted = (self._key(key.reshape(-1).tolist()) for key in (empty_key, deleted_key))
         require(self._empty != self._deleted, "Empty and deleted keys cannot be equal")
         _check_buckets(num_buckets, max_load_factor)
@@ -213,11 +215,11 @@ class DenseTable(Table):
     def replace(self, keys: Array, values: Array) -> None:
         """Replaces the table by buckets in the form that `export` gives."""
         size, width = prod(self.key_shape), prod(self.value_shape)
-        require(
-            keys.ndim == 2 and keys.shape[1] == size and values.shape == (len(keys), width),
-            f"Expected key shape [?,{size}] and value shape [?,{width}] for buckets, "
-            f"got {shape_text(keys.shape)} and {shape_text(values.shape)}",
-        )
+        if not (keys.ndim == 2 and keys.shape[1] == size and values.shape == (len(keys), width)):
+            raise InvalidArgumentError(
+                f"Expected key shape [?,{size}] and value shape [?,{width}] for buckets, "
+                f"got {shape_text(keys.shape)} and {shape_text(values.shape)}"
+            )
         _check_buckets(len(keys), self._max_load_factor)
         items = [self._key(row) for row in keys.tolist()]
         rows = self._items(values, len(items))
@@ -236,15 +238,16 @@ class DenseTable(Table):
 
     def _prefix(self, keys: Array) -> tuple[int, ...]:
         rank = keys.ndim - len(self.key_shape)
-        require(
-            rank >= 0 and keys.shape[rank:] == self.key_shape,
-            f"Input key shape {shape_text(keys.shape)} must end with the table's key shape "
-            f"{shape_text(self.key_shape)}",
-        )
+        if not (rank >= 0 and keys.shape[rank:] == self.key_shape):
+            raise InvalidArgumentError(
+                f"Input key shape {shape_text(keys.shape)} must end with the table's key shape "
+                f"{shape_text(self.key_shape)}"
+            )
         prefix: tuple[int, ...] = keys.shape[:rank]
         count = prefix[0] if prefix else 1
         expected = (count, *self.key_shape)
-        require(prod(prefix) == count, f"Expected key shape {shape_text(expected)} got {shape_text(keys.shape)}")
+        if prod(prefix) != count:
+            raise InvalidArgumentError(f"Expected key shape {shape_text(expected)} got {shape_text(keys.shape)}")
         return prefix
 
     def _key(self, row: list[Any]) -> Key:

@@ -221,7 +221,8 @@ def initialize(node: Construction) -> Kernel:
     def fill(handle: Handle, keys: Array, values: Array) -> None:
         table = static(handle)
         checked(handle)
-        require(keys.ndim == 1, f"Keys must be a vector, but received shape{shape_text(keys.shape)}")
+        if keys.ndim != 1:
+            raise InvalidArgumentError(f"Keys must be a vector, but received shape{shape_text(keys.shape)}")
         require(keys.size == values.size, f"Keys and values must have the same size {keys.size} vs {values.size}")
         table.initialise(keys, values)
 
@@ -242,7 +243,8 @@ def initialize_from_text_file(node: Construction) -> Kernel:
     )
 
     def fill(handle: Handle, path: Array) -> None:
-        require(path.ndim == 0, f"filename should be a single string, but got {shape_text(path.shape)}")
+        if path.ndim != 0:
+            raise InvalidArgumentError(f"filename should be a single string, but got {shape_text(path.shape)}")
         table = table_of(handle)
         table.initialise(*vocabulary.read(os.fsdecode(path.item()), table.key_type, table.value_type))
 

@@ -15,7 +15,6 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, base_type, dtype_name, is_ref, numpy_dtype
 from ...state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
 from ..arrays.slicing import empty_of
-from ..checks import require
 from ..registry import Construction, Kernel, kernel
 
 VariableOf = Callable[[Array], Variable]
@@ -37,7 +36,8 @@ def reference_variable(node: Construction) -> Kernel:
 
 def _check_known(shape: Shape) -> None:
     """InvalidArgumentError for a declared shape that leaves sizes open."""
-    require(None not in (shape or ()), f"Shape {shape_text(shape)} is not fully defined")
+    if None in (shape or ()):
+        raise InvalidArgumentError(f"Shape {shape_text(shape)} is not fully defined")
 
 
 @kernel("TemporaryVariable")
