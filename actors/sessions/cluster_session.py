@@ -25,6 +25,7 @@ from ...graph.tasks import MASTER_SEPARATOR
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block
 from .options.config_checks import check_config, own_copy
+from .prepared_requests import DEFAULT_MAX_REQUESTS
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
 from .workers import Workers
@@ -43,6 +44,7 @@ def open_cluster_session(
     *,
     config: ConfigProto | None = None,
     seed: int | None = None,
+    max_requests: int = DEFAULT_MAX_REQUESTS,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on the devices of `cluster`, and opens a session with a worker for each of its tasks.
 
@@ -71,7 +73,7 @@ def open_cluster_session(
             budget_s=DEFAULT_BUDGET_S,
             thread_limit_s=DEFAULT_THREAD_LIMIT_S,
         )
-        return Session(stage, workers, reader, settings)
+        return Session(stage, workers, reader, settings, max_requests)
 
     return Block(make)
 

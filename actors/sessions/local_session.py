@@ -10,6 +10,7 @@ from ...graph import ConfigProto
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block
 from .options.config_checks import own_copy, usable_devices
+from .prepared_requests import DEFAULT_MAX_REQUESTS
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
 from .virtual_sessions import costs_of
@@ -34,6 +35,7 @@ def open_session(
     on_read: Callable[[int], object] | None = None,
     clock: Literal["real", "virtual"] = "real",
     cost_source: CostSource | None = None,
+    max_requests: int = DEFAULT_MAX_REQUESTS,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
 
@@ -45,6 +47,9 @@ def open_session(
     at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
     both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
     `graph_def_to_graph`, possibly in another thread.
+
+    At most `max_requests` requests (names of feeds, fetches and targets) stay prepared. A further one takes the place
+    of the least recently used, which is prepared again when it is next run; state is kept by the devices and stays.
 
     With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
     runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
@@ -70,6 +75,6 @@ def open_session(
             thread_limit_s=thread_limit_s,
             costs=costs,
         )
-        return Session(stage, workers, reader, settings)
+        return Session(stage, workers, reader, settings, max_requests)
 
     return Block(make)

@@ -54,6 +54,7 @@ class PartialRun:
         """`graph` is the uncut graph of the session."""
         self.handle = handle
         self.step = step
+        self.prepared = prepared
         self.parts: Sequence[Part] = ()  # keeps the parts alive, because the step does not
         self.num_calls = 0  # calls that are running
         self.is_over = False
@@ -168,6 +169,7 @@ class PartialRuns:
         self._num_begun += 1
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps.add(step)
+        prepared.running += 1
         run.parts = start_step(step, prepared.work(), [], self._actor_group)
         return handle
 
@@ -215,7 +217,8 @@ class PartialRuns:
         run.is_over |= not run.has_pending
         if not run.is_over:
             return
-        self._runs.pop(run.handle, None)
+        if self._runs.pop(run.handle, None) is not None:
+            run.prepared.running -= 1
         if not run.num_calls:
             try:
                 await run.settle()

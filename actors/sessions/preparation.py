@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from .workers import Share, Workers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Prepared:
     """One request, ready for any number of steps.
 
     `alone` is the plan and the actor of its device if the request has a single plan without transfers. `feed_keys` and
     `fetch_keys` are empty where a call frame is used. Fed arrays are copied if `keeps_feeds`: a kernel may keep them.
+
+    Nothing changes but its use, which decides what is forgotten: `last_step` is the number of the last step that began,
+    0 before the first; `running` is how many steps are under way.
     """
 
     signature: Signature
@@ -57,6 +60,8 @@ class Prepared:
     virtual: VirtualBody | None
     alone: tuple[Plan, DeviceActor] | None
     keeps_feeds: bool
+    last_step: int = 0
+    running: int = 0
 
     def work(self, *, with_trace: bool = False) -> Work:
         """The plans of all workers with their actors; AbortedError if a worker has deregistered its share."""
@@ -69,6 +74,12 @@ class Prepared:
     def is_registered(self) -> bool:
         """Whether no worker has deregistered its share."""
         return all(worker.has_graph(handle) for worker, handle in self.shares)
+
+    def deregister(self) -> None:
+        """Makes the workers forget their shares; running steps go on."""
+        for worker, handle in self.shares:
+            if worker.has_graph(handle):
+                worker.deregister(handle)
 
     def partition_graphs(self) -> list[GraphDef]:
         """The graph of each device: before optimisation in a local session, after it over several tasks."""

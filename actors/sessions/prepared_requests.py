@@ -1,4 +1,7 @@
-"""The prepared requests of a session; each signature is prepared once.
+"""The prepared requests of a session; each signature is prepared once, and again if it was forgotten.
+
+A session keeps a limited number of requests. When a further one is prepared, the request whose last step began longest
+ago is forgotten, first those that never ran. Requests with steps under way are kept, even above the limit.
 
 Requests are prepared one after the other, because the node names that partitioning generates are numbered across
 requests. A request of a large graph is prepared in a worker thread, so that the event loop goes on; the preparation
@@ -12,12 +15,14 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...errors import InvalidArgumentError
 from ...graph.collector import collector_paused
 
 if TYPE_CHECKING:
     from .preparation import Prepared
     from .requests import Signature
 
+DEFAULT_MAX_REQUESTS = 256
 Check = Callable[[], object]
 
 
@@ -28,11 +33,16 @@ def _no_check() -> None:
 class PreparedRequests:
     """The prepared requests of one session, by signature. Changes of the session's graph are made under `lock`."""
 
-    def __init__(self, prepare: Callable[[Signature, Check], Prepared]) -> None:
+    def __init__(self, prepare: Callable[[Signature, Check], Prepared], limit: int) -> None:
         """`prepare` prepares a request on the session's current graph and calls its second argument between stages.
 
-        That check raises if the request is no longer needed.
+        That check raises if the request is no longer needed. At most `limit` requests are kept; InvalidArgumentError
+        for a limit below 1.
         """
+        if limit < 1:
+            raise InvalidArgumentError(f"max_requests = {limit}: a session keeps at least the request that it runs")
+        self.limit = limit
+        self.num_forgotten = 0
         self.lock = trio.Lock()
         self._prepare = prepare
         self._by_signature: dict[Signature, Prepared] = {}
@@ -47,17 +57,36 @@ class PreparedRequests:
         if prepared is not None:
             return prepared
         async with self.lock:
-            if in_thread:
-                return await trio.to_thread.run_sync(self.prepare_now, signature, trio.from_thread.check_cancelled)
-            return self.prepare_now(signature)
+            if not in_thread:
+                return self.prepare_now(signature)
+            check = trio.from_thread.check_cancelled
+            prepared = await trio.to_thread.run_sync(self._prepare_unless_known, signature, check)
+            self._forget_others(prepared)  # in this thread, where steps begin
+            return prepared
 
     def prepare_now(self, signature: Signature, check: Check = _no_check) -> Prepared:
         """The prepared request, without waiting for others; raises what preparation and `check` raise."""
+        prepared = self._prepare_unless_known(signature, check)
+        self._forget_others(prepared)
+        return prepared
+
+    def _prepare_unless_known(self, signature: Signature, check: Check) -> Prepared:
         prepared = self.find(signature)
         if prepared is None:
             with collector_paused():
                 prepared = self._by_signature[signature] = self._prepare(signature, check)
         return prepared
+
+    def _forget_others(self, prepared: Prepared) -> None:
+        """Forgets the least recently used requests above the limit; `prepared` is about to run."""
+        while len(self._by_signature) > self.limit:
+            unused = [other for other in list(self._by_signature.values()) if not (other.running or other is prepared)]
+            if not unused:
+                return
+            oldest = min(unused, key=lambda request: request.last_step)
+            del self._by_signature[oldest.signature]
+            oldest.deregister()
+            self.num_forgotten += 1
 
     def has_deregistered(self) -> bool:
         """Whether a worker has deregistered its share of any request."""

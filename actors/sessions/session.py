@@ -23,7 +23,7 @@ from .options.callable_options import callable_request
 from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
-from .prepared_requests import PreparedRequests
+from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
 from .requests import Signature, fed_values, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
@@ -53,7 +53,14 @@ class Session:
     Several tasks of one event loop may use a session at the same time.
     """
 
-    def __init__(self, stage: Placed | Lowered, workers: Workers, reader: GraphReader, settings: ConfigProto) -> None:
+    def __init__(
+        self,
+        stage: Placed | Lowered,
+        workers: Workers,
+        reader: GraphReader,
+        settings: ConfigProto,
+        max_requests: int = DEFAULT_MAX_REQUESTS,
+    ) -> None:
         """`stage` is the graph as `reader` read it; `extend` uses `reader` again."""
         self.cluster = stage.pipeline.cluster
         self.graph_version = 0
@@ -64,9 +71,10 @@ class Session:
         self._workers = workers
         self._settings = settings
         self._bind_functions()
-        self._requests = PreparedRequests(self._prepare_request)
+        self._requests = PreparedRequests(self._prepare_request, max_requests)
         self._steps = Steps(workers, settings, self._step_check)
         self._num_steps = 0
+        self._request_hits = 0
         self._num_callables = 0
         self._running = 0
         self._restarts: list[str] = []
@@ -190,8 +198,7 @@ class Session:
             raise UnimplementedError(
                 "the graph has loops that only the interpreter can run, which needs all feeds at the start: use `run`"
             )
-        self._num_steps += 1
-        return self._partial_runs.begin(prepared, self.graph, self._workers.new_step(self._num_steps))
+        return self._partial_runs.begin(prepared, self.graph, self._workers.new_step(self._begun(prepared)))
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
@@ -244,7 +251,10 @@ class Session:
     def statistics(self) -> SessionStatistics:
         """Counts of steps and prepared requests since the session was opened."""
         running = self._running + len(self._partial_runs)
-        return SessionStatistics(self._num_steps, running, len(self._requests), self._closed)
+        requests = self._requests
+        return SessionStatistics(
+            self._num_steps, running, len(requests), self._request_hits, requests.num_forgotten, self._closed
+        )
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
@@ -328,19 +338,30 @@ class Session:
         self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
     ) -> list[Array]:
         self._thread.check()
-        await trio.lowlevel.checkpoint_if_cancelled()
-        await self._workers.pacer.yield_if_due()
-        self._check_open()  # again: another task may have closed the session, and its actors run no step any more
-        self._check_options(options)
-        fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
-        self._running += 1
-        self._num_steps += 1
-        number = self._num_steps
+        prepared.running += 1  # before other tasks run, which may prepare others
         try:
-            return await self._steps.run(prepared, fed, number, options, metadata)
-        except PartitaError as error:
-            error.located(step=number, inputs=inputs_of(self.graph, error))
-            self._refresh_after_restart(error)
-            raise
+            await trio.lowlevel.checkpoint_if_cancelled()
+            await self._workers.pacer.yield_if_due()
+            self._check_open()  # again: another task may have closed the session, and its actors run no step any more
+            self._check_options(options)
+            fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
+            number = self._begun(prepared)
+            self._running += 1
+            try:
+                return await self._steps.run(prepared, fed, number, options, metadata)
+            except PartitaError as error:
+                error.located(step=number, inputs=inputs_of(self.graph, error))
+                self._refresh_after_restart(error)
+                raise
+            finally:
+                self._running -= 1
         finally:
-            self._running -= 1
+            prepared.running -= 1
+
+    def _begun(self, prepared: Prepared) -> int:
+        """Counts a step that begins, and returns its number."""
+        self._num_steps += 1
+        if prepared.last_step:
+            self._request_hits += 1
+        prepared.last_step = self._num_steps
+        return self._num_steps

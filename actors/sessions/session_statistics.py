@@ -15,4 +15,8 @@ class SessionStatistics:
     """steps begun and not ended"""
     requests: int
     """signatures that are partitioned and compiled"""
+    request_hits: int
+    """steps whose request had run before and was not forgotten since"""
+    requests_forgotten: int
+    """requests that had to make room for others"""
     is_closed: bool
