@@ -87,24 +87,25 @@ def random_uniform_int(node: Construction) -> Kernel:
     return sample
 
 
+def _shuffled(value: Array, draw: Callable[[int], Position]) -> Array:
+    """The rows in random order, by Fisher and Yates' shuffle from the front; `draw` gives the place of some blocks."""
+    if value.ndim == 0 or value.shape[0] <= 1:
+        return value
+    rows = value.shape[0]
+    blocks = -(-(rows - 1) // 4)
+    words = philox.stream(draw(blocks), blocks).reshape(-1)[: rows - 1]
+    others = (words % np.arange(rows, 1, -1).astype(np.uint32)).tolist()
+    order = list(range(rows))
+    for row, other in enumerate(others):
+        order[row], order[row + other] = order[row + other], order[row]
+    return np.asarray(value[order])
+
+
 @kernel("RandomShuffle")
 def random_shuffle(node: Construction) -> Kernel:
-    """The rows in random order, by Fisher and Yates' shuffle from the front."""
+    """The rows in random order; each run of the node draws the following words."""
     generator = generator_of(node)
-
-    def shuffle(value: Array) -> Array:
-        if value.ndim == 0 or value.shape[0] <= 1:
-            return value
-        rows = value.shape[0]
-        count = -(-(rows - 1) // 4)
-        words = philox.stream(generator().reserve(count), count).reshape(-1)
-        order = list(range(rows))
-        for row in range(rows - 1):
-            other = row + int(words[row]) % (rows - row)
-            order[row], order[other] = order[other], order[row]
-        return np.asarray(value[order])
-
-    return shuffle
+    return lambda value: _shuffled(value, lambda blocks: generator().reserve(blocks))
 
 
 # The key with which TensorFlow scrambles the two seeds of a stateless op into a key and a counter.
@@ -204,6 +205,17 @@ def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
         return integers(dtype, low, high)(place_of(key, counter, algorithm), count).reshape(sizes)
 
     return sample
+
+
+@kernel("StatelessShuffle")
+def stateless_shuffle(node: Construction) -> Kernel:
+    """The rows in the random order that a key and a counter give."""
+
+    def shuffle(value: Array, key: Array, counter: Array, algorithm: Array) -> Array:
+        place = place_of(key, counter, algorithm)
+        return _shuffled(value, lambda blocks: place)
+
+    return shuffle
 
 
 def _key_counter(seed: Array) -> tuple[Array, Array]:

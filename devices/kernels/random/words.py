@@ -12,6 +12,8 @@ from ....graph.dtypes import Array
 from . import philox
 from .philox import Position
 
+_AHEAD = 16  # blocks; as many as cost no more than one
+
 
 class Words:
     """The words of a stream from a place on, each read once."""
@@ -26,7 +28,7 @@ class Words:
         """The next `count` words, which stay unread."""
         missing = count - len(self._ahead)
         if missing > 0:
-            blocks = -(-missing // 4)
+            blocks = max(-(-missing // 4), _AHEAD)
             self._ahead = np.concatenate([self._ahead, philox.stream(self._place, blocks).reshape(-1)])
             self._place = self._place.skipped(blocks)
         return self._ahead[:count]

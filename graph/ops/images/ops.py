@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import Rows, State
 
 OPS: Rows = {
     "AdjustContrastv2": {},
@@ -37,8 +37,9 @@ OPS: Rows = {
     "ResizeBilinearGrad": {"is_flat": True},
     "ResizeNearestNeighbor": {},
     "ResizeNearestNeighborGrad": {},
-    "SampleDistortedBoundingBox": {"is_flat": True},
-    "SampleDistortedBoundingBoxV2": {"is_flat": True},
+    "SampleDistortedBoundingBox": {"state": State.RANDOM, "is_flat": True},
+    "SampleDistortedBoundingBoxV2": {"state": State.RANDOM, "is_flat": True},
     "ScaleAndTranslate": {},
     "ScaleAndTranslateGrad": {},
+    "StatelessSampleDistortedBoundingBox": {},
 }
