@@ -12,6 +12,7 @@ from ....graph.analysis.dims import expanded, range_length, range_value, reshape
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel, outputs, simple
 from .indices import scalar_of, sizes_of
+from .latest import keeping_latest
 
 
 @kernel("Shape")
@@ -254,6 +255,7 @@ def concat_offset(node: Construction) -> Kernel:
     """The start of each of several shapes in their concatenation along an axis."""
     dtype = numpy_dtype(node.output_types[0])
 
+    @keeping_latest
     def run(concat_dim: Array, *shapes: Array) -> object:
         rank = shapes[0].size
         axis = scalar_of(concat_dim, "Concat dim tensor")

@@ -15,6 +15,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry, Masks, numpy_index, sliced_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
+from .latest import keeping_latest
 
 
 def take_slice(x: Array, begin: Array, size: Array) -> Array:
@@ -68,15 +69,10 @@ def strided_slice(node: Construction) -> Kernel:
     if numpy_dtype(node.output_types[0]).kind == "O":
         return lambda x, begin, end, strides: x[locate(x.shape, begin, end, strides)]
     drop_one = masks.shrink == 1 and not masks.ellipsis & 1 and not masks.new_axis & 1
-    # The index of the last run: begin, end and strides are constants of nearly every node.
-    latest: tuple[tuple[bytes, bytes, bytes], tuple[IndexEntry, ...]] | None = None
 
+    @keeping_latest
     def index_of(begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
-        nonlocal latest
-        bounds, known = (begin.tobytes(), end.tobytes(), strides.tobytes()), latest
-        if known is None or known[0] != bounds:
-            known = latest = bounds, tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))
-        return known[1]
+        return tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))
 
     def run(x: Array, begin: Array, end: Array, strides: Array) -> Any:  # an array, or a scalar of any type
         try:
@@ -102,14 +98,14 @@ def strided_slice_grad(node: Construction) -> Kernel:
     """Zeros of the shape that was sliced, with dy where the slice was."""
     locate = _locate(Masks.of(node.attrs))
     dtype = numpy_dtype(node.output_types[0])
+    index_of = keeping_latest(lambda shape, *bounds: locate(tuple(shape.tolist()), *bounds))
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
         result = empty_of(shape.tolist(), dtype)
-        index = locate(result.shape, begin, end, strides)
-        expected = result[index].shape
-        if dy.shape != expected:
-            raise InvalidArgumentError(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(expected)}")
-        result[index] = dy
+        cut = result[index_of(shape, begin, end, strides)]
+        if dy.shape != cut.shape:
+            raise InvalidArgumentError(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(cut.shape)}")
+        cut[...] = dy
         return result
 
     return run
