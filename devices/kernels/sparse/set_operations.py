@@ -7,6 +7,7 @@ given in ascending order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
+from .sparse import check_ordered
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type
     b"a-b": lambda a, b: a - b,
@@ -30,29 +32,91 @@ def _values(elements: list[Any], like: Array) -> Array:  # elements of any type
     return strings(elements, (len(elements),)) if like.dtype == object else np.array(elements, like.dtype)
 
 
-@kernel("DenseToDenseSetOperation")
-def dense_to_dense_set_operation(node: Construction) -> Kernel:
-    """The operation on the sets in the last axis of both inputs, group by group, as a sparse tensor."""
-    name = node.attrs["set_operation"].lower()
+Groups = dict[tuple[int, ...], set[Any]]
+"""the sets, of elements of any type, by the group they belong to; groups without one have an empty set"""
+Grouped = tuple[Groups, tuple[int, ...]]
+"""the sets, and the shape of the groups"""
+
+
+def _dense_groups(x: Array) -> Grouped:
+    require(x.ndim >= 2, f"Shape {shape_text(x.shape)} has rank {x.ndim} < 2")
+    outer = x.shape[:-1]
+    rows = x.reshape(-1, x.shape[-1]).tolist() if x.size else [[]] * prod(outer)
+    return {group: set(row) for group, row in zip(np.ndindex(*outer), rows, strict=True)}, outer
+
+
+def _sparse_groups(indices: Array, values: Array, shape: Array, validate: bool) -> Grouped:
+    sizes = tuple(shape.tolist())
+    require(len(sizes) >= 2, f"Invalid rank {len(sizes)}.")
+    if validate:
+        check_ordered(indices, sizes)
+    return {group: set(members) for group, members in _sequences(indices, values).items()}, sizes[:-1]
+
+
+def _combined(name: bytes, a: Grouped, b: Grouped, like: Array, versus: str = "vs.") -> Any:
+    """The operation on the sets, group by group, as a sparse tensor; InvalidArgumentError for different groups."""
+    groups = a[1]
+    require(groups == b[1], f"Mismatched shapes {shape_text(groups)} {versus} {shape_text(b[1])}")
+    places: list[tuple[int, ...]] = []
+    elements: list[Any] = []  # of the inputs' type
+    longest = 0
+    for group in sorted(a[0].keys() | b[0].keys()):
+        members = sorted(_OPERATIONS[name](a[0].get(group, set()), b[0].get(group, set())))
+        places += [(*group, i) for i in range(len(members))]
+        elements += members
+        longest = max(longest, len(members))
+    indices = np.array(places, np.int64).reshape(len(places), len(groups) + 1)
+    return indices, _values(elements, like), np.array([*groups, longest], np.int64)
+
+
+def _operation(node: Construction) -> bytes:
+    name: bytes = node.attrs["set_operation"].lower()
     if name not in _OPERATIONS:
         raise InvalidArgumentError(f"Invalid set_operation {name.decode()}.")
-    operation = _OPERATIONS[name]
+    return name
 
-    def run(a: Array, b: Array) -> tuple[Array, Array, Array]:
-        for x in (a, b):
-            require(x.ndim >= 2, f"Shape {shape_text(x.shape)} has rank {x.ndim} < 2")
-        groups = a.shape[:-1]
-        require(groups == b.shape[:-1], f"Mismatched shapes {shape_text(groups)} vs. {shape_text(b.shape[:-1])}")
-        places: list[tuple[int, ...]] = []
-        elements: list[Any] = []  # of the inputs' type
-        longest = 0
-        for group in np.ndindex(*groups):
-            members = sorted(operation(set(a[group].tolist()), set(b[group].tolist())))
-            places += [(*group, i) for i in range(len(members))]
-            elements += members
-            longest = max(longest, len(members))
-        indices = np.array(places, np.int64).reshape(len(places), len(groups) + 1)
-        return indices, _values(elements, a), np.array([*groups, longest], np.int64)
+
+@kernel("DenseToDenseSetOperation")
+def dense_to_dense(node: Construction) -> Kernel:
+    """Of the sets in the last axis of both inputs."""
+    name = _operation(node)
+    return lambda a, b: _combined(name, _dense_groups(a), _dense_groups(b), a)
+
+
+@kernel("DenseToSparseSetOperation")
+def dense_to_sparse(node: Construction) -> Kernel:
+    """Of the sets in the last axis of a dense tensor and in the sequences of a sparse one."""
+    name, validate = _operation(node), node.attrs["validate_indices"]
+
+    def run(a: Array, indices: Array, values: Array, shape: Array) -> Any:  # a sparse tensor
+        return _combined(name, _dense_groups(a), _sparse_groups(indices, values, shape, validate), a, "vs")
+
+    return run
+
+
+@kernel("SparseToSparseSetOperation")
+def sparse_to_sparse(node: Construction) -> Kernel:
+    """Of the sets in the sequences of two sparse tensors."""
+    name, validate = _operation(node), node.attrs["validate_indices"]
+
+    def run(*parts: Array) -> Any:  # a sparse tensor
+        a, b = (_sparse_groups(parts[k], parts[k + 1], parts[k + 2], validate) for k in (0, 3))
+        return _combined(name, a, b, parts[1], "vs")
+
+    return run
+
+
+@kernel("SetSize")
+def set_size(node: Construction) -> Kernel:
+    """The number of different elements in each sequence of a sparse tensor."""
+    validate = node.attrs["validate_indices"]
+
+    def run(indices: Array, values: Array, shape: Array) -> Array:
+        groups, outer = _sparse_groups(indices, values, shape, validate)
+        sizes = np.zeros(outer, np.int32)
+        for group, members in groups.items():
+            sizes[group] = len(members)
+        return sizes
 
     return run
 

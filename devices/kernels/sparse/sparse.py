@@ -1,4 +1,4 @@
-"""Kernels from sparse tensors to dense ones: conversion, products, sums, softmax.
+"""Kernels from sparse tensors to dense ones: conversion, products, softmax.
 
 A sparse tensor is (index tuples, values, shape); an index tuple outside the shape is an error.
 """
@@ -113,27 +113,6 @@ def _check_entries(values: Array, limit: int, name: str, column: int) -> None:
         raise InvalidArgumentError(f"{name} ({values[first]}) from index[{first},{column}] out of bounds (>={limit})")
 
 
-@kernel("SparseReduceSum")
-def sparse_reduce_sum(node: Construction) -> Kernel:
-    """The sum of the elements along the listed axes, as a dense array."""
-    keep = node.attrs["keep_dims"]
-
-    def run(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
-        sizes = tuple(shape.tolist())
-        rank = len(sizes)
-        for axis in axes.reshape(-1).tolist():
-            if not -rank <= axis < rank:
-                raise InvalidArgumentError(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
-        dropped = {axis % rank for axis in axes.reshape(-1).tolist()}
-        kept = [axis for axis in range(rank) if axis not in dropped]
-        result = np.zeros([sizes[axis] for axis in kept], values.dtype)
-        places = flat_places(indices[:, kept], result.shape)
-        np.add.at(result.reshape(-1), places, values)
-        return result.reshape([1 if axis in dropped else size for axis, size in enumerate(sizes)]) if keep else result
-
-    return run
-
-
 def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
     """Softmax over the values that share all but their last coordinate; missing elements count as -infinity."""
     if shape.size < 2:
@@ -152,35 +131,6 @@ def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
 
 
 simple("SparseSoftmax", sparse_softmax)
-
-
-def _dense_at(indices: Array, shape: Array, dense: Array) -> Array:
-    """The elements of a dense array (broadcast to the shape) at the indices of the values."""
-    try:
-        wide = np.broadcast_to(dense, tuple(shape.tolist()))
-    except ValueError:
-        raise InvalidArgumentError(
-            "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
-            f"[{','.join(map(str, shape.tolist()))}] vs. {shape_text(dense.shape)}"
-        ) from None
-    picked: Array = wide[tuple(indices.T)]
-    return picked
-
-
-simple("SparseDenseCwiseMul", lambda indices, values, shape, dense: values * _dense_at(indices, shape, dense))
-
-
-def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
-    """The values divided by the elements at their indices; integers towards zero."""
-    divisor = _dense_at(indices, shape, dense)
-    if values.dtype.kind not in "iu":
-        return np.asarray(values / divisor)
-    if not divisor.all():
-        raise InvalidArgumentError("Integer division by zero")
-    return np.asarray((values - np.fmod(values, divisor)) // divisor)
-
-
-simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
 
 
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integers
-from ...analysis.shape_functions import ShapeContext, merge, shape_fn, with_rank, with_rank_at_least
+from ...analysis.dims import integers, length
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge,
+    merge_dims,
+    shape_fn,
+    unknown,
+    with_rank,
+    with_rank_at_least,
+)
 from ...dtypes import Shape
 
 
@@ -17,6 +25,24 @@ def dense_set_operation(c: ShapeContext) -> Sequence[Shape]:
     rank = len(a) if a is not None else None if b is None else len(b)
     if a is not None and b is not None:
         merge(a[:-1], with_rank(b, len(a))[:-1])
+    return ((None, rank), (None,), (rank,))
+
+
+shape_fn("SetSize")(unknown)
+
+
+@shape_fn("DenseToSparseSetOperation")
+def dense_to_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """A sparse tensor of the inputs' rank."""
+    dense = with_rank_at_least(c.inputs[0], 2)
+    rank = merge_dims(None if dense is None else len(dense), length(c, 3))
+    return ((None, rank), (None,), (rank,))
+
+
+@shape_fn("SparseToSparseSetOperation")
+def sparse_to_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """A sparse tensor of the inputs' rank."""
+    rank = merge_dims(length(c, 2), length(c, 5))
     return ((None, rank), (None,), (rank,))
 
 

@@ -107,6 +107,12 @@ def over_dense(op: Forward, grad: Tensor) -> Gradients:
     return None, grad / met, None, op.make("ScatterNd", places, grad * (-values / met / met), shape)
 
 
+@gradient("SparseTensorDenseAdd")
+def plus_sparse(op: Forward, grad: Tensor) -> Gradients:
+    """The values get the gradient at their indices."""
+    return None, op.make("GatherNd", grad, op.inputs[0]), None, grad
+
+
 @gradient("SparseTensorDenseMatMul")
 def sparse_dense_product(op: Forward, grad: Tensor) -> Gradients:
     """The value a[i, j] gets the sum over k of g[i, k] conj(b[j, k]), b gets a^H g."""

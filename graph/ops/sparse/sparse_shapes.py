@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import integer, integers, length, shape_from
-from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
+from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, unknown, with_rank, with_rank_at_least
 from ...dtypes import Shape
 
 
@@ -30,9 +30,9 @@ def sparse_tensor_dense_mat_mul(c: ShapeContext) -> Sequence[Shape]:
     return ((rows, columns),)
 
 
-@shape_fn("SparseReduceSum")
+@shape_fn("SparseReduceSum", "SparseReduceMax")
 def sparse_reduce_sum(c: ShapeContext) -> Sequence[Shape]:
-    """The shape without the summed axes, or with ones in their place."""
+    """The shape without the reduced axes, or with ones in their place."""
     sizes, axes = shape_from(c, 2), integers(c, 3)
     if sizes is None or axes is None or c.constant(2) is None:
         return (None,)
@@ -45,7 +45,7 @@ def sparse_reduce_sum(c: ShapeContext) -> Sequence[Shape]:
     return (tuple(size for i, size in enumerate(sizes) if i not in dropped),)
 
 
-@shape_fn("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+@shape_fn("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv")
 def sparse_dense_product(c: ShapeContext) -> Sequence[Shape]:
     """As many values as there are tuples."""
     return ((merge_dims(with_rank(c.inputs[0], 2)[0], length(c, 1)),),)
@@ -160,3 +160,19 @@ def sparse_segment_sized(c: ShapeContext) -> Sequence[Shape]:
     """The requested number of rows."""
     with_rank(c.inputs[3], 0)
     return _segments(c, integer(c, 3))
+
+
+shape_fn("SparseReduceSumSparse", "SparseReduceMaxSparse")(unknown)
+
+
+@shape_fn("SparseTensorDenseAdd")
+def sparse_tensor_dense_add(c: ShapeContext) -> Sequence[Shape]:
+    """That of the dense tensor."""
+    return (c.inputs[3],)
+
+
+@shape_fn("SparseSparseMaximum", "SparseSparseMinimum")
+def sparse_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """As many tuples as there are in both together."""
+    with_rank(c.inputs[0], 2)
+    return ((None, None), (None,))

@@ -70,3 +70,32 @@ def test_what_does_not_fit_is_refused() -> None:
         run("EditDistance", HYPOTHESIS[0], HYPOTHESIS[1][:2], HYPOTHESIS[2], *TRUTH)
     with pytest.raises(InternalError):
         run("EditDistance", *sparse([[5, 0]], [1], [3, 2]), *TRUTH)
+
+
+@given(st.sampled_from(["a-b", "b-a", "union", "intersection"]), st.integers(0, 99))
+def test_sparse_sets_equal_dense_ones(operation: str, seed: int) -> None:
+    """Whichever operand is sparse."""
+    a, b = np.random.default_rng(seed).integers(0, 5, (2, 3, 4))
+    expected = check_shapes("DenseToDenseSetOperation", a, b, set_operation=operation)
+    places = np.argwhere(b >= 0)
+    sparse = [(places, x[tuple(places.T)], np.array([3, 4])) for x in (a, b)]
+    half = check_shapes("DenseToSparseSetOperation", a, *sparse[1], set_operation=operation)
+    whole = check_shapes("SparseToSparseSetOperation", *sparse[0], *sparse[1], set_operation=operation)
+    for found in (half, whole):
+        for part, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(part, other)
+    sizes = check_shapes("SetSize", *sparse[0])
+    assert sizes.tolist() == [len(set(row)) for row in a.tolist()]
+
+
+def test_sparse_sets_are_checked() -> None:
+    """Their order, unless it is waived, their ranks and groups; in TensorFlow's words."""
+    indices, values = np.array([[0, 2], [0, 0]]), np.array([1, 2])
+    shape = np.array([2, 3])
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = \[0,0\] is out of order"):
+        run("SetSize", indices, values, shape)
+    assert run("SetSize", indices, values, shape, validate_indices=False).tolist() == [2, 0]
+    with pytest.raises(InvalidArgumentError, match=r"Invalid rank 1\."):
+        run("SetSize", indices[:, :1], values, shape[:1])
+    with pytest.raises(InvalidArgumentError, match=r"Mismatched shapes \[3\] vs \[2\]"):
+        run("DenseToSparseSetOperation", np.ones((3, 3), np.int64), indices[::-1], values, shape, set_operation="union")

@@ -58,6 +58,11 @@ SPARSE = {
         normal(3),
         normal(),
     ),
+    "plus dense": example(
+        lambda b, v, d: b.op("SparseTensorDenseAdd", b.constant(ORDERED), v, b.constant(SIZES), d),
+        normal(3),
+        normal(2, 3),
+    ),
     "softmax": example(lambda b, v: b.op("SparseSoftmax", b.constant(ORDERED), v, b.constant(SIZES)), normal(3)),
     **{
         f"{op} {dense.shape}": example(
