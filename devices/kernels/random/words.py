@@ -12,23 +12,25 @@ from ....graph.dtypes import Array
 from . import philox
 from .philox import Position
 
-_AHEAD = 16  # blocks; as many as cost no more than one
+_FEW = 16  # blocks that cost no more than one
 
 
 class Words:
     """The words of a stream from a place on, each read once."""
 
-    __slots__ = ("_ahead", "_place")
+    __slots__ = ("_ahead", "_blocks", "_place")
 
-    def __init__(self, place: Position) -> None:
+    def __init__(self, place: Position, blocks: int = 0) -> None:
+        """At least so many blocks are drawn at a time."""
         self._place = place
+        self._blocks = max(blocks, _FEW)
         self._ahead: Array = np.empty(0, np.uint32)
 
     def peek(self, count: int) -> Array:
         """The next `count` words, which stay unread."""
         missing = count - len(self._ahead)
         if missing > 0:
-            blocks = max(-(-missing // 4), _AHEAD)
+            blocks = max(-(-missing // 4), self._blocks)
             self._ahead = np.concatenate([self._ahead, philox.stream(self._place, blocks).reshape(-1)])
             self._place = self._place.skipped(blocks)
         return self._ahead[:count]
