@@ -27,6 +27,7 @@ from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
+from .stacks import stacks_to_lists
 from .undo_loop import undo_loop
 
 T = TypeVar("T")
@@ -64,6 +65,8 @@ def gradients(
     functional = forward.functional([_output(graph, name) for name in ys])
     if functional:
         expand(graph, functional)
+        forward = _forward_graph(graph, xs, stop_gradients)
+    if stacks_to_lists(forward, [_output(graph, name) for name in ys]):
         forward = _forward_graph(graph, xs, stop_gradients)
     targets, sources = [_output(graph, name) for name in ys], [_output(graph, name) for name in xs]
     forward.check_outside([*targets, *sources])

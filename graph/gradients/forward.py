@@ -115,10 +115,14 @@ class ForwardGraph:
 
     def functional(self, ys: Iterable[Output]) -> set[int]:
         """Conditionals, loops and calls between xs and ys that are single nodes."""
-        between = self._back_from((node for node, _ in ys), frozenset())
+        between = self.between(ys)
         library, properties = self.graph.functions, self.graph.node_properties
         functional = {node for node in between if is_functional(properties(node), library)}
         return {node for node in functional if self.gradient_call(node) is None}
+
+    def between(self, ys: Iterable[Output]) -> set[int]:
+        """The nodes between xs and ys, those of loops one by one."""
+        return self._back_from((node for node, _ in ys), frozenset())
 
     def gradient_call(self, node: int) -> NameAttrList | None:
         """The gradient function of the function that a node calls, if the library names one."""

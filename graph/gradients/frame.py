@@ -57,7 +57,7 @@ class BackwardFrame:
         self._known: dict[Output, Tensor] = {}
         self._shapes: dict[tuple[Output, DataType], Tensor] = {}
         self._switches: dict[Output, Operation] = {}
-        merge = self._head(history.count, _FIRST)
+        merge = self._head(history.count, self.name.rpartition("/")[2])  # the names of frames are those of nodes
         zero = g.constant(0, DataType.INT32, name="zero", control=[merge])
         self.goes_on = g.op("LoopCond", g.op("Greater", merge[0], zero))
         counter = LoopVariable(self, merge)

@@ -79,14 +79,6 @@ def test_loops_of_another_form_are_refused() -> None:
         gradients(builder.graph(), ["y:0"], ["x:0"])
 
 
-def test_gradients_of_gradients_of_loops_are_refused() -> None:
-    built = graph([While(3, (Step("Mul", 0, 0, 0),))], (2,)).graph()
-    (first, *_) = gradients(built, ["y:0"], XS)
-    assert first is not None
-    with pytest.raises(UnimplementedError, match="the gradient of the gradient of a loop"):
-        gradients(built, [first], XS)
-
-
 async def test_conditionals_are_differentiated_twice() -> None:
     built = graph([If((Step("Mul", 0, 0, 0), Step("Mul", 0, 0, 0)), ())], (2,)).graph()
     (first,) = gradients(built, ["y:0"], XS[:1])
