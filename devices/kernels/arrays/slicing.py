@@ -140,7 +140,7 @@ def tensor_strided_slice_update(node: Construction) -> Kernel:
     return overwriting(node.attrs)
 
 
-def _concatenate(values: Sequence[Array], axis: Array) -> Array:
+def concatenate(values: Sequence[Array], axis: Array) -> Array:
     try:
         return np.concatenate(values, axis=axis.item())
     except ValueError:
@@ -167,8 +167,8 @@ def _explain_concat(shapes: Sequence[tuple[int, ...]], axis: Array) -> None:
     raise InvalidArgumentError("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
 
 
-simple("ConcatV2", lambda *inputs: _concatenate(inputs[:-1], inputs[-1]))
-simple("Concat", lambda axis, *values: _concatenate(values, axis))
+simple("ConcatV2", lambda *inputs: concatenate(inputs[:-1], inputs[-1]))
+simple("Concat", lambda axis, *values: concatenate(values, axis))
 
 
 def _split_axis(split_dim: Array, rank: int) -> int:

@@ -13,7 +13,7 @@ from ..op_cost import CostContext, Product, flops, products
 _LAYOUTS = {(False, False): "NN", (False, True): "TN", (True, False): "NT"}  # of (first, second factor transposed)
 
 
-@flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", matrix=True)
+@flops("MatMul", "SparseMatMul", "_FusedMatMul", matrix=True)
 def matmul(c: CostContext) -> int:
     """2*m*k*n; which axis is k depends on the transposition of the factor."""
     a = c.inputs[0]
@@ -28,7 +28,7 @@ def batch_matmul(c: CostContext) -> int:
     return 2 * x[-2 if c.attrs.get("adj_x") else -1] * c.elements_out()
 
 
-@products("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul")
+@products("MatMul", "SparseMatMul", "_FusedMatMul")
 def matmul_product(c: CostContext) -> Product:
     """m and n are the sizes of the output."""
     turned = bool(c.attrs.get("transpose_a")), bool(c.attrs.get("transpose_b"))

@@ -47,7 +47,7 @@ class Pooling:
         return as_laid_out(x, self.attrs.windows)
 
 
-def _pooling(node: Construction) -> Pooling:
+def pooling_of(node: Construction) -> Pooling:
     attrs = pool_attrs(node.attrs, "NDHWC" if "3D" in node.op else "NHWC")
     if attrs.depth_window != 1:
         raise UnimplementedError("Non-spatial pooling is not yet supported.")
@@ -217,7 +217,7 @@ def _max_pool_grad_grad(pooling: Pooling) -> Kernel:
 def max_pool_grad(node: Construction) -> Kernel:
     """The gradient of MaxPool, and the gradient of that, through the first maximum of each window."""
     make = _max_pool_grad_grad if node.op.endswith("GradGrad") else _max_pool_grad
-    return in_float32(make(_pooling(node)), node.output_types[0])
+    return in_float32(make(pooling_of(node)), node.output_types[0])
 
 
 @kernel("MaxPoolGradV2", "MaxPoolGradGradV2")
@@ -239,7 +239,7 @@ def max_pool_grad_v2(node: Construction) -> Kernel:
 @kernel("MaxPool3DGrad")
 def max_pool_3d_grad(node: Construction) -> Kernel:
     """The gradient of MaxPool3D: unlike in two dimensions, every cell that equals the maximum gets it."""
-    pooling = _pooling(node)
+    pooling = pooling_of(node)
 
     def gradient(x: Array, pooled: Array, grad: Array) -> Array:
         x = pooling.enter(x)
@@ -260,7 +260,7 @@ def max_pool_3d_grad(node: Construction) -> Kernel:
 @kernel("MaxPoolWithArgmax")
 def max_pool_with_argmax(node: Construction) -> Kernel:
     """The maximum of each window and its position in the flattened input."""
-    pooling = _pooling(node)
+    pooling = pooling_of(node)
     index_type, with_batch = numpy_dtype(node.output_types[1]), bool(node.attrs["include_batch_in_index"])
 
     def pool(x: Array) -> tuple[Array, Array]:
@@ -278,7 +278,7 @@ def max_pool_with_argmax(node: Construction) -> Kernel:
 @kernel("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(node: Construction) -> Kernel:
     """The gradient of MaxPoolWithArgmax: each gradient goes to the position in argmax."""
-    pooling, with_batch = _pooling(node), bool(node.attrs["include_batch_in_index"])
+    pooling, with_batch = pooling_of(node), bool(node.attrs["include_batch_in_index"])
 
     def gradient(x: Array, grad: Array, argmax: Array) -> Array:
         x = pooling.enter(x)
@@ -294,7 +294,7 @@ def max_pool_grad_with_argmax(node: Construction) -> Kernel:
     return in_float32(gradient, node.output_types[0])
 
 
-def _valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
+def valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """The number of cells in each window: an array that broadcasts against the pooled output."""
     counts: Array = np.ones((1,) * (len(sizes) + 2), dtype)
     for axis, (walk, window, size) in enumerate(zip(walked.walks, walked.window, sizes, strict=True)):
@@ -304,7 +304,7 @@ def _valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> 
     return counts
 
 
-def _window_sums(x: Array, walked: Sweep) -> Array:
+def window_sums(x: Array, walked: Sweep) -> Array:
     """The sum of each window: small windows cell by cell, which rounds as in TensorFlow, others axis by axis."""
     if prod(walked.window) > _FEW_CELLS:
         return _reduced_by_axis(x, walked, np.add, 0)
@@ -319,13 +319,13 @@ def _window_sums(x: Array, walked: Sweep) -> Array:
 @kernel("AvgPool", "AvgPool3D")
 def avg_pool(node: Construction) -> Kernel:
     """The mean of the cells of each window."""
-    pooling = _pooling(node)
+    pooling = pooling_of(node)
 
     def pool(x: Array) -> Array:
         x = pooling.enter(x)
         walked = pooling.sweep(x.shape[1:-1])
-        total = _window_sums(x, walked)
-        return pooling.leave(total / _valid_counts(walked, x.shape[1:-1], x.dtype))
+        total = window_sums(x, walked)
+        return pooling.leave(total / valid_counts(walked, x.shape[1:-1], x.dtype))
 
     return in_float32(pool, node.output_types[0])
 
@@ -333,7 +333,7 @@ def avg_pool(node: Construction) -> Kernel:
 @kernel("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(node: Construction) -> Kernel:
     """The gradient of AvgPool, distributed equally over the cells of each window."""
-    pooling = _pooling(node)
+    pooling = pooling_of(node)
     windows = pooling.attrs.windows
 
     def gradient(input_shape: Array, grad: Array) -> Array:
@@ -346,7 +346,7 @@ def avg_pool_grad(node: Construction) -> Kernel:
         grad = pooling.enter(grad, "out_backprop")
         walked = pooling.sweep(sizes)
         _check_like(grad, (shape[0], *walked.output, shape[windows.channel_axis]), "grad")
-        share = grad * (1 / _valid_counts(walked, sizes, grad.dtype))  # TensorFlow rounds here
+        share = grad * (1 / valid_counts(walked, sizes, grad.dtype))  # TensorFlow rounds here
         return pooling.leave(_spread(share, sizes, walked))
 
     return in_float32(gradient, node.output_types[0])

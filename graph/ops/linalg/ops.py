@@ -36,7 +36,6 @@ OPS: Rows = {
     "MatrixSquareRoot": {},
     "MatrixTriangularSolve": {"takes_long": True},
     "Qr": {"takes_long": True},
-    "QuantizedMatMul": {"takes_long": True},
     "RFFT": {"takes_long": True},
     "RFFT2D": {"takes_long": True},
     "RFFT3D": {"takes_long": True},
