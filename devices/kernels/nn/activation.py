@@ -65,7 +65,7 @@ def _relu_grad(node: Construction) -> Gradient:
 
 def _relu6(node: Construction) -> Unary:
     zero, six = _constants(node, 0, 6)
-    return lambda x: np.minimum(np.maximum(x, zero), six)
+    return lambda x: np.clip(x, zero, six)
 
 
 def _relu6_grad(node: Construction) -> Gradient:

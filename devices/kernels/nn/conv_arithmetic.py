@@ -14,12 +14,14 @@ from collections.abc import Callable
 from math import prod
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ....graph.dtypes import Array
 from ..linalg.half_products import PLAIN, Arithmetic
 from .sliding import Sweep
 
 _PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
+_MANY_CHANNELS = 160  # up to so many, a row of all channels is faster than channel by channel
 
 
 def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
@@ -98,7 +100,7 @@ def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) 
     if arithmetic is PLAIN:
         patches = sweep.patches(sweep.padded(x))
         if multiplier == 1:
-            return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w[..., 0]))
+            return _depthwise_of_one(patches, w[..., 0])
         result: Array = np.einsum("nhwijc,ijcm->nhwcm", patches, w)
         return result.reshape(*result.shape[:-2], channels * multiplier)
     padded = sweep.padded(x)
@@ -106,6 +108,23 @@ def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) 
     for tap, seen in sweep.taps():
         arithmetic.add(total, padded[seen][..., None] * w[tap])
     return total.reshape(*total.shape[:-2], channels * multiplier)
+
+
+def _depthwise_of_one(patches: Array, w: Array) -> Array:
+    """y [batch, height, width, channels] of patches [batch, height, width, window..., channels] and w, one filter each.
+
+    `np.einsum` sums channel by channel, which is slow for few of them. Patches that are one column apart lie in memory
+    as the columns do: then all channels of a row of the output are one long axis, with the filters repeated along it.
+    """
+    batch, height, width, *window, channels = patches.shape
+    *outer, by_column, by_row_tap, by_column_tap, by_channel = patches.strides
+    if channels > _MANY_CHANNELS or by_channel != patches.itemsize or by_column != channels * by_channel:
+        return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w))
+    rows = as_strided(
+        patches, (batch, height, *window, width * channels), (*outer, by_row_tap, by_column_tap, by_channel)
+    )
+    result: Array = np.einsum("nhijk,ijk->nhk", rows, np.tile(w, (1, 1, width)))
+    return result.reshape(batch, height, width, channels)
 
 
 def depthwise_input_gradient(
