@@ -24,6 +24,7 @@ _MULTIPLIERS = np.array([_FIRST, _SECOND], np.uint64)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 _FEW = 12  # blocks below which Python's integers are faster than numpy's columns
+_CHUNK = 4096  # blocks whose intermediate values stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ def blocks(start: Position, numbers: Array) -> Array:
     if len(numbers) < _FEW:
         words = [block(start.skipped(number)) for number in numbers.tolist()]
         return np.array(words, np.uint32).reshape(-1, 4)
+    if len(numbers) > _CHUNK:
+        parts = (numbers[first : first + _CHUNK] for first in range(0, len(numbers), _CHUNK))
+        return np.concatenate([blocks(start, part) for part in parts])
     low, high = np.uint64(start.counter & _MASK_64), np.uint64(start.counter >> 64)
     low_words = low + numbers
     high_words = high + (low_words < low).astype(np.uint64)

@@ -12,18 +12,16 @@ from ....graph.dtypes import Array
 from . import philox
 from .philox import Position
 
-_FEW = 16  # blocks that cost no more than one
-
 
 class Words:
     """The words of a stream from a place on, each read once."""
 
     __slots__ = ("_ahead", "_blocks", "_place")
 
-    def __init__(self, place: Position, blocks: int = 0) -> None:
+    def __init__(self, place: Position, blocks: int = 1) -> None:
         """At least so many blocks are drawn at a time."""
         self._place = place
-        self._blocks = max(blocks, _FEW)
+        self._blocks = max(blocks, 1)
         self._ahead: Array = np.empty(0, np.uint32)
 
     def peek(self, count: int) -> Array:
