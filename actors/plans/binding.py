@@ -8,7 +8,6 @@ flow and arguments have no kernel: the executor carries them out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
@@ -18,9 +17,8 @@ from ...graph.library.calls import calls_functions
 from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Call, Function, Scope
+    from ...devices.kernels.functions import FunctionProvider
     from ...devices.state import DeviceState
-    from ...graph import NameAttrList
     from ...graph.dtypes import Array
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
@@ -34,8 +32,12 @@ def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
 
 
 def is_shared(properties: NodeProperties) -> bool:
-    """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error."""
-    return not properties.op_def.is_stateful and not properties.op_def.record.must_be_fed
+    """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error.
+
+    Nor if it names functions: those of another graph may have the same names.
+    """
+    record = properties.op_def.record
+    return not (properties.op_def.is_stateful or record.must_be_fed or record.names_functions)
 
 
 def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> bool:
@@ -63,19 +65,6 @@ class CallResolver(Protocol):
 
     def for_kernels(self) -> FunctionProvider:
         """The same functions, as deferred kernels call them."""
-
-
-class FunctionProvider(Protocol):
-    """Functions that deferred kernels call, those of ops that `calls_carried`."""
-
-    def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
-        """A function, to be called on behalf of a call: as `Call.function`."""
-
-
-class CallWithFunctions(Protocol):
-    """A call of a deferred kernel, before the kernel gets it."""
-
-    functions: FunctionProvider | None
 
 
 class Binder:
@@ -116,6 +105,7 @@ class Binder:
             output_types=properties.output_types,
             device=self.device,
             state=self.state,
+            functions=None if self.functions is None else self.functions.for_kernels(),
         )
         try:
             kernel = factory(construction)
@@ -123,8 +113,6 @@ class Binder:
             raise error.located(node=name, op=op, device=self.device) from None
         if not is_built_in(op):
             kernel = (checked_start if is_deferred(op) else checked_kernel)(kernel, properties)
-        if properties.op_def.record.calls_carried and self.functions is not None:
-            return partial(_start_with_functions, self.functions.for_kernels(), kernel)
         if is_shared(properties):
             self._shared[properties] = kernel
         return kernel
@@ -175,12 +163,6 @@ def check_complete(binders: Iterable[Binder]) -> None:
         node=node,
         op=op,
     )
-
-
-def _start_with_functions(functions: FunctionProvider, start: Start, call: CallWithFunctions, *inputs: Any) -> None:
-    """Starts a deferred kernel whose call provides functions."""
-    call.functions = functions
-    start(call, *inputs)
 
 
 def _stand_in(*_values: object) -> None:

@@ -39,7 +39,8 @@ from .traced.callees import TracedCallee
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
-    from ...devices.kernels.registry import Call, Function, Kernel, Scope, Start
+    from ...devices.kernels.functions import Function, Scope
+    from ...devices.kernels.registry import Call, Kernel, Start
     from ...graph import NameAttrList
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary

@@ -22,10 +22,9 @@ from ...errors import of_kernel
 from .messages import Resume
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Function, Scope, Start
+    from ...devices.kernels.functions import Function, NamedFunction, Scope
+    from ...devices.kernels.registry import Start
     from ...errors import PartitaError
-    from ...graph import NameAttrList
-    from ..plans.binding import FunctionProvider
     from .device_actor import DeviceActor
     from .step import Step
 
@@ -65,13 +64,12 @@ class Caller(Protocol):
 class PendingCall:
     """One run of a deferred node: what kernels get as `devices.kernels.registry.Call`."""
 
-    __slots__ = ("_is_cancelled", "_on_cancel", "functions", "is_ended", "number", "part")
+    __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
     def __init__(self, part: Caller, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
-        self.functions: FunctionProvider | None = None
         self._is_cancelled = False
         self._on_cancel: list[Callable[[], None]] = []
 
@@ -146,10 +144,9 @@ class PendingCall:
         actor.post(Resume(self, resume))
         return True
 
-    def function(self, function: NameAttrList, scope: Scope) -> Function:
-        """A function that the kernel may call."""
-        assert self.functions is not None  # the record of the op has `calls_carried`
-        return self.functions.function_for(self, function, scope)
+    def function(self, function: NamedFunction, scope: Scope) -> Function:
+        """A function, to be called by the kernel."""
+        return function.provider.function_for(self, function.function, scope)
 
     def cancel(self) -> None:
         """Called when the step fails: calls the callbacks. An exception of one becomes a note of the step's error."""

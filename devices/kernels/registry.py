@@ -14,16 +14,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import InvalidArgumentError, PartitaError
+from ...errors import FailedPreconditionError, InvalidArgumentError, PartitaError
 from ...graph.device_name import parse_full_name
 from ...graph.dtypes import DataType
 from ...graph.ops.op_table import OpTable
 from ...graph.ops.own_kernels import add_own_kernel
 from ...graph.ops.record import record_of
+from .functions import NamedFunction
 
 if TYPE_CHECKING:
-    from ...graph import NameAttrList
     from ..state import DeviceState
+    from .functions import Function, FunctionProvider, Scope
 
 # What a kernel takes and returns is decided by the op's signature at run time, so it cannot be typed statically.
 Kernel = Callable[..., Any]
@@ -44,6 +45,14 @@ class Construction:
     output_types: tuple[DataType, ...]
     device: str
     state: DeviceState
+    functions: FunctionProvider | None = None
+    """those that the node may name; None where there are none to call"""
+
+    def function(self, attr: str) -> NamedFunction:
+        """The function that an attr names; FailedPreconditionError where there are none to call."""
+        if self.functions is None:
+            raise FailedPreconditionError(f"attr {attr!r} names a function, but nodes here cannot call any")
+        return NamedFunction(self.attrs[attr], self.functions)
 
 
 Factory = Callable[[Construction], Kernel]
@@ -136,29 +145,11 @@ class Call(Protocol):
         It is never called if the step ends before.
         """
 
-    def function(self, function: NameAttrList, scope: Scope) -> Function:
-        """The function of that name, to be called on behalf of this call; only for ops that `calls_carried`.
+    def function(self, function: NamedFunction, scope: Scope) -> Function:
+        """A function, to be called on behalf of this call.
 
         Stateful random ops in the function go on, within one scope, where they were, and begin anew in another one.
         """
-
-
-class Scope:
-    """What random ops of functions remember between calls lives as long as this object."""
-
-
-class Function(Protocol):
-    """A function of the graph's library, as a deferred kernel calls it."""
-
-    def __call__(self, arguments: Sequence[Any], done: Results, failed: Callable[[PartitaError], None]) -> None:
-        """Calls the function. `done` gets the results, or `failed` the error, perhaps before this returns.
-
-        An error fails neither the step nor the call of the kernel by itself. If the step ends first, neither is called.
-        """
-
-
-Results = Callable[[Sequence[Any]], None]
-"""takes the results of a function, one tensor each"""
 
 
 Start = Callable[..., None]

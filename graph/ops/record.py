@@ -146,7 +146,6 @@ class Facts(TypedDict, total=False):
     writes_list: WritesList
     written_input: int
     waits: bool
-    calls_carried: bool
     names_functions: bool
     waits_for_files: bool
     takes_long: bool
@@ -191,8 +190,6 @@ class OpRecord:
     """the input that it writes to the list which it outputs"""
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
-    calls_carried: bool = False
-    """its kernel calls functions that tensors or resources carry, as a dataset carries the function that it maps"""
     names_functions: bool = False
     """the functions in its attrs are called by whoever pulls from the dataset that it makes, not by itself"""
     waits_for_files: bool = False

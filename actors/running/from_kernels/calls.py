@@ -24,13 +24,12 @@ from ..pending import PendingCall, Place
 from ..step import Step
 
 if TYPE_CHECKING:
-    from ....devices.kernels.registry import Results
+    from ....devices.kernels.functions import Failed, Results
     from ....graph import NameAttrList
     from ..callee import Callees
     from ..device_actor import DeviceActor
 
 Values = Sequence[Any]  # tensors of any type
-Failed = Callable[[PartitaError], None]
 
 
 class KernelCallees:
@@ -77,7 +76,7 @@ class KernelFunction:
         self._running: set[_FunctionStep] = set()
 
     def __call__(self, arguments: Values, done: Results, failed: Failed) -> None:
-        """Calls the function: as `devices.kernels.registry.Function`."""
+        """Calls the function: as `devices.kernels.functions.Function`."""
         try:
             if self._callees is None:
                 self._callees = self._find()

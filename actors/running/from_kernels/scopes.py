@@ -15,7 +15,7 @@ import numpy as np
 from ....graph.ops.record import State, record_of
 
 if TYPE_CHECKING:
-    from ....devices.kernels.registry import Scope
+    from ....devices.kernels.functions import Scope
     from ....graph.library.function_library import FunctionLibrary
 
 

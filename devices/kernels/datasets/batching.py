@@ -14,6 +14,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .dataset import (
+    INFINITE,
     UNKNOWN,
     CapturedFunction,
     Dataset,
@@ -306,5 +307,61 @@ def window(node: Construction) -> Kernel:
         require(count_of(shift) > 0, "Window shift must be greater than zero.")
         require(count_of(stride) > 0, "Window stride must be greater than zero.")
         return _Window(form, source, count_of(size), count_of(shift), count_of(stride), bool(drops))
+
+    return transforming(node, make)
+
+
+class _RebatchIterator(Iterator):
+    """Rows of batches in batches of other sizes, which repeat; a size is asked for whole, or the rest at the end."""
+
+    __slots__ = ("_dataset", "_number", "_parts", "_rows", "_source")
+
+    def __init__(self, dataset: _Rebatch) -> None:
+        self._dataset = dataset
+        self._source = dataset.source.iterator()
+        self._number = 0  # of batches that were given
+        self._parts: list[Element] = []
+        self._rows = 0  # in the parts together
+
+    def next(self) -> Steps[Element | None]:
+        """As `Iterator.next`."""
+        sizes = self._dataset.sizes
+        size = sizes[self._number % len(sizes)]
+        while self._rows < size:
+            element = yield from self._source.next()
+            if element is None:
+                break
+            self._rows += _num_rows(element)
+            self._parts.append(element)
+            yield None
+        if not self._rows or (self._dataset.drops and self._rows < size):
+            self._parts, self._rows = [], 0
+            return None
+        whole = tuple([np.concatenate(column) for column in zip(*self._parts, strict=True)])
+        self._number += 1
+        self._rows -= min(size, self._rows)
+        self._parts = [tuple(component[size:] for component in whole)] if self._rows else []
+        return tuple(component[:size] for component in whole)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rebatch(Transformed):
+    sizes: Sequence[int]
+    drops: bool
+
+    def iterator(self) -> Iterator:
+        return _RebatchIterator(self)
+
+    def cardinality(self) -> int:
+        return self.source.cardinality() if self.source.cardinality() in (0, INFINITE) else UNKNOWN
+
+
+@kernel("RebatchDatasetV2")
+def rebatch(node: Construction) -> Kernel:
+    """The rows of batches in batches of the given sizes, one after the other and again."""
+
+    def make(form: Form, source: Dataset, sizes: Array, drops: Array) -> Dataset:
+        require(sizes.ndim <= 1, "`batch_sizes` must be a scalar or a vector.")
+        return _Rebatch(form, source, sizes.reshape(-1).tolist(), bool(drops))
 
     return transforming(node, make)

@@ -31,7 +31,7 @@ from ..carried import carrying
 from ..registry import Construction
 
 if TYPE_CHECKING:
-    from ....graph import NameAttrList
+    from ..functions import NamedFunction
 
 INFINITE, UNKNOWN = -1, -2
 """cardinalities that are no count"""
@@ -56,7 +56,7 @@ Steps: TypeAlias = Generator[Invocation | None, Any, Result]
 class CapturedFunction:
     """A function and the values that are passed to it behind its own arguments."""
 
-    function: NameAttrList
+    function: NamedFunction
     captured: tuple[Any, ...]
 
     def __call__(self, *arguments: Array) -> Steps[Element]:

@@ -16,7 +16,7 @@ from .pulling import compute
 @deferred_kernel("ReduceDataset")
 def reduce_dataset(node: Construction) -> Start:
     """The state after a function of the state and of each element, one after the other."""
-    function, num_states = node.attrs["f"], len(node.attrs["Tstate"])
+    function, num_states = node.function("f"), len(node.attrs["Tstate"])
 
     def start(call: Call, dataset: Array, *others: Any) -> None:
         state = tuple(map(np.asarray, others[:num_states]))

@@ -56,7 +56,7 @@ def anonymous_iterator(node: Construction) -> Kernel:
 def one_shot_iterator(node: Construction) -> Start:
     """The handle of an iterator; its first run calls the function that makes the dataset."""
     form, handle, state = Form.of(node), handle_for(node, ITERATOR_TYPE), node.state
-    value, factory = handle_array(handle), CapturedFunction(node.attrs["dataset_factory"], ())
+    value, factory = handle_array(handle), CapturedFunction(node.function("dataset_factory"), ())
 
     def start(call: Call) -> None:
         resource: IteratorResource = state.resource(handle.key, lambda: IteratorResource(form))

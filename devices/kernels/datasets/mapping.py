@@ -197,7 +197,7 @@ class _Scan(Transformed):
 def scan(node: Construction) -> Kernel:
     """What a function of a state and an element outputs behind the next state, for each element."""
     num_states, keeps = len(node.attrs["Tstate"]), bool(node.attrs["preserve_cardinality"])
-    function = node.attrs["f"]
+    function = node.function("f")
 
     def make(form: Form, source: Dataset, *others: Any) -> Dataset:
         state = tuple(map(np.asarray, others[:num_states]))

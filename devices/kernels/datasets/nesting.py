@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class _InterleaveIterator(Iterator):
             current = self._open[self._place]
             if current is None:
                 if self._has_ended:
-                    self._advance()
+                    self._advance(self._block)
                 else:
                     yield from self._open_next()
                 continue
@@ -59,14 +59,19 @@ class _InterleaveIterator(Iterator):
                 if self._block == self._block_length:
                     self._advance()
                 return element
-            self._open[self._place] = None
-            self._advance()
+            yield from self._close()
             yield None
         return None
 
-    def _advance(self) -> None:
-        """Goes to the next place."""
-        self._place, self._block = (self._place + 1) % len(self._open), 0
+    def _advance(self, block: int = 0) -> None:
+        """Goes to the next place, with so many elements of the block taken."""
+        self._place, self._block = (self._place + 1) % len(self._open), block
+
+    def _close(self) -> Steps[None]:
+        """The dataset at the present place has ended."""
+        yield from ()
+        self._open[self._place] = None
+        self._advance()
 
     def _open_next(self) -> Steps[None]:
         """Opens the dataset that the function makes of the next element, at the present place."""
@@ -89,9 +94,11 @@ class _Interleave(Transformed):
     function: CapturedFunction
     cycle_length: int = 1
     block_length: int = 1
+    is_legacy: bool = False
 
     def iterator(self) -> Iterator:
-        return _InterleaveIterator(self.source.iterator(), self.function, self.cycle_length, self.block_length)
+        kind = _LegacyInterleaveIterator if self.is_legacy else _InterleaveIterator
+        return kind(self.source.iterator(), self.function, self.cycle_length, self.block_length)
 
     def cardinality(self) -> int:
         return UNKNOWN
@@ -105,7 +112,7 @@ def flat_map(node: Construction) -> Kernel:
 
 def _interleaved(
     form: Form, source: Dataset, function: CapturedFunction, cycle: Array, block: Array, *parallel: Array
-) -> Dataset:
+) -> _Interleave:
     cycle_length, block_length = count_of(cycle), count_of(block)
     check_parallel(*parallel)
     if cycle_length == -1:
@@ -115,15 +122,10 @@ def _interleaved(
     return _Interleave(form, source, function, cycle_length, block_length)
 
 
-@kernel(
-    "InterleaveDataset",
-    "ParallelInterleaveDataset",
-    "ExperimentalParallelInterleaveDataset",
-    "LegacyParallelInterleaveDatasetV2",
-)
+@kernel("InterleaveDataset")
 def interleave(node: Construction) -> Kernel:
     """The elements of the datasets that a function makes of each element, some datasets at a time."""
-    return mapping(node, lambda form, source, function, *others: _interleaved(form, source, function, *others[:2]))
+    return mapping(node, _interleaved)
 
 
 @kernel("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4")
@@ -136,12 +138,52 @@ def parallel_interleave(node: Construction) -> Kernel:
     return mapping(node, make)
 
 
+@kernel("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset", "LegacyParallelInterleaveDatasetV2")
+def legacy_interleave(node: Construction) -> Kernel:
+    """As `interleave`, in the order of tf.data.experimental.parallel_interleave."""
+
+    def make(form: Form, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
+        return replace(_interleaved(form, source, function, *others[:2]), is_legacy=True)
+
+    return mapping(node, make)
+
+
 def _chosen_cycle(num_parallel_calls: int | None = None) -> int:
     """The cycle length that TensorFlow chooses on this machine: it depends on the number of cores."""
     cores = len(os.sched_getaffinity(0))
     if num_parallel_calls is None:
         return cores
     return -(-cores // 3) if num_parallel_calls < 0 else min(num_parallel_calls, cores)
+
+
+class _LegacyInterleaveIterator(_InterleaveIterator):
+    """Opens all places at the beginning, and each again when its dataset has ended.
+
+    A dataset that nothing follows leaves the rest of its block to the next place.
+    """
+
+    __slots__ = ("_has_begun",)
+
+    def __init__(self, source: Iterator, function: CapturedFunction, cycle_length: int, block_length: int) -> None:
+        super().__init__(source, function, cycle_length, block_length)
+        self._has_begun = False
+
+    def next(self) -> Steps[Element | None]:
+        """As `Iterator.next`."""
+        if not self._has_begun:
+            self._has_begun = True
+            for _ in self._open:
+                if not self._has_ended:
+                    yield from self._open_next()
+                self._advance()
+        return (yield from super().next())
+
+    def _close(self) -> Steps[None]:
+        block, self._open[self._place] = self._block, None
+        if not self._has_ended:
+            yield from self._open_next()
+        is_followed = self._open[self._place] is not None
+        self._advance(0 if is_followed else block)
 
 
 class _DirectedIterator(Iterator):
@@ -283,7 +325,7 @@ def group_by_window(node: Construction) -> Kernel:
     def make(form: Form, source: Dataset, *captured: Array) -> Dataset:
         functions, first = [], 0
         for name, count in zip(names, counts, strict=True):
-            functions.append(CapturedFunction(node.attrs[name], captured[first : first + count]))
+            functions.append(CapturedFunction(node.function(name), captured[first : first + count]))
             first += count
         return _GroupByWindow(form, source, *functions)
 

@@ -18,7 +18,8 @@ from functools import partial
 from typing import Any
 
 from ....errors import FailedPreconditionError, PartitaError, of_kernel
-from ..registry import Call, Function, Scope
+from ..functions import Function, Scope
+from ..registry import Call
 from .dataset import CapturedFunction, Element, Form, Invocation, Iterator, Steps
 
 Done = Callable[[Any], None]  # takes what the steps return

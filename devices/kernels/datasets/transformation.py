@@ -42,7 +42,7 @@ def transforming(node: Construction, make: Callable[..., Dataset]) -> Kernel:
 
 def mapping(node: Construction, make: Callable[..., Dataset], attr: str = "f", types: str = "Targuments") -> Kernel:
     """As `transforming`, for a node with a function: `make(form, source, function, *inputs behind its captures)`."""
-    form, function, num_captured = Form.of(node), node.attrs[attr], len(node.attrs[types])
+    form, function, num_captured = Form.of(node), node.function(attr), len(node.attrs[types])
 
     def run(source: Array, *others: Any) -> Array:
         captured = CapturedFunction(function, others[:num_captured])

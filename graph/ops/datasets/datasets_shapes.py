@@ -46,6 +46,7 @@ shape_fn("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset")(s
 shape_fn("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4")(scalar)
 shape_fn("LegacyParallelInterleaveDatasetV2", "RewriteDataset")(scalar)
 shape_fn("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")(scalar)
+shape_fn("RebatchDatasetV2")(scalar)
 shape_fn("UniqueDataset", "ExperimentalUniqueDataset")(scalar)
 shape_fn("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")(scalar)
 shape_fn("NonSerializableDataset", "ExperimentalNonSerializableDataset")(scalar)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..record import Facts, Rows, State
 
 _NAMES: Facts = {"names_functions": True}
-_PULLS: Facts = {"state": State.ITERATOR, "waits": True, "calls_carried": True}
+_PULLS: Facts = {"state": State.ITERATOR, "waits": True}
 
 OPS: Rows = {
     "AnonymousIterator": {"state": State.ITERATOR},
@@ -24,7 +24,7 @@ OPS: Rows = {
     "CacheDatasetV2": {"state": State.ITERATOR},
     "ConcatenateDataset": {},
     "DatasetCardinality": {},
-    "DatasetToSingleElement": {"waits": True, "calls_carried": True},
+    "DatasetToSingleElement": {"waits": True},
     "DeleteIterator": {"state": State.ITERATOR},
     "DeleteMemoryCache": {"state": State.ITERATOR},
     "DeleteRandomSeedGenerator": {"state": State.ITERATOR},
@@ -90,7 +90,8 @@ OPS: Rows = {
     "RandomDataset": {"state": State.ITERATOR},
     "RandomDatasetV2": {"state": State.ITERATOR},
     "RangeDataset": {},
-    "ReduceDataset": {"waits": True, "calls_carried": True, "is_flat": True},
+    "RebatchDatasetV2": {},
+    "ReduceDataset": {"waits": True, "is_flat": True},
     "RepeatDataset": {},
     "RewriteDataset": {},
     "ScanDataset": _NAMES,

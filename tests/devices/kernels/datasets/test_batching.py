@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,23 @@ async def test_windows_are_slices(stop: int, size: int, shift: int, stride: int,
     expected = [list(range(stop))[first : first + (size - 1) * stride + 1 : stride] for first in range(0, stop, shift)]
     whole = [window for window in expected if len(window) == size or not drops]
     assert await all_of(p.iterated(joined, (None,))) == whole
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 12), st.integers(1, 5), st.lists(st.integers(1, 4), min_size=1, max_size=3), st.booleans())
+async def test_rebatched_rows_are_the_same(stop: int, size: int, sizes: list[int], drops: bool) -> None:
+    """In batches of the given sizes, again and again."""
+    p = Pipeline()
+    rows = batched(p, "BatchDataset", p.range(stop), size, drops=False)
+    dataset = p.op("RebatchDatasetV2", rows, np.array(sizes), np.bool_(drops), shapes=[(None,)])
+    expected, first = [], 0
+    for length in cycle(sizes):
+        batch = list(range(stop))[first : first + length]
+        if not batch or (drops and len(batch) < length):
+            break
+        expected.append(batch)
+        first += length
+    assert await all_of(p.iterated(dataset, (None,))) == expected
 
 
 async def test_rows_of_unequal_components_are_refused() -> None:

@@ -53,6 +53,14 @@ async def test_interleaving_has_tensorflows_order() -> None:
     assert await all_of(p.iterated(dataset)) == [0, 0, 1, 0, 1, 2, 0, 0, 1, 0, 1, 2]
 
 
+async def test_the_old_parallel_interleaving_has_an_order_of_its_own() -> None:
+    """TensorFlow 2.21 gives parallel_interleave(range, cycle_length=5, block_length=2) of range(4) so."""
+    p = Pipeline()
+    numbers = np.int64(5), np.int64(2), np.int64(10), np.int64(5)
+    dataset = p.mapped("LegacyParallelInterleaveDatasetV2", p.range(4), "below", *numbers, deterministic=b"true")
+    assert await all_of(p.iterated(dataset)) == [0, 0, 0, 1, 1, 2]
+
+
 @settings(max_examples=5)
 @given(st.integers(0, 12))
 async def test_a_flat_map_is_a_nested_loop(stop: int) -> None:
