@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InvalidArgumentError, PartitaError
 from ...graph.collector import collector_paused
+from ...graph.passes.wiring import NO_WIRING
 from ...rendezvous.key import ROOT_FRAME, stem
 from ..plans.instructions import DEAD
 from ..running.call_frame import check_call_frame, check_no_call_frame
@@ -128,7 +129,7 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
         cut_names.fetches,
         cut_names.targets,
         by_rendezvous=by_rendezvous,
-        wiring=cut_names.wiring,
+        wiring=cut_names.wiring or NO_WIRING,
     )
     check()
     pruned = pruned.place()

@@ -14,7 +14,7 @@ import numpy as np
 from ...devices.kernels.variables.session_tensors import TENSOR_HANDLE
 from ...devices.state import ResourceHandle
 from ...errors import InvalidArgumentError, OutOfRangeError, PartitaError
-from ...graph.passes.wiring import NO_WIRING, Wiring
+from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ..running.ports import Port, feed_value
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 class Signature(NamedTuple):
     """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted.
 
-    Only callables have a `wiring`.
+    Only callables have a `wiring`, and only those that connect tensors or name devices.
     """
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     is_partial: bool = False
-    wiring: Wiring = NO_WIRING
+    wiring: Wiring | None = None
 
 
 def full_name(name: str) -> str:

@@ -18,7 +18,7 @@ from ....graph import CallableOptions, RunOptions
 from ....graph.device_name import find_full_name, parse_full_name
 from ....graph.dtypes import DataType, base_type, dtype_name
 from ....graph.ops.device_kinds import device_kind
-from ....graph.passes.wiring import Wiring
+from ....graph.passes.wiring import NO_WIRING, Wiring
 from ....graph.tensor_id import parse_tensor_name
 from ..requests import Signature
 
@@ -61,7 +61,7 @@ def callable_request(
         feed_devices,
         _full_names(own.fetch, own.fetch_devices, cluster),
     )
-    signature = Signature(tuple(own.feed), tuple(own.fetch), tuple(own.target), wiring=wiring)
+    signature = Signature(tuple(own.feed), tuple(own.fetch), tuple(own.target), wiring=wiring if any(wiring) else None)
     return signature, own.run_options if own.HasField("run_options") else None
 
 
@@ -90,7 +90,7 @@ def check_devices(graph: Graph, signature: Signature) -> None:
 
     The tensors must exist.
     """
-    wiring = signature.wiring
+    wiring = signature.wiring or NO_WIRING
     for names, devices in ((signature.feeds, wiring.feed_devices), (signature.fetches, wiring.fetch_devices)):
         for name, device in zip(names, devices, strict=bool(devices)):
             kind = parse_full_name(device).type or "" if device else ""
