@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
+from ...devices.kernels.blas_threads import LIMIT
 from ...graph import ConfigProto, RunMetadata, RunOptions
 from ...rendezvous import TracedRendezvous
 from ..plans.tracing import Scope
@@ -69,9 +70,12 @@ class Steps:
         metadata: RunMetadata | None,
     ) -> list[Array]:
         """Runs one step on the tensors `fed` and returns the fetched arrays; `Session.run` lists the errors."""
-        if options is None and metadata is None and self._is_plain:
-            return await self._run(prepared, fed, number)
-        return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+        try:
+            if options is None and metadata is None and self._is_plain:
+                return await self._run(prepared, fed, number)
+            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+        finally:
+            LIMIT.keep()
 
     async def _run(
         self, prepared: Prepared, fed: list[Any], number: int, waiting: list[str] | None = None

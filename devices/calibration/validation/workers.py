@@ -13,8 +13,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.util import find_spec
+from contextlib import AbstractContextManager, contextmanager
 
 from .measured_set import Answer, Job
 
@@ -78,8 +77,6 @@ def _alone(run: Callable[[], Answer]) -> Answer:
 
 
 def _one_thread() -> AbstractContextManager[object]:
-    """Linear algebra on one thread, if threadpoolctl is there (extra "calibrate"): there is a process for each core."""
-    if find_spec("threadpoolctl") is None:
-        return nullcontext()
+    """Linear algebra on one thread: there is a process for each core."""
     limits: AbstractContextManager[object] = importlib.import_module("threadpoolctl").threadpool_limits(1)
     return limits

@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..linalg.products import batch_product
 from ..registry import Construction, Kernel, kernel
 
 _LEAST = 1e-12
@@ -104,8 +105,8 @@ def mfcc(node: Construction) -> Kernel:
         weights = filters[bins, rate]
         if weights is None:
             return np.zeros((*spectrogram.shape[:2], coefficients), np.float32)
-        energies = np.maximum(np.sqrt(spectrogram.astype(np.float64)) @ weights, _LEAST)
-        result: Array = (np.log(energies) @ cosines).astype(np.float32)
+        energies = np.maximum(batch_product(np.sqrt(spectrogram.astype(np.float64)), weights), _LEAST)
+        result: Array = batch_product(np.log(energies), cosines).astype(np.float32)
         return result
 
     return run

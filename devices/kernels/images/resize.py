@@ -16,6 +16,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..half_types import is_half
+from ..linalg.products import batch_product
 from ..registry import Construction, Kernel, kernel
 
 # (input size, output size) -> weights [output, input] of one axis
@@ -105,9 +106,8 @@ def _weights(size: int, terms: list[tuple[Array, Array]]) -> Array:
 def _resized(images: Array, rows: Array, columns: Array) -> Array:
     """The product rows @ image @ columns.T for each image and channel."""
     batch, height, width, channels = images.shape
-    tall = rows @ images.reshape(batch, height, width * channels)
-    result: Array = columns @ tall.reshape(batch, rows.shape[0], width, channels)
-    return result
+    tall = batch_product(rows, images.reshape(batch, height, width * channels))
+    return batch_product(columns, tall.reshape(batch, rows.shape[0], width, channels))
 
 
 def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
+from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
@@ -26,6 +27,7 @@ def _cholesky(x: Array) -> Array:
 
 
 @kernel("Cholesky")
+@one_blas_thread
 def cholesky(node: Construction) -> Kernel:
     """The lower triangular L of x = L L^H, from the lower triangle of x; NaN where x is not positive definite."""
 
@@ -37,6 +39,7 @@ def cholesky(node: Construction) -> Kernel:
 
 
 @kernel("CholeskyGrad")
+@one_blas_thread
 def cholesky_gradient(node: Construction) -> Kernel:
     """The gradient of x from that of its factor L.
 
@@ -58,6 +61,7 @@ def cholesky_gradient(node: Construction) -> Kernel:
 
 
 @kernel("Qr")
+@one_blas_thread
 def qr(node: Construction) -> Kernel:
     """Orthonormal q and upper triangular r of each matrix; q square under full_matrices."""
     mode: Any = "complete" if node.attrs["full_matrices"] else "reduced"
@@ -71,6 +75,7 @@ def qr(node: Construction) -> Kernel:
 
 
 @kernel("Svd")
+@one_blas_thread
 def svd(node: Construction) -> Kernel:
     """Singular values in descending order, and u and v of x = u diag(s) v^H unless compute_uv is false."""
     full, nothing = node.attrs["full_matrices"], np.zeros(0, numpy_dtype(node.output_types[1]))
@@ -88,6 +93,7 @@ def svd(node: Construction) -> Kernel:
 
 
 @kernel("SelfAdjointEigV2")
+@one_blas_thread
 def self_adjoint_eigen(node: Construction) -> Kernel:
     """Eigenvalues in ascending order, and eigenvectors as columns; only lower triangles of the input are read."""
     nothing = np.zeros(0, numpy_dtype(node.output_types[1]))
@@ -108,6 +114,7 @@ def self_adjoint_eigen(node: Construction) -> Kernel:
 
 
 @kernel("Eig")
+@one_blas_thread
 def eigen(node: Construction) -> Kernel:
     """Complex eigenvalues, and eigenvectors as columns of norm 1 unless compute_v is false."""
     nothing = np.zeros(0, numpy_dtype(node.output_types[0]))

@@ -14,6 +14,7 @@ from ....graph.dtypes import Array
 from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
+from .products import batch_product
 
 
 @kernel("Einsum", "XlaEinsum")
@@ -124,7 +125,7 @@ def _product(a: Array, a_labels: str, b: Array, b_labels: str, out: str) -> tupl
     rows, columns = left.shape[n_batch : left.ndim - n_inner], right.shape[n_batch + n_inner :]
     k, m, n = prod(right.shape[n_batch : n_batch + n_inner]), prod(rows), prod(columns)
     left, right = left.reshape(*left.shape[:n_batch], m, k), right.reshape(*right.shape[:n_batch], k, n)
-    result: Array = left @ right
+    result = batch_product(left, right)
     return result.reshape(result.shape[:-2] + rows + columns), "".join(batch + free_a + free_b)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..half_types import BFLOAT16, is_half
+from .products import matrix_product
 
 _PANEL, _REGISTER, _ROWS, _UNROLLED, _DEPTH = 16, 8, 4, 8, 320
 _LARGE = 1 << 24  # more products are summed in float32: fast, at the cost of the last bits
@@ -45,7 +46,7 @@ class Plain:
 
     def product(self, a: Array, b: Array) -> Array:
         """The matrix product."""
-        return np.asarray(a @ b)
+        return matrix_product(a, b)
 
     def add(self, total: Array, more: Array) -> None:
         """Adds to `total` in place."""
@@ -96,7 +97,7 @@ class Half:
     def product(self, a: Array, b: Array) -> Array:
         """The matrix product, summed in the order that the module docstring describes."""
         if a.shape[0] * a.shape[1] * b.shape[1] > _LARGE:
-            return self.rounded(a @ b)
+            return self.rounded(matrix_product(a, b))
         result = np.zeros((a.shape[0], b.shape[1]), np.float32)
         for start in range(0, a.shape[1], _DEPTH):
             self.add(result, self._block(a[:, start : start + _DEPTH], b[start : start + _DEPTH]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....graph.dtypes import Array
+from ..blas_threads import LIMIT
 from ..checks import require
 
 NOT_INVERTIBLE = "Input is not invertible."
@@ -33,7 +34,9 @@ def adjoint(x: Array) -> Array:
 
 def scipy_linalg(name: str) -> Any:
     """The function of that name in scipy.linalg; scipy is imported on the first call."""
-    return getattr(importlib.import_module("scipy.linalg"), name)
+    function = getattr(importlib.import_module("scipy.linalg"), name)
+    LIMIT.forget_libraries()  # scipy has brought its own
+    return function
 
 
 def by_matrix(function: Callable[..., Array], results: Array, *tensors: Array) -> Array:

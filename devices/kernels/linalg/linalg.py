@@ -13,6 +13,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
+from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
@@ -20,6 +21,7 @@ from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_square, 
 
 
 @kernel("MatrixInverse")
+@one_blas_thread
 def inverse(node: Construction) -> Kernel:
     """The inverse of each square matrix, or of its conjugate transpose."""
 
@@ -36,6 +38,7 @@ def inverse(node: Construction) -> Kernel:
 
 
 @kernel("MatrixDeterminant")
+@one_blas_thread
 def determinant(node: Construction) -> Kernel:
     """The determinant of each square matrix; 1 for an empty one."""
 
@@ -47,6 +50,7 @@ def determinant(node: Construction) -> Kernel:
 
 
 @kernel("LogMatrixDeterminant")
+@one_blas_thread
 def log_determinant(node: Construction) -> Kernel:
     """Sign (or phase) and logarithm of the absolute value of each determinant: 0 and -inf for a singular matrix."""
     dtype = numpy_dtype(node.output_types[1])
@@ -67,6 +71,7 @@ def _quietly(function: Callable[[Array], Any], matrix: Array) -> Array:
 
 
 @kernel("MatrixSquareRoot")
+@one_blas_thread
 def square_root(node: Construction) -> Kernel:
     """The principal square root of each invertible matrix; NaN if it is not of the op's type."""
     dtype = numpy_dtype(node.output_types[0])
@@ -92,6 +97,7 @@ def square_root(node: Construction) -> Kernel:
 
 
 @kernel("MatrixLogarithm")
+@one_blas_thread
 def logarithm(node: Construction) -> Kernel:
     """The principal logarithm of each complex matrix."""
     logm = scipy_linalg("logm")

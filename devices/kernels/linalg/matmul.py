@@ -15,6 +15,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..half_types import in_float32, is_half, widen
 from ..registry import Construction, Kernel, kernel
+from .products import batch_product, matrix_product
 
 BinaryKernel = Callable[[Array, Array], Array]
 
@@ -42,7 +43,7 @@ def matmul(node: Construction) -> Kernel:
             raise InvalidArgumentError(f"In[0] and In[1] ndims must be == 2: {a.ndim}")
         if a.shape[inner_a] != b.shape[inner_b]:
             raise _sizes_clash(a, b)
-        return (a.T if transpose_a else a) @ (b.T if transpose_b else b)
+        return matrix_product(a.T if transpose_a else a, b.T if transpose_b else b)
 
     return in_float32(product, node.output_types[0])
 
@@ -59,7 +60,7 @@ def _batched(node: Construction) -> BinaryKernel:
         left, right = (_adjoint(x) if adjoint_x else x), (_adjoint(y) if adjoint_y else y)
         if left.shape[-1] != right.shape[-2]:
             raise _sizes_clash(x, y)
-        return np.asarray(left @ right)
+        return batch_product(left, right)
 
     return product
 
@@ -130,6 +131,6 @@ def sparse_matmul(node: Construction) -> Kernel:
         left, right = (a.T if transpose_a else a), (b.T if transpose_b else b)
         if left.shape[1] != right.shape[0]:
             raise InvalidArgumentError(f"Matrix size incompatible: a: {shape_text(a.shape)}, b: {shape_text(b.shape)}")
-        return widen(left) @ widen(right)
+        return matrix_product(widen(left), widen(right))
 
     return product

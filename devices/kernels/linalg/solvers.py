@@ -11,6 +11,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import adjoint, by_matrix, require_matrices, require_square
@@ -26,6 +27,7 @@ def _require_fitting(matrix: Array, rhs: Array) -> None:
 
 
 @kernel("MatrixSolve")
+@one_blas_thread
 def solve(node: Construction) -> Kernel:
     """x with matrix x = rhs, or with the conjugate transpose of the matrix."""
 
@@ -43,6 +45,7 @@ def solve(node: Construction) -> Kernel:
 
 
 @kernel("MatrixSolveLs")
+@one_blas_thread
 def solve_least_squares(node: Construction) -> Kernel:
     """x that minimises |matrix x - rhs|^2 + l2 |x|^2 (`fast`: by normal equations), or the shortest for l2 = 0."""
 
@@ -91,6 +94,7 @@ def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
 
 
 @kernel("MatrixTriangularSolve")
+@one_blas_thread
 def solve_triangular(node: Construction) -> Kernel:
     """x with T x = rhs, T being one triangle of the matrix, or its conjugate transpose."""
     lower, turned = node.attrs["lower"], node.attrs["adjoint"]
@@ -125,6 +129,7 @@ def _from_bands(bands: Array, lower: bool) -> Array:
 
 
 @kernel("BandedTriangularSolve")
+@one_blas_thread
 def solve_banded(node: Construction) -> Kernel:
     """x with T x = rhs, T being triangular and given by its bands, or its conjugate transpose."""
     lower, turned = node.attrs["lower"], node.attrs["adjoint"]

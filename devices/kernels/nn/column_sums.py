@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph.dtypes import Array
+from ..linalg.products import matrix_product
 
 LARGE = 1 << 15  # larger arrays are computed fast, at the cost of the last bit
 _LANES = 8  # float32 numbers in a vector register of 256 bits: columns beyond the last whole one are added singly
@@ -19,7 +20,7 @@ _ACCUMULATORS = 4
 def column_sums(matrix: Array) -> Array:
     """The sum of each column, row after row; BLAS adds large matrices, faster than numpy if rows are short."""
     if matrix.dtype in (np.float32, np.float64) and matrix.size >= LARGE:
-        return np.asarray(np.ones(matrix.shape[0], matrix.dtype) @ matrix)
+        return np.asarray(matrix_product(np.ones((1, matrix.shape[0]), matrix.dtype), matrix)[0])
     return _in_order(matrix)
 
 

@@ -5,23 +5,32 @@ three functions are adjoint to each other: <conv(x, w), y> == <x, input_gradient
 to rounding.
 
 A convolution is one matrix product: patches of x as rows, the filter as columns. Patches are made for a few images at a
-time, so that they stay in cache and memory stays bounded.
+time, so that they stay in cache and memory stays bounded. Large convolutions are cut into parts for several cores, by
+images, or a single image by lines of its output. The cuts depend on shapes alone, see `linalg.products`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....graph.dtypes import Array
+from ..blas_threads import LIMIT
+from ..helpers import HELPERS
 from ..linalg.half_products import PLAIN, Arithmetic
+from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, num_parts, predicted_us
 from .sliding import Sweep
 
 _PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
 _MANY_CHANNELS = 160  # up to so many, a row of all channels is faster than channel by channel
+_TOTALS_BYTES = 64 << 20  # sums of the gradient of a filter held at once, one for each group of images
+
+Band = tuple[slice, ...]
+T = TypeVar("T")
 
 
 def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
@@ -33,14 +42,30 @@ def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -
     if sweep.is_pointwise:
         pixels = x.reshape(prod(x.shape[:-1]), x.shape[-1])
         return arithmetic.product(pixels, filters).reshape(*x.shape[:-1], w.shape[-1])
-    padded = sweep.padded(x)
-    positions = prod(sweep.output)
-    parts = [
-        arithmetic.product(_rows(padded[images], sweep, filters.shape[0]), filters)
-        for images in _batches(x, positions * filters.shape[0])
+    patches, depth = sweep.patches(sweep.padded(x)), filters.shape[0]
+    bands = _bands(patches, filters) if arithmetic is PLAIN else []
+    if len(bands) > 1:
+        return _convolve_bands(patches, filters, bands)
+    products = [
+        arithmetic.product(patches[images].reshape(-1, depth), filters)
+        for images in _batches(x, prod(sweep.output) * depth)
     ]
-    result = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    result = products[0] if len(products) == 1 else np.concatenate(products)
     return result.reshape(x.shape[0], *sweep.output, w.shape[-1])
+
+
+def _convolve_bands(patches: Array, filters: Array, bands: list[Band]) -> Array:
+    """Convolves by parts: patches are [batch, output..., window..., channels], a band is a part of the output."""
+    depth, features = filters.shape
+    result = np.empty((*patches.shape[: patches.ndim // 2], features), patches.dtype)
+
+    def compute(band: Band) -> None:
+        rows = patches[band].reshape(-1, depth)
+        LIMIT.begin()
+        np.matmul(rows, filters, out=result[band].reshape(len(rows), features))
+
+    HELPERS.run(compute, bands)
+    return result
 
 
 def filter_gradient(
@@ -53,13 +78,22 @@ def filter_gradient(
         return _in_groups(
             lambda i: filter_gradient(_part(x, i, groups), _part(y, i, groups), part, sweep, arithmetic), groups
         )
-    padded = sweep.padded(x)
-    depth, positions = prod(window_shape[:-1]), prod(sweep.output)
-    total = np.zeros((depth, window_shape[-1]), x.dtype)
-    for images in _batches(x, positions * depth):
-        rows = _rows(padded[images], sweep, depth)
-        arithmetic.add(total, arithmetic.product(rows.T, y[images].reshape(rows.shape[0], window_shape[-1])))
-    return total.reshape(window_shape)
+    patches, depth, features = sweep.patches(sweep.padded(x)), prod(window_shape[:-1]), window_shape[-1]
+    cells = prod(sweep.output) * depth
+
+    def total(images: slice) -> Array:
+        result = np.zeros((depth, features), x.dtype)
+        for some in _batches(x, cells, images):
+            rows = patches[some].reshape(-1, depth)
+            arithmetic.add(result, arithmetic.product(rows.T, y[some].reshape(len(rows), features)))
+        return result
+
+    took_us = predicted_us(depth, prod(y.shape[:-1]), features, x.itemsize)
+    most = _TOTALS_BYTES // max(1, depth * features * x.itemsize) if arithmetic is PLAIN else 1
+    first, *others = _by_images(total, x.shape[0], took_us, most)
+    for more in others:
+        first += more
+    return first.reshape(window_shape)
 
 
 def input_gradient(
@@ -82,12 +116,17 @@ def input_gradient(
     grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
     padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
     taps = list(sweep.taps())
-    for images in _batches(y, prod(sweep.output) * filters.shape[1]):
-        y_part, target = y[images], padded[images]
-        rows = y_part.reshape(prod(y_part.shape[:-1]), y_part.shape[-1])
-        shares = arithmetic.product(rows, filters).reshape(*y_part.shape[:-1], *w.shape[:-1])
-        for tap, seen in reversed(taps):
-            arithmetic.add(target[seen], shares[(..., *tap, slice(None))])
+
+    def spread(images: slice) -> None:
+        for some in _batches(y, prod(sweep.output) * filters.shape[1], images):
+            y_part, target = y[some], padded[some]
+            rows = y_part.reshape(prod(y_part.shape[:-1]), y_part.shape[-1])
+            shares = arithmetic.product(rows, filters).reshape(*y_part.shape[:-1], *w.shape[:-1])
+            for tap, seen in reversed(taps):
+                arithmetic.add(target[seen], shares[(..., *tap, slice(None))])
+
+    took_us = predicted_us(prod(y.shape[:-1]), *filters.shape, y.itemsize)
+    _by_images(spread, y.shape[0], took_us, y.shape[0] if arithmetic is PLAIN else 1)
     return padded[sweep.inside(sizes)]
 
 
@@ -166,12 +205,35 @@ def _in_groups(compute: Callable[[int], Array], groups: int) -> Array:
     return np.concatenate([compute(index) for index in range(groups)], axis=-1)
 
 
-def _batches(x: Array, cells_per_image: int) -> list[slice]:
-    """Slices of the batch whose patches fit the budget, at least one."""
+def _batches(x: Array, cells_per_image: int, images: slice | None = None) -> Iterator[slice]:
+    """Slices of the batch, or of some of its images, whose patches fit the budget; at least one."""
     size = max(1, _PATCH_BYTES // max(1, cells_per_image * x.itemsize))
-    return [slice(start, min(start + size, x.shape[0])) for start in range(0, max(1, x.shape[0]), size)]
+    start, stop = (0, x.shape[0]) if images is None else (images.start, images.stop)
+    return (slice(at, min(at + size, stop)) for at in range(start, max(start + 1, stop), size))
 
 
-def _rows(padded: Array, sweep: Sweep, depth: int) -> Array:
-    """The patches as rows of a matrix: [positions, window cells * channels]."""
-    return sweep.patches(padded).reshape(padded.shape[0] * prod(sweep.output), depth)
+def _by_images(compute: Callable[[slice], T], images: int, took_us: float, most: int) -> list[T]:
+    """The results of `compute` for groups of images, in order: for several groups if that is worth it."""
+    groups = list(cuts(images, min(num_parts(took_us), most))) if took_us >= WORTH_CUTTING_US else []
+    if len(groups) < 2:
+        return [compute(slice(0, images))]
+    return HELPERS.run(compute, groups)
+
+
+def _bands(patches: Array, filters: Array) -> list[Band]:
+    """The parts in which a large convolution is computed: groups of images, or lines of a single image.
+
+    Lines are cut along the first axis that has more than one, so that a band is contiguous in the result.
+    """
+    images, *output = patches.shape[: patches.ndim // 2]
+    positions, (depth, features) = prod(output), filters.shape
+    took_us = predicted_us(images * positions, depth, features, filters.itemsize)
+    if took_us < WORTH_CUTTING_US:
+        return []
+    parts = max(num_parts(took_us), images * positions * depth * filters.itemsize // _PATCH_BYTES + 1)
+    if images >= parts:
+        return [(some,) for some in cuts(images, parts)]
+    axis = next((axis for axis, size in enumerate(output) if size > 1), 0)
+    lines = list(cuts(output[axis], min(-(-parts // images), positions // GRAIN)))
+    before = (slice(None),) * axis
+    return [(slice(image, image + 1), *before, some) for image in range(images) for some in lines]

@@ -14,6 +14,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..half_types import widen
+from ..linalg.products import matrix_product
 from ..registry import Construction, Kernel, kernel
 from .column_sums import LARGE, column_means, column_sums, inverse_roots
 
@@ -168,7 +169,7 @@ def _window_sums(x: Array, radius: int) -> Array:
     """Per channel the sum over the channels at most `radius` away: one product with a band of ones."""
     channel = np.arange(x.shape[-1])
     near = np.abs(channel[:, None] - channel) <= radius
-    return np.asarray(x @ near.astype(x.dtype))
+    return matrix_product(x.reshape(-1, len(near)), near.astype(x.dtype)).reshape(x.shape)
 
 
 def _lrn_attrs(node: Construction) -> tuple[int, np.float32, np.float32, np.float32]:

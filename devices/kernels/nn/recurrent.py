@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..half_types import in_float32
+from ..linalg.products import matrix_product
 from ..registry import Construction, Kernel, kernel
 
 Step = Callable[..., tuple[Array, ...]]
@@ -59,7 +60,7 @@ def _lstm_step(node: Construction, order: str) -> Step:
         _check_length("b", b, w.shape[1])
         for name, peep in (("wci", wci), ("wcf", wcf), ("wco", wco)):
             _check_length(name, peep, h.shape[1])
-        joined = np.concatenate([x, h], axis=1) @ w + b
+        joined = matrix_product(np.concatenate([x, h], axis=1), w) + b
         gate = dict(zip(order, np.split(joined, 4, axis=1), strict=True))
         i = _sigmoid(gate["i"] + wci * cell if peephole else gate["i"])
         f_in = gate["f"] + x.dtype.type(forget)
@@ -162,8 +163,8 @@ def block_lstm_grad(node: Construction) -> Kernel:
             d_cell, d_gates, *d_now = back(before, peeps, values, d_cells[time] + d_cell, d_outs[time] + d_h)
             for total, part in zip(d_peeps, d_now, strict=True):
                 total += part
-            d_x[time], d_h = np.split(d_gates @ w.T, [x.shape[2]], axis=1)
-            d_w += np.concatenate([x[time], out_before], axis=1).T @ d_gates
+            d_x[time], d_h = np.split(matrix_product(d_gates, w.T), [x.shape[2]], axis=1)
+            d_w += matrix_product(np.concatenate([x[time], out_before], axis=1).T, d_gates)
             d_b += d_gates.sum(axis=0)
         return d_x, d_cell, d_h, d_w, *d_peeps, d_b
 
@@ -178,8 +179,8 @@ def gru_block_cell(node: Construction) -> Kernel:
         _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new))
         _check_weights(x, h, w_gates, 2)
         _check_weights(x, h, w_new, 1)
-        r, u = np.split(_sigmoid(np.concatenate([x, h], axis=1) @ w_gates + b_gates), 2, axis=1)
-        c = np.tanh(np.concatenate([x, h * r], axis=1) @ w_new + b_new)
+        r, u = np.split(_sigmoid(matrix_product(np.concatenate([x, h], axis=1), w_gates) + b_gates), 2, axis=1)
+        c = np.tanh(matrix_product(np.concatenate([x, h * r], axis=1), w_new) + b_new)
         return r, u, c, u * h + (1 - u) * c
 
     return in_float32(step, node.output_types[0])
@@ -195,9 +196,9 @@ def gru_block_cell_grad(node: Construction) -> Kernel:
         _check_weights(x, h, w_gates, 2)
         _check_weights(x, h, w_new, 1)
         d_new = d_h * (1 - u) * (1 - c * c)
-        d_x_new, d_kept = np.split(d_new @ w_new.T, [x.shape[1]], axis=1)
+        d_x_new, d_kept = np.split(matrix_product(d_new, w_new.T), [x.shape[1]], axis=1)
         d_gates = np.concatenate([d_kept * h * r * (1 - r), d_h * (h - c) * u * (1 - u)], axis=1)
-        d_x, d_h_gates = np.split(d_gates @ w_gates.T, [x.shape[1]], axis=1)
+        d_x, d_h_gates = np.split(matrix_product(d_gates, w_gates.T), [x.shape[1]], axis=1)
         return d_x + d_x_new, d_h_gates + d_kept * r + d_h * u, d_new, d_gates
 
     return in_float32(back, node.output_types[0])

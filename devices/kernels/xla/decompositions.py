@@ -11,12 +11,14 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 
 
 @kernel("XlaSelfAdjointEig")
+@one_blas_thread
 def self_adjoint_eig(node: Construction) -> Kernel:
     """Eigenvalues [..., n], smallest first, and eigenvectors [..., n, n] as columns; reads one triangle."""
     triangle: Literal["L", "U"] = "L" if node.attrs["lower"] else "U"
@@ -30,6 +32,7 @@ def self_adjoint_eig(node: Construction) -> Kernel:
 
 
 @kernel("XlaSvd")
+@one_blas_thread
 def svd(node: Construction) -> Kernel:
     """Singular values [..., min(m, n)], largest first, u [..., m, m] and v [..., n, n]: a = u diag(s) v'."""
 
