@@ -135,9 +135,13 @@ simple("SparseSoftmax", sparse_softmax)
 
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
     """The gradients of the old values, and the summed gradient of all values that were filled in."""
+    count = len(grad_values)
+    for place in reverse_index_map[(reverse_index_map < 0) | (reverse_index_map >= count)].tolist()[:1]:
+        raise InvalidArgumentError(f"Elements in reverse index must be in [0, {count}) but got {place}")
     filled = np.ones(grad_values.shape, np.bool_)
     filled[reverse_index_map] = False
     return grad_values[reverse_index_map], np.asarray(grad_values[filled].sum(dtype=grad_values.dtype))
 
 
 simple("SparseFillEmptyRowsGrad", sparse_fill_empty_rows_grad)
+simple("RaggedFillEmptyRowsGrad", sparse_fill_empty_rows_grad)

@@ -176,3 +176,9 @@ def sparse_sparse(c: ShapeContext) -> Sequence[Shape]:
     """As many tuples as there are in both together."""
     with_rank(c.inputs[0], 2)
     return ((None, None), (None,))
+
+
+@shape_fn("SparseCross", "SparseCrossV2", "SparseCrossHashed")
+def sparse_cross(_: ShapeContext) -> Sequence[Shape]:
+    """A sparse matrix."""
+    return ((None, 2), (None,), (2,))

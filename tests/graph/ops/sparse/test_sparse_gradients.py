@@ -58,6 +58,24 @@ SPARSE = {
         normal(3),
         normal(),
     ),
+    "ragged to sparse": example(
+        lambda b, v: b.op("RaggedTensorToSparse", [b.constant(np.array([0, 2, 2, 3]))], v), normal(3, 2)
+    ),
+    "ragged gather": example(
+        lambda b, v: b.op(
+            "RaggedGather",
+            [b.constant(np.array([0, 2, 2, 3]))],
+            v,
+            b.constant(np.array([0, 2, 0])),
+            OUTPUT_RAGGED_RANK=1,
+        ),
+        normal(3, 2),
+    ),
+    "fill empty ragged rows": example(
+        lambda b, v, d: b.op("RaggedFillEmptyRows", b.constant(np.array([0, 0, 2])), v, b.constant(np.array(4)), d),
+        normal(3),
+        normal(),
+    ),
     "plus dense": example(
         lambda b, v, d: b.op("SparseTensorDenseAdd", b.constant(ORDERED), v, b.constant(SIZES), d),
         normal(3),
