@@ -29,6 +29,7 @@ from .words import Words
 
 _WIDE = 1.3  # deviations from the mean to a bound, from which on normal numbers are drawn
 _MOST_REJECTED = 1000  # in a row
+_MOST_ROUNDS = 1 << 15  # at a time
 _BATCH = 100  # numbers of a batch where all have the same parameters
 
 # words of rounds [rounds, words] -> numbers and whether each is kept [rounds, numbers]
@@ -87,22 +88,36 @@ def _proposal(low: np.floating, high: np.floating) -> _Proposal:
     return _uniform(low, high) if high - low < close else _exponential(low, high)
 
 
-def _fill(words: Words, proposal: _Proposal, out: Array) -> None:
-    """Fills `out` with the first numbers that are kept; what their last round leaves over is dropped."""
+def _fill(words: Words, proposal: _Proposal, out: Array, each: int) -> None:
+    """Fills batches of `each` numbers with the first that are kept, and drops what their last rounds leave over."""
     filled, rejected = 0, 0
     while filled < len(out):
-        rounds = max((len(out) - filled) // 2, 4)
+        rounds = min(max((len(out) - filled) // 2, 4), _MOST_ROUNDS)
         numbers, is_kept = proposal.propose(words.peek(rounds * proposal.words).reshape(rounds, -1))
-        kept = np.flatnonzero(is_kept)[: len(out) - filled]
-        out[filled : filled + len(kept)] = numbers.reshape(-1)[kept]
-        filled += len(kept)
-        if filled == len(out):
-            rounds = int(kept[-1]) // numbers.shape[1] + 1
-        gaps = np.diff(kept, prepend=-1 - rejected, append=rounds * numbers.shape[1])
+        kept, size = np.flatnonzero(is_kept), numbers.shape[1]
+        chosen, used = _batches(kept, filled, len(out), each, size)
+        out[filled : filled + len(chosen)] = numbers.reshape(-1)[chosen]
+        filled += len(chosen)
+        rounds = used if filled == len(out) else rounds
+        gaps = np.diff(kept[kept < rounds * size], prepend=-1 - rejected, append=rounds * size)
         if gaps.max() > _MOST_REJECTED:
             raise InternalError(f"TruncatedNormal {proposal.name} rejection sampler failed to accept a sample.")
         rejected = int(gaps[-1]) - 1
         words.take(proposal.words * rounds)
+
+
+def _batches(kept: Array, filled: int, total: int, each: int, size: int) -> tuple[Array, int]:
+    """Which of the numbers `kept` the batches take, and after how many rounds of `size` numbers the last one ends."""
+    chosen, place = [kept[:0]], 0
+    while filled < total:
+        first = int(np.searchsorted(kept, place))
+        own = kept[first : first + min(each - filled % each, total - filled)]
+        if not own.size:
+            break
+        chosen.append(own)
+        filled += len(own)
+        place = (int(own[-1]) // size + 1) * size
+    return np.concatenate(chosen), place // size
 
 
 def _draw(place: Position, each: int, total: int, parameters: tuple[Array, ...]) -> Array:
@@ -117,12 +132,13 @@ def _draw(place: Position, each: int, total: int, parameters: tuple[Array, ...])
     farther = (np.where(is_turned, lows, highs) - means) / scales
     proposals = [_proposal(low, high) for low, high in zip(nearer, farther, strict=True)]
     words, out = Words(place, total // 2), np.empty(total, means.dtype)
-    for batch, first in enumerate(range(0, total, each)):
-        own = out[first : first + each]
-        which = batch if len(proposals) > 1 else 0
-        _fill(words, proposals[which], own)
-        own *= scales[which]
-        own += means[which]
+    # Batches of the same parameters are filled together.
+    run = total if len(proposals) == 1 else each
+    for batch, proposal in enumerate(proposals):
+        own = out[batch * run : (batch + 1) * run]
+        _fill(words, proposal, own, each)
+        own *= scales[batch]
+        own += means[batch]
     return out
 
 
