@@ -7,8 +7,7 @@ more, however its step ended.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from weakref import finalize
 
 import numpy as np
@@ -19,7 +18,7 @@ from ...state import DEFAULT_CONTAINER, ResourceKey
 from ..carried import carried, carrying
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .waiting import Attempt, Lines
+from .waiting import Lines, When
 
 _PUTTING, _TAKING, _PEEKING = range(3)
 _AREA_TYPE = "N10tensorflow6BufferE"
@@ -47,11 +46,11 @@ class Area:
     def put(self, item: Tensors) -> None:
         """Adds a tuple at the end."""
         self.items.append(item)
-        self._num_bytes += _num_bytes(item)
+        self._num_bytes += num_bytes(item)
 
     def take(self) -> Tensors:
         """Removes the first tuple."""
-        self._num_bytes -= _num_bytes(self.items[0])
+        self._num_bytes -= num_bytes(self.items[0])
         return self.items.popleft()
 
     def clear(self) -> None:
@@ -61,25 +60,9 @@ class Area:
         self.lines.advance()
 
 
-def _num_bytes(item: Tensors) -> int:
+def num_bytes(item: Iterable[Array]) -> int:
+    """The size of some tensors in memory."""
     return sum(value.nbytes for value in item)
-
-
-class _When(Attempt):
-    """Waits until `act` returns outputs instead of None."""
-
-    __slots__ = ("_act",)
-
-    def __init__(self, call: Call, act: Callable[[], Sequence[Array] | None]) -> None:
-        super().__init__(call)
-        self._act = act
-
-    def advance(self) -> bool:
-        result = self._act()
-        if result is None:
-            return False
-        self.end = partial(self.call.done, *result)
-        return True
 
 
 def _area_of(node: Construction) -> Callable[[], Area]:
@@ -102,7 +85,7 @@ def stage(node: Construction) -> Start:
 
     def start(call: Call, *values: Array) -> None:
         area, item = area_of(), tuple(map(np.asarray, values))
-        size = _num_bytes(item)
+        size = num_bytes(item)
         if area.memory_limit and size > area.memory_limit:
             raise ResourceExhaustedError(
                 f"Attempted to insert tensors with combined size of '{size}' bytes into Staging Area with a memory "
@@ -115,7 +98,7 @@ def stage(node: Construction) -> Start:
             area.put(item)
             return ()
 
-        area.lines.join(_PUTTING, _When(call, put))
+        area.lines.join(_PUTTING, When(call, put))
 
     return start
 
@@ -127,7 +110,7 @@ def unstage(node: Construction) -> Start:
 
     def start(call: Call) -> None:
         area = area_of()
-        area.lines.join(_TAKING, _When(call, lambda: area.take() if area.items else None))
+        area.lines.join(_TAKING, When(call, lambda: area.take() if area.items else None))
 
     return start
 
@@ -139,7 +122,7 @@ def stage_peek(node: Construction) -> Start:
 
     def start(call: Call, index: Array) -> None:
         area, place = area_of(), int(index)
-        area.lines.join(_PEEKING, _When(call, lambda: area.items[place] if len(area.items) > place else None))
+        area.lines.join(_PEEKING, When(call, lambda: area.items[place] if len(area.items) > place else None))
 
     return start
 
@@ -211,7 +194,7 @@ def mutex_lock(node: Construction) -> Start:
 
     def start(call: Call, handle: Array) -> None:
         mutex = mutex_of(handle)
-        mutex.lines.join(0, _When(call, mutex.lock))
+        mutex.lines.join(0, When(call, mutex.lock))
 
     return start
 

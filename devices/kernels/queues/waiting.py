@@ -10,7 +10,7 @@ more. When a step ends its attempts are removed, and what they have done so far 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ....errors import PartitaError
@@ -37,6 +37,23 @@ class Attempt:
 
     def give_up(self) -> None:
         """Undoes the part that was done."""
+
+
+class When(Attempt):
+    """Waits until `act` returns outputs instead of None."""
+
+    __slots__ = ("_act",)
+
+    def __init__(self, call: Call, act: Callable[[], Sequence[object] | None]) -> None:
+        super().__init__(call)
+        self._act = act
+
+    def advance(self) -> bool:
+        result = self._act()
+        if result is None:
+            return False
+        self.end = partial(self.call.done, *result)
+        return True
 
 
 class Lines:

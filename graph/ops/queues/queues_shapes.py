@@ -23,6 +23,7 @@ from ...analysis.shape_functions import (
 from ...dtypes import Shape
 
 _KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
+_MAPS = ("Map", "OrderedMap")
 
 shape_fn(*(f"{kind}V2" for kind in _KINDS))(scalar)
 shape_fn("QueueSizeV2")(unchanged)
@@ -39,7 +40,9 @@ shape_fn(
     "BarrierTakeMany",
     "Unstage",
     "StagePeek",
+    *(f"{kind}{what}" for kind in _MAPS for what in ("Unstage", "UnstageNoKey", "Peek")),
 )(unknown)
+shape_fn(*(f"{kind}{what}" for kind in _MAPS for what in ("Size", "IncompleteSize")))(scalar)
 
 
 @shape_fn(
@@ -63,6 +66,7 @@ shape_fn(
     "QueueCloseV2",
     "Stage",
     "StageClear",
+    *(f"{kind}{what}" for kind in _MAPS for what in ("Stage", "Clear")),
     "ConsumeMutexLock",
 )(no_outputs)
 
