@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 
 from partita.actors import open_session
 from partita.actors.running.distributed_loops import Iterations, LoopRun
+from partita.actors.running.tokens.frames import Frame
+from partita.actors.running.tokens.propagation import Propagation
 from partita.actors.sessions import workers
 from partita.errors import DeadlineExceededError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
@@ -21,6 +23,7 @@ from partita.rendezvous.key import destination
 from tests.actors.programs import Program, programs
 from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.hangs import JumpingClock
+from tests.laws.test_law_loops import interpreted
 from tests.strategies import cpu
 
 ITERATIONS = 40
@@ -129,3 +132,19 @@ async def test_no_device_begins_an_iteration_too_early(meetings: list[Meeting], 
             with suppress(InvalidArgumentError):  # a dead fetch
                 await session.run(name, case.feeds)
         assert not any(meeting.unreceived for meeting in meetings)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(programs())
+def test_the_interpreter_begins_no_iteration_too_early(monkeypatch: pytest.MonkeyPatch, case: Program) -> None:
+    """An iteration is forgotten when it is complete, so memory has at most `parallel_iterations` of a frame."""
+    original = Propagation._begin_iteration
+
+    def begin(run: Propagation, partition: int, frame: Frame) -> None:
+        original(run, partition, frame)
+        assert min(frame.iterations) > frame.latest - frame.max_parallel
+        assert len(frame.iterations) <= frame.max_parallel
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Propagation, "_begin_iteration", begin)
+        interpreted(case)
