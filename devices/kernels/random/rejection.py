@@ -30,13 +30,15 @@ def _gamma(lanes: Lanes, alpha: Array) -> Array:
     while pending.size:
         x = lanes.normal(pending)
         v = 1.0 + c[pending] * x
-        pending_now, x, v = pending[v > 0], x[v > 0], v[v > 0] ** 3
-        u = lanes.uniform(pending_now)
-        accepted = (u < 1.0 - 0.0331 * (x * x) * (x * x)) | (
-            np.log(u) < 0.5 * x * x + d[pending_now] * (1.0 - v + np.log(v))
+        is_drawn = v > 0  # the others are rejected without a uniform number
+        drawn, x, v = pending[is_drawn], x[is_drawn], v[is_drawn] ** 3
+        u = lanes.uniform(drawn)
+        is_accepted = (u < 1.0 - 0.0331 * (x * x) * (x * x)) | (
+            np.log(u) < 0.5 * x * x + d[drawn] * (1.0 - v + np.log(v))
         )
-        result[pending_now[accepted]] = d[pending_now[accepted]] * v[accepted]
-        pending = np.setdiff1d(pending, pending_now[accepted], assume_unique=True)
+        result[drawn[is_accepted]] = d[drawn[is_accepted]] * v[is_accepted]
+        is_drawn[is_drawn] = is_accepted
+        pending = pending[~is_drawn]
     small = np.flatnonzero(is_small)
     result[small] *= lanes.uniform(small) ** (1.0 / alpha[small])
     return result

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.actors.sessions.local_session import open_session
 from partita.devices.state import VARIABLE_TYPE, DeviceState, ResourceHandle, Variable, handle_array
 from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array, DataType, from_numpy
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
@@ -158,3 +160,22 @@ def test_shapes_are_what_the_input_spells() -> None:
     assert shapes("RngSkip", (), (), ()) == []
     with pytest.raises(InvalidArgumentError, match="must be rank 0"):
         shapes("RngSkip", (), (1,), ())
+
+
+@pytest.mark.parametrize("device", ["/device:CPU:0", "/device:CPU:1"])
+async def test_a_session_keeps_the_state_where_it_is_placed(device: str) -> None:
+    """All draws of one step use one state, in any order, and the next step goes on; a draw alone moves it on too."""
+    b = GraphBuilder()
+    handle = b.op("VarHandleOp", name="handle", dtype=DataType.INT64, shape=(3,), shared_name="state", device=device)
+    b.op("AssignVariableOp", handle, np.array([-2, 3, 5]), name="init", dtype=DataType.INT64)
+    for name in ("a", "b"):
+        b.op("StatefulUniform", handle, PHILOX, THREE, name=name, dtype=DataType.FLOAT)
+    b.op("ReadVariableOp", handle, name="read", dtype=DataType.INT64)
+    async with open_session(b.graph_def(), "cpu:2") as session:
+        await session.run([], targets=["init"])
+        drawn = await session.run(["a", "b"])
+        expected = TENSORFLOW["StatefulUniform", DataType.FLOAT]
+        np.testing.assert_allclose(sorted(map(list, drawn)), sorted(map(list, expected)), rtol=1e-6)
+        await session.run([], targets=["a"])
+        (state,) = await session.run(["read"])
+        np.testing.assert_array_equal(state, [-2 + 3 * 768, 4, 5])
