@@ -7,12 +7,8 @@ process, if necessary with its own interpreter. Slow rows do not fail a build.
     rows (what a row is, verdicts)   sampling (clocks, medians)   table (print, save, compare)
     workloads, models (graphs)       peers/ (other programs)      bench_*.py (the rows, by group)
 
-Linear algebra has one thread on both sides, so that kernels are compared and not the number of cores.
+No program is told how many threads to use, as nobody tells them in real life. What that means depends on what else
+the machine does, so that models have two rows each: on idle cores, and beside processes that keep every core busy.
 """
 
 from __future__ import annotations
-
-import os
-
-# Read by OpenBLAS when numpy is loaded, hence before any module of this package can load it.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
