@@ -63,3 +63,21 @@ def ragged_gather(op: Forward, *grads: Tensor | None) -> Gradients:
     numbers = op.make("Range", 0, count, 1)
     gathered = op.make_all("RaggedGather", splits, numbers, indices, **op.own_attrs("OUTPUT_RAGGED_RANK"))
     return *[None] * len(splits), op.make("UnsortedSegmentSum", grads[-1], gathered[-1], count), None
+
+
+@gradient("RaggedTensorToVariant")
+def ragged_to_variant(op: Forward, grad: Tensor) -> Gradients:
+    """Calls the op that computes this gradient."""
+    *splits, values = op.inputs
+    outer = splits[0] if splits else op.g.constant(0, DataType.INT64)
+    shape = shape_of(op, len(splits))
+    back = op.make("RaggedTensorToVariantGradient", grad, outer, shape, Tvalues=values.dtype)
+    return *[None] * len(splits), back
+
+
+@gradient("RaggedTensorFromVariant")
+def ragged_from_variant(op: Forward, *grads: Tensor | None) -> Gradients:
+    """The gradients of the values under the same splits; of variants in a vector one for each."""
+    inner, rank = op.attrs["input_ragged_rank"], op.attrs["output_ragged_rank"]
+    batched = rank > (max(inner, 0))
+    return (op.make("RaggedTensorToVariant", op.outputs[:-1], grads[-1], batched_input=batched),)

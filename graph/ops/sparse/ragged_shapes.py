@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import length, partly
+from ...analysis.dims import length, partly, shape_from
 from ...analysis.shape_functions import (
     ShapeContext,
     merge,
@@ -85,3 +85,30 @@ def ragged_cross(c: ShapeContext) -> Sequence[Shape]:
     dense = [with_rank(x, 2)[0] for x in c.inputs[2 * ragged + 3 * sparse :]]
     known = [size for size in (*splits, *(None if rows is None else rows + 1 for rows in dense)) if size is not None]
     return ((None,), (known[0] if known else None,))
+
+
+@shape_fn("RaggedTensorToVariant")
+def ragged_tensor_to_variant(c: ShapeContext) -> Sequence[Shape]:
+    """A variant for each row, or one."""
+    if not c.attrs["batched_input"]:
+        return ((),)
+    if c.attrs["RAGGED_RANK"]:
+        (splits,) = with_rank(c.inputs[0], 1)
+        return ((None if splits is None else splits - 1,),)
+    values = with_rank_at_least(c.inputs[0], 1)
+    return ((None if values is None else values[0],),)
+
+
+@shape_fn("RaggedTensorFromVariant")
+def ragged_tensor_from_variant(c: ShapeContext) -> Sequence[Shape]:
+    """The axes of the variants become ragged ones."""
+    inner, rank = c.attrs["input_ragged_rank"], c.attrs["output_ragged_rank"]
+    if inner != -1:
+        with_rank(c.inputs[0], rank - inner)
+    return (*[(None,)] * rank, None)
+
+
+@shape_fn("RaggedTensorToVariantGradient")
+def ragged_tensor_to_variant_gradient(c: ShapeContext) -> Sequence[Shape]:
+    """That of the values."""
+    return (shape_from(c, 2),)

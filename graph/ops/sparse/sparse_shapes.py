@@ -182,3 +182,27 @@ def sparse_sparse(c: ShapeContext) -> Sequence[Shape]:
 def sparse_cross(_: ShapeContext) -> Sequence[Shape]:
     """A sparse matrix."""
     return ((None, 2), (None,), (2,))
+
+
+@shape_fn("SerializeSparse")
+def serialize_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """Indices, values and shape."""
+    for x, rank in zip(c.inputs, (2, 1, 1), strict=True):
+        with_rank(x, rank)
+    return ((3,),)
+
+
+@shape_fn("SerializeManySparse")
+def serialize_many_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """Indices, values and shape of each row."""
+    for x, rank in zip(c.inputs, (2, 1, 1), strict=True):
+        with_rank(x, rank)
+    return ((None, 3),)
+
+
+@shape_fn("DeserializeSparse", "DeserializeManySparse")
+def deserialize_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """The rank is in the run's tensors."""
+    rows = with_rank(c.inputs[0], 2) if c.op == "DeserializeManySparse" else with_rank_at_least(c.inputs[0], 1)
+    merge_dims(None if rows is None else rows[-1], 3)
+    return ((None, None), (None,), (None,))

@@ -7,6 +7,7 @@ import pytest
 
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Operation, Tensor
+from partita.graph.dtypes import DataType
 from tests.graph.gradients.numeric import Example, between, check, complex_normal, example, known, normal
 
 BOTH = [False, True]
@@ -61,6 +62,19 @@ SPARSE = {
     "ragged to sparse": example(
         lambda b, v: b.op("RaggedTensorToSparse", [b.constant(np.array([0, 2, 2, 3]))], v), normal(3, 2)
     ),
+    **{
+        f"ragged variants {batched}": example(
+            lambda b, v, batched=batched: b.op(
+                "RaggedTensorFromVariant",
+                b.op("RaggedTensorToVariant", [b.constant(np.array([0, 2, 2, 3]))], v, batched_input=batched),
+                input_ragged_rank=0 if batched else 1,
+                output_ragged_rank=1,
+                Tvalues=DataType.DOUBLE,
+            ),
+            normal(3, 2),
+        )
+        for batched in (True, False)
+    },
     "ragged gather": example(
         lambda b, v: b.op(
             "RaggedGather",
