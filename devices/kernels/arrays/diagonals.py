@@ -41,7 +41,7 @@ def _write(matrices: Array, diagonals: Array, band: Band, align: str) -> Array:
     return matrices
 
 
-@kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
+@kernel("MatrixDiagPart", "BatchMatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: Construction) -> Kernel:
     """The diagonals of a band, short ones padded; a single diagonal has no axis of its own."""
     align = alignment(node.attrs)
@@ -54,7 +54,7 @@ def matrix_diag_part(node: Construction) -> Kernel:
     return run
 
 
-@kernel("MatrixDiag")
+@kernel("MatrixDiag", "BatchMatrixDiag")
 def matrix_diag(node: Construction) -> Kernel:
     """Square matrices with the given main diagonals, zero elsewhere."""
 
@@ -90,7 +90,7 @@ def matrix_diag_band(node: Construction) -> Kernel:
     return run
 
 
-@kernel("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
+@kernel("MatrixSetDiag", "BatchMatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(node: Construction) -> Kernel:
     """A copy of the matrices with other elements on the diagonals of a band."""
     align = alignment(node.attrs)

@@ -26,7 +26,7 @@ def _cholesky(x: Array) -> Array:
         return np.tril(np.full_like(x, np.nan))
 
 
-@kernel("Cholesky")
+@kernel("Cholesky", "BatchCholesky")
 @one_blas_thread
 def cholesky(node: Construction) -> Kernel:
     """The lower triangular L of x = L L^H, from the lower triangle of x; NaN where x is not positive definite."""
@@ -38,7 +38,7 @@ def cholesky(node: Construction) -> Kernel:
     return factor
 
 
-@kernel("CholeskyGrad")
+@kernel("CholeskyGrad", "BatchCholeskyGrad")
 @one_blas_thread
 def cholesky_gradient(node: Construction) -> Kernel:
     """The gradient of x from that of its factor L.
@@ -74,7 +74,7 @@ def qr(node: Construction) -> Kernel:
     return in_float32(factors, node.output_types[0])
 
 
-@kernel("Svd")
+@kernel("Svd", "BatchSvd")
 @one_blas_thread
 def svd(node: Construction) -> Kernel:
     """Singular values in descending order, and u and v of x = u diag(s) v^H unless compute_uv is false."""
@@ -92,7 +92,7 @@ def svd(node: Construction) -> Kernel:
     return decomposed
 
 
-@kernel("SelfAdjointEigV2")
+@kernel("SelfAdjointEigV2", "BatchSelfAdjointEigV2")
 @one_blas_thread
 def self_adjoint_eigen(node: Construction) -> Kernel:
     """Eigenvalues in ascending order, and eigenvectors as columns; only lower triangles of the input are read."""

@@ -20,7 +20,7 @@ from ..registry import Construction, Kernel, kernel
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_square, scipy_linalg
 
 
-@kernel("MatrixInverse")
+@kernel("MatrixInverse", "BatchMatrixInverse")
 @one_blas_thread
 def inverse(node: Construction) -> Kernel:
     """The inverse of each square matrix, or of its conjugate transpose."""
@@ -37,7 +37,7 @@ def inverse(node: Construction) -> Kernel:
     return in_float32(inverted, node.output_types[0])
 
 
-@kernel("MatrixDeterminant")
+@kernel("MatrixDeterminant", "BatchMatrixDeterminant")
 @one_blas_thread
 def determinant(node: Construction) -> Kernel:
     """The determinant of each square matrix; 1 for an empty one."""
@@ -92,6 +92,19 @@ def square_root(node: Construction) -> Kernel:
     def of_square(x: Array) -> Array:
         require_square(x)
         return by_matrix(root, np.empty_like(x), x)
+
+    return of_square
+
+
+@kernel("MatrixExponential")
+@one_blas_thread
+def exponential(node: Construction) -> Kernel:
+    """The exponential of each matrix; an op of graphs before version 27."""
+    expm = scipy_linalg("expm")
+
+    def of_square(x: Array) -> Array:
+        require_square(x)
+        return by_matrix(expm, np.empty_like(x), x)
 
     return of_square
 

@@ -96,25 +96,25 @@ def _label_sizes(c: CostContext) -> dict[str, int]:
     return sizes
 
 
-@flops("Cholesky", matrix=True)
+@flops("Cholesky", "BatchCholesky", matrix=True)
 def cholesky(c: CostContext) -> int:
     """n**3 / 3 per matrix (Golub and Van Loan, section 4.2)."""
     return c.elements_in() * c.inputs[0][-1] // 3
 
 
-@flops("MatrixInverse", matrix=True)
+@flops("MatrixInverse", "BatchMatrixInverse", matrix=True)
 def matrix_inverse(c: CostContext) -> int:
     """2 * n**3 per matrix: LU factors and n solves (Golub and Van Loan, section 3.2)."""
     return 2 * c.elements_in() * c.inputs[0][-1]
 
 
-@flops("MatrixTriangularSolve", matrix=True)
+@flops("MatrixTriangularSolve", "BatchMatrixTriangularSolve", matrix=True)
 def triangular_solve(c: CostContext) -> int:
     """n**2 per right-hand side (Golub and Van Loan, section 3.1)."""
     return c.inputs[0][-1] * c.elements_out()
 
 
-@flops("MatrixSolve", matrix=True)
+@flops("MatrixSolve", "BatchMatrixSolve", matrix=True)
 def matrix_solve(c: CostContext) -> int:
     """2/3 * n**3 for the factors and 2 * n**2 per right-hand side (Golub and Van Loan, section 3.2)."""
     n = c.inputs[0][-1]

@@ -26,7 +26,7 @@ def _require_fitting(matrix: Array, rhs: Array) -> None:
     require(matrix.shape[-2] == rhs.shape[-2], "Input matrix and rhs are incompatible.")
 
 
-@kernel("MatrixSolve")
+@kernel("MatrixSolve", "BatchMatrixSolve")
 @one_blas_thread
 def solve(node: Construction) -> Kernel:
     """x with matrix x = rhs, or with the conjugate transpose of the matrix."""
@@ -44,7 +44,7 @@ def solve(node: Construction) -> Kernel:
     return solved
 
 
-@kernel("MatrixSolveLs")
+@kernel("MatrixSolveLs", "BatchMatrixSolveLs")
 @one_blas_thread
 def solve_least_squares(node: Construction) -> Kernel:
     """x that minimises |matrix x - rhs|^2 + l2 |x|^2 (`fast`: by normal equations), or the shortest for l2 = 0."""
@@ -93,7 +93,7 @@ def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
     return x
 
 
-@kernel("MatrixTriangularSolve")
+@kernel("MatrixTriangularSolve", "BatchMatrixTriangularSolve")
 @one_blas_thread
 def solve_triangular(node: Construction) -> Kernel:
     """x with T x = rhs, T being one triangle of the matrix, or its conjugate transpose."""

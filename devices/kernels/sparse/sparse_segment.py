@@ -20,7 +20,7 @@ _DIVISOR: dict[str, Callable[[Array], Array] | None] = {"Sum": None, "Mean": lam
 
 
 def _kind(op: str) -> str:
-    return op.removeprefix("SparseSegment").removesuffix("WithNumSegments").removesuffix("Grad")
+    return op.removeprefix("SparseSegment").removesuffix("WithNumSegments").removesuffix("V2").removesuffix("Grad")
 
 
 def _check(indices: Array, segment_ids: Array) -> None:
@@ -103,6 +103,34 @@ def sparse_segment(node: Construction) -> Kernel:
     return run
 
 
+@kernel(*(f"SparseSegment{kind}GradV2" for kind in _DIVISOR))
+def sparse_segment_grad_of_used_rows(node: Construction) -> Kernel:
+    """As the first version, for those rows only that a segment has: their gradients, and their numbers, rising."""
+    kind = _kind(node.op)
+
+    def run(grad: Array, indices: Array, segment_ids: Array, dense_rows: Array) -> tuple[Array, Array]:
+        _check(indices, segment_ids)
+        if dense_rows.ndim:
+            raise InvalidArgumentError("dense_output_dim0 should be a scalar.")
+        _check_grad(indices, segment_ids, int(dense_rows), grad.shape[0])
+        used, places = np.unique(indices, return_inverse=True)
+        return _spread(kind, grad, places.reshape(-1), segment_ids, len(used)), used
+
+    return run
+
+
+def _spread(kind: str, grad: Array, places: Array, segment_ids: Array, rows: int) -> Array:
+    """The gradients of segments, added to the rows at `places`."""
+    wide = widen(grad)
+    scale = _scale(kind, segment_ids, grad.shape[0])
+    picked = wide[segment_ids]
+    if scale is not None:
+        picked = picked / _per_row(scale, wide)[segment_ids]
+    result = np.zeros((rows, *grad.shape[1:]), wide.dtype)
+    np.add.at(result, places, picked)
+    return result.astype(grad.dtype, copy=False)
+
+
 @kernel(*(f"SparseSegment{kind}Grad" for kind in _DIVISOR))
 def sparse_segment_grad(node: Construction) -> Kernel:
     """The gradient of each segment, distributed to the rows that it was made of."""
@@ -116,13 +144,6 @@ def sparse_segment_grad(node: Construction) -> Kernel:
         if rows == 0:
             return np.zeros((0, *grad.shape[1:]), grad.dtype)
         _check_grad(indices, segment_ids, rows, grad.shape[0])
-        wide = widen(grad)
-        scale = _scale(kind, segment_ids, grad.shape[0])
-        picked = wide[segment_ids]
-        if scale is not None:
-            picked = picked / _per_row(scale, wide)[segment_ids]
-        result = np.zeros((rows, *grad.shape[1:]), wide.dtype)
-        np.add.at(result, indices, picked)
-        return result.astype(grad.dtype, copy=False)
+        return _spread(kind, grad, indices, segment_ids, rows)
 
     return run

@@ -109,14 +109,14 @@ def alignment(attrs: Any) -> str:  # the decoded attrs of a node
     return str(value.decode())
 
 
-@shape_fn("MatrixDiag")
+@shape_fn("MatrixDiag", "BatchMatrixDiag")
 def matrix_diag(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape with its last size repeated."""
     source = with_rank_at_least(c.inputs[0], 1)
     return (None if source is None else (*source, source[-1]),)
 
 
-@shape_fn("MatrixDiagPart")
+@shape_fn("MatrixDiagPart", "BatchMatrixDiagPart")
 def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape with the smaller of the last two sizes in their place."""
     source = with_rank_at_least(c.inputs[0], 2)
@@ -126,7 +126,7 @@ def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
     return ((*source[:-2], None if rows is None or columns is None else min(rows, columns)),)
 
 
-@shape_fn("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
+@shape_fn("MatrixSetDiag", "BatchMatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the matrices, merged with what the diagonals require of it."""
     source, diagonals = with_rank_at_least(c.inputs[0], 2), with_rank_at_least(c.inputs[1], 1)
@@ -149,7 +149,7 @@ def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
     return (merge(source, (*diagonals[:-1], None, None)),)
 
 
-shape_fn("MatrixBandPart")(unchanged)
+shape_fn("MatrixBandPart", "BatchMatrixBandPart")(unchanged)
 
 
 @shape_fn("MatrixDiagPartV2", "MatrixDiagPartV3")

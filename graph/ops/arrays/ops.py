@@ -9,6 +9,10 @@ from ..record import NodeClass, Rows
 
 OPS: Rows = {
     "ApproxTopK": {"takes_long": True},
+    "BatchMatrixBandPart": {},
+    "BatchMatrixDiag": {},
+    "BatchMatrixDiagPart": {},
+    "BatchMatrixSetDiag": {},
     "BatchToSpace": {},
     "BatchToSpaceND": {},
     "BroadcastArgs": {},
@@ -17,6 +21,8 @@ OPS: Rows = {
     "ConcatOffset": {"is_flat": True},
     "ConcatV2": {},
     "ConjugateTranspose": {},
+    "DataFormatDimMap": {},
+    "DataFormatVecPermute": {},
     "DepthToSpace": {},
     "Diag": {},
     "DiagPart": {},

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, broadcast, merge, merge_dims, shape_fn, with_rank_at_least
+from ...analysis.shape_functions import (
+    ShapeContext,
+    broadcast,
+    merge,
+    merge_dims,
+    shape_fn,
+    unknown,
+    with_rank_at_least,
+)
 from ...dtypes import Shape
 
 Sizes = tuple[int | None, ...]
@@ -28,20 +36,28 @@ def _join(leading: Shape, *inner: int | None) -> Shape:
     return None if leading is None else (*leading, *inner)
 
 
-@shape_fn("MatrixInverse", "Cholesky", "MatrixSquareRoot", "MatrixLogarithm")
+@shape_fn(
+    "MatrixInverse",
+    "BatchMatrixInverse",
+    "Cholesky",
+    "BatchCholesky",
+    "MatrixSquareRoot",
+    "MatrixLogarithm",
+    "MatrixExponential",
+)
 def square(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape, whose matrices are square."""
     leading, size = _square(c.inputs[0])
     return (_join(leading, size, size),)
 
 
-@shape_fn("CholeskyGrad")
+@shape_fn("CholeskyGrad", "BatchCholeskyGrad")
 def cholesky_gradient(c: ShapeContext) -> Sequence[Shape]:
     leading, size = _square(c.inputs[0])
     return (_join(leading, size, size),)
 
 
-@shape_fn("MatrixDeterminant", "LogMatrixDeterminant")
+@shape_fn("MatrixDeterminant", "BatchMatrixDeterminant", "LogMatrixDeterminant")
 def determinant(c: ShapeContext) -> Sequence[Shape]:
     """One number per matrix, for each output."""
     leading, _ = _square(c.inputs[0])
@@ -60,7 +76,7 @@ def qr(c: ShapeContext) -> Sequence[Shape]:
     return _join(leading, rows, inner), _join(leading, inner, columns)
 
 
-@shape_fn("Svd")
+@shape_fn("Svd", "BatchSvd")
 def svd(c: ShapeContext) -> Sequence[Shape]:
     """s [..., p], u [..., m, m or p] and v [..., n, n or p], p = min(m, n); u and v are empty if not computed."""
     leading, rows, columns = _matrices(c.inputs[0])
@@ -73,7 +89,7 @@ def svd(c: ShapeContext) -> Sequence[Shape]:
     return values, _join(leading, rows, least), _join(leading, columns, least)
 
 
-@shape_fn("SelfAdjointEigV2", "Eig")
+@shape_fn("SelfAdjointEigV2", "BatchSelfAdjointEigV2", "Eig")
 def eigen(c: ShapeContext) -> Sequence[Shape]:
     """Eigenvalues [..., n] and eigenvectors [..., n, n]; empty vectors if not computed."""
     leading, size = _square(c.inputs[0])
@@ -87,7 +103,7 @@ def lu(c: ShapeContext) -> Sequence[Shape]:
     return _join(leading, size, size), _join(leading, size)
 
 
-@shape_fn("MatrixSolve")
+@shape_fn("MatrixSolve", "BatchMatrixSolve")
 def solve(c: ShapeContext) -> Sequence[Shape]:
     """[..., n, k] for matrices [..., n, n] and right-hand sides [..., n, k]."""
     leading, size = _square(c.inputs[0])
@@ -95,7 +111,7 @@ def solve(c: ShapeContext) -> Sequence[Shape]:
     return (_join(merge(leading, rhs_leading), merge_dims(size, rows), count),)
 
 
-@shape_fn("MatrixSolveLs")
+@shape_fn("MatrixSolveLs", "BatchMatrixSolveLs")
 def solve_least_squares(c: ShapeContext) -> Sequence[Shape]:
     """[..., n, k] for matrices [..., m, n] and right-hand sides [..., m, k]."""
     leading, rows, columns = _matrices(c.inputs[0])
@@ -104,7 +120,7 @@ def solve_least_squares(c: ShapeContext) -> Sequence[Shape]:
     return (_join(merge(leading, rhs_leading), columns, count),)
 
 
-@shape_fn("MatrixTriangularSolve")
+@shape_fn("MatrixTriangularSolve", "BatchMatrixTriangularSolve")
 def solve_triangular(c: ShapeContext) -> Sequence[Shape]:
     """[..., n, k], the leading axes broadcast."""
     leading, size = _square(c.inputs[0])
@@ -138,3 +154,6 @@ def multiply_tridiagonal(c: ShapeContext) -> Sequence[Shape]:
         merge_dims(one, 1)
         leading, size = merge(leading, outer), merge_dims(size, length)
     return (_join(leading, size, count),)
+
+
+shape_fn("NearestNeighbors")(unknown)

@@ -19,6 +19,7 @@ OPS: Rows = {
     "DenseBincount": {},
     "EuclideanNorm": {},
     "HistogramFixedWidth": {},
+    "IsotonicRegression": {},
     "L2Loss": {},
     "Max": {},
     "Mean": {},

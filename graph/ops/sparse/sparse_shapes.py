@@ -162,6 +162,13 @@ def sparse_segment_sized(c: ShapeContext) -> Sequence[Shape]:
     return _segments(c, integer(c, 3))
 
 
+@shape_fn("SparseSegmentSumGradV2", "SparseSegmentMeanGradV2", "SparseSegmentSqrtNGradV2")
+def sparse_segment_grad_of_used_rows(c: ShapeContext) -> Sequence[Shape]:
+    """As many rows as there are different indices, and their numbers."""
+    with_rank(c.inputs[3], 0)
+    return (*_segments(c, None), (None,))
+
+
 shape_fn("SparseReduceSumSparse", "SparseReduceMaxSparse")(unknown)
 
 

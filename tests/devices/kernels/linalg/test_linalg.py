@@ -91,3 +91,19 @@ def test_sizes_that_must_agree_tell_each_other() -> None:
         shapes("MatrixDeterminant", (2, 3))
     with pytest.raises(InvalidArgumentError, match="Shape must be at least rank 2 but is rank 1"):
         shapes("Cholesky", (2,))
+
+
+def test_first_names_of_ops_on_batches() -> None:
+    """Graphs before version 13 have an op of its own for a batch of matrices."""
+    a = np.array([[[2.0, 1.0], [1.0, 3.0]]])
+    for name in ("MatrixInverse", "MatrixDeterminant", "Cholesky"):
+        np.testing.assert_array_equal(check_shapes(f"Batch{name}", a), run(name, a))
+    np.testing.assert_array_equal(run("BatchMatrixSolve", a, a), run("MatrixSolve", a, a))
+    np.testing.assert_array_equal(run("BatchSelfAdjointEigV2", a)[0], run("SelfAdjointEigV2", a)[0])
+    np.testing.assert_array_equal(run("BatchMatrixDiagPart", a), [[2, 3]])
+
+
+def test_the_exponential_of_a_turn() -> None:
+    """exp of [[0, t], [-t, 0]] turns by t."""
+    turned = check_shapes("MatrixExponential", np.array([[0.0, 0.5], [-0.5, 0.0]]))
+    np.testing.assert_allclose(turned, [[np.cos(0.5), np.sin(0.5)], [-np.sin(0.5), np.cos(0.5)]])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.devices.kernels.harness import check_shapes
+from tests.devices.kernels.harness import check_shapes, run
 from tests.devices.kernels.random_arrays import filled, ints, same
 
 
@@ -29,3 +30,13 @@ def test_sparse_segments_combine_picked_rows_and_gradients_give_them_back(
     grad = filled((4, 2), np.float64, 3)
     back = check_shapes(f"SparseSegment{kind}Grad", grad, picked, ints(*segments), np.int32(5))
     assert np.allclose(back, weight.T @ grad)
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "SqrtN"])
+def test_gradients_of_the_used_rows(kind: str) -> None:
+    """Version two gives the rows of version one that a segment has, and their numbers."""
+    grad = np.array([[1.0, 2.0], [3.0, 4.0]])
+    arguments = np.array([5, 2, 5], np.int32), np.array([0, 0, 1], np.int32), np.int32(8)
+    rows, numbers = check_shapes(f"SparseSegment{kind}GradV2", grad, *arguments)
+    assert numbers.tolist() == [2, 5]
+    np.testing.assert_allclose(rows, run(f"SparseSegment{kind}Grad", grad, *arguments)[numbers])

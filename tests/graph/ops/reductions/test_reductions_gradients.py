@@ -113,3 +113,10 @@ SEGMENTED = {
 async def test_segments(name: str, open_shapes: bool) -> None:
     """With known shapes and with shapes that are unknown before the run."""
     await SEGMENTED[name].check(open_shapes=open_shapes)
+
+
+async def test_isotonic_regression() -> None:
+    """The elements of a run share the gradient of the run."""
+    x = np.array([[3.0, 1.0, 2.0, 5.0], [9.0, 4.0, 3.0, 7.5]])
+    await check(lambda b, x: b.op("IsotonicRegression", x, output_dtype="float64")[0], x)
+    await check(lambda b, x: b.op("IsotonicRegression", x, output_dtype="float64")[0], x, open_shapes=True)
