@@ -14,13 +14,7 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ..dtypes import Array, Shape
 from .shape_functions import ShapeContext, with_rank
-
-
-def shape_text(shape: Sequence[int | None] | None) -> str:
-    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` for an unknown rank."""
-    if shape is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+from .shape_functions import shape_text as shape_text
 
 
 def fits(shape: Sequence[int], expected: Shape) -> bool:

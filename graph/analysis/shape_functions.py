@@ -83,7 +83,20 @@ def merge(a: Shape, b: Shape) -> Shape:
         return b if a is None else a
     if len(a) != len(b):
         raise InvalidArgumentError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
-    return tuple(merge_dims(x, y) for x, y in zip(a, b, strict=True))
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x is not None and y is not None and x != y:
+            raise InvalidArgumentError(
+                f"Dimension {axis} in both shapes must be equal, but are {x} and {y}. "
+                f"Shapes are {shape_text(a)} and {shape_text(b)}."
+            )
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def shape_text(shape: Sequence[int | None] | None) -> str:
+    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` for an unknown rank."""
+    if shape is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
 
 def with_rank(shape: Shape, rank: int) -> tuple[int | None, ...]:

@@ -141,6 +141,9 @@ class Facts(TypedDict, total=False):
     calls: Calls
     state: State
     handle_shape_attr: str
+    key_shape_input: int
+    hides_shape: bool
+    asks_values: bool
     reads_handle: ReadsHandle
     element_shape_input: int
     writes_list: WritesList
@@ -182,6 +185,12 @@ class OpRecord:
     state: State | None = None
     handle_shape_attr: str = ""
     """the attr with the shape, or shapes, of the values behind the handle that it makes"""
+    key_shape_input: int = -1
+    """the input that has the shape of the keys of the table that it makes; other tables have scalar ones"""
+    hides_shape: bool = False
+    """TensorFlow's import does not look through the handle that it makes"""
+    asks_values: bool = False
+    """its shape function reads values of inputs that are no integers"""
     reads_handle: ReadsHandle | None = None
     element_shape_input: int = -1
     """the input that states the shape of the elements of the list that it makes"""

@@ -59,7 +59,9 @@ class ImportWalk(GraphWalk):
 
     def _choose_ways(self, num_outputs: Numbers) -> Ids:
         ways = np.where(num_outputs == 1, Way.LOOK_UP_ONE, Way.LOOK_UP).astype(np.int32)
-        ways[np.array([op == "Range" for op in self.graph.ops], np.bool_)[self.graph.kind_of]] = Way.ALONE
+        ways[np.array([kind.op_def.record.asks_values for kind in self.graph.kinds], np.bool_)[self.graph.kind_of]] = (
+            Way.ALONE
+        )
         ways[list(self.fed)] = Way.ALONE
         return ways
 
@@ -106,7 +108,7 @@ class ImportWalk(GraphWalk):
     def _with_context(self, error: PartitaError, n: int, inputs: Sequence[int]) -> PartitaError:
         facts, properties = self.facts, self.graph.properties_of(n)
         known = {i: value for i, fact in enumerate(inputs) if (value := facts.values[fact]) is not None}
-        known |= self._constant_inputs(n) if properties.op == "Range" else {}
+        known |= self._constant_inputs(n) if properties.op_def.record.asks_values else {}
         context = context_of(properties, tuple([facts.shapes[fact] for fact in inputs]), known, self.producer)
         return in_context(error, self.graph, n, context)
 

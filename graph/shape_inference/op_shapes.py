@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.dims import shape_text
 from ..analysis.shape_functions import ShapeContext, lookup, merge
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
@@ -60,16 +61,19 @@ def _written_shapes(properties: NodeProperties) -> Shapes:
     return tuple(written) if written and len(written) == count else (None,) * count
 
 
-def shapes_behind(properties: NodeProperties, *, is_step: bool) -> Shapes | None:
+def shapes_behind(properties: NodeProperties, inputs: Shapes, *, is_step: bool) -> Shapes | None:
     """The shapes that a node states of what is behind the handle that it makes; None for other nodes.
 
-    A variable or an array has one, a queue one per component of its elements, if it states any. TensorFlow's import
-    looks through handles of variables, and of arrays whose elements are all alike; so only one step knows the others.
+    A variable or an array has one, a queue one per component of its elements, if it states any, a table that of a value
+    and that of a key. TensorFlow's import looks through handles of variables, of tables that change, and of arrays
+    whose elements are all alike; so only one step knows the others.
     """
     record = properties.op_def.record
     attr = record.handle_shape_attr
-    if is_step and record.state is State.TABLE and properties.output_types == (DataType.RESOURCE,):
-        return (properties.attrs.get("value_shape", ()),)  # of the value of a key: a scalar where the op has no attr
+    if record.state is State.TABLE and properties.output_types == (DataType.RESOURCE,):
+        key = inputs[record.key_shape_input] if record.key_shape_input >= 0 else ()
+        value = properties.attrs.get("value_shape", ())  # a scalar where the op has no attr
+        return None if record.hides_shape and not is_step else (value, key)
     is_known_to_import = record.state is not State.QUEUE and properties.attrs.get("identical_element_shapes", True)
     if not attr or not (is_step or is_known_to_import):
         return None
@@ -94,7 +98,7 @@ def shapes_through_handle(
         case ReadsHandle.JOINED:
             return (None if not shape else (None, *shape[1:]), (None,))
         case ReadsHandle.ELEMENTS:
-            return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
+            return (_elements(shape, inputs[1], behind[1] if len(behind) > 1 else ()),)
         case ReadsHandle.ROWS if shape is not None and inputs[1] is not None:
             return ((*inputs[1], *shape[1:]),)
         case ReadsHandle.ITEM:
@@ -107,6 +111,16 @@ def shapes_through_handle(
             has_all = not properties.attrs["allow_small_batch"]
             return _stacked(_components(properties, ((), (), *behind)), values[1] if has_all else None)
     return None
+
+
+def _elements(value: Shape, keys: Shape, key: Shape) -> Shape:
+    """The shape of the values of several keys; only ranks are compared, as in TensorFlow."""
+    if value is None or keys is None or key is None:
+        return None
+    count = len(keys) - len(key)
+    if count < 0:
+        raise InvalidArgumentError(f"Expected keys to have suffix {shape_text(key)} but saw shape: {shape_text(keys)}")
+    return (*keys[:count], *value)
 
 
 def _components(properties: NodeProperties, stated: Shapes) -> Shapes | None:

@@ -89,15 +89,18 @@ def outcome_of(
     known = [facts.values[number] for number in inputs]
     values: Sequence[Array | None] = evaluate(properties, shapes, known) if can_evaluate(properties.op) else ()
     values_read = {**{i: value for i, value in enumerate(known) if value is not None}, **constants}
-    stated = shapes_behind(properties, is_step=is_step)
+    stated = shapes_behind(properties, shapes, is_step=is_step)
     read = facts.behind[inputs[0]] if inputs and stated is None else None
     if read is not None and properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
         values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
-    if is_step and DataType.VARIANT in (*properties.input_types, *properties.output_types):
+    if DataType.VARIANT in (*properties.input_types, *properties.output_types):
         own = shapes_of(properties, shapes, values_read, producer)
         through = own if read is None else read_from_list(properties, own, shapes, read, known)
         behind = tuple([facts.behind[number] for number in inputs])
-        return Outcome(through, values, lists_out(properties, shapes, behind, values_read))
+        lists = lists_out(properties, shapes, behind, values_read)
+        if not is_step:  # TensorFlow's import knows what is stated of elements, not what is written
+            lists = tuple([list_ and list_[:1] for list_ in lists])
+        return Outcome(through, values, lists)
     if read is not None:
         through_handle = shapes_through_handle(properties, shapes, read, known)
         if through_handle is not None:

@@ -25,7 +25,7 @@ from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
-from ..dtypes import Array, Shape
+from ..dtypes import Array, DataType, Shape, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
 from ..library.calls import called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
@@ -42,7 +42,7 @@ from .op_shapes import in_a_step
 from .outcomes import NOTHING, Outcome, common_tensors, handle_of_any, outcome_of, passed_on, with_promised
 from .staging import StagingAreas
 from .tensor_facts import UNKNOWN, TensorFacts
-from .values import is_small
+from .values import is_partial, is_small
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 _CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node
@@ -122,7 +122,7 @@ class GraphWalk:
         libraries = {id(library): library for library in graph.functions if library}.values()
         alone = [
             node_class is NodeClass.MERGE
-            or op == "Range"
+            or kind.op_def.record.asks_values
             or (op == "PlaceholderWithDefault" and self.is_step)
             or any(calls_functions(kind, library) for library in libraries)
             or self.refine is not None
@@ -261,7 +261,7 @@ class GraphWalk:
             called = self._called(n, properties, inputs)
             if called is not None:
                 return called
-            constants = self._constant_inputs(n) if properties.op == "Range" else NOTHING
+            constants = self._constant_inputs(n) if properties.op_def.record.asks_values else NOTHING
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
             if not self.cases.assumed:
@@ -363,10 +363,32 @@ class GraphWalk:
         return result
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
-        """Inputs that are constants of any type; beyond constants only integers are followed."""
-        graph = self.graph
-        sources = ((i, graph.kinds[int(graph.kind_of[src])]) for i, (src, _) in enumerate(graph.inputs_of(n)))
-        return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
+        """Inputs whose value is known and of any type; beyond constants only integers are followed."""
+        values = {i: self._constant(*source) for i, source in enumerate(self.graph.inputs_of(n))}
+        return {i: value for i, value in values.items() if value is not None}
+
+    def _constant(self, n: int, output: int) -> Array | None:
+        """The value of a constant, as far as it is only passed on or cast; or the integers that are followed."""
+        casts: list[DataType] = []
+        while (value := self._own_value(n, output)) is None:
+            properties = self.graph.properties_of(n)
+            if properties.op == "Cast":
+                casts.append(properties.output_types[0])
+            elif not properties.op_def.record.passes_on:
+                return None
+            n, output = self.graph.inputs_of(n)[0]
+        for dtype in reversed(casts):
+            value = value.astype(numpy_dtype(dtype))
+        return value
+
+    def _own_value(self, n: int, output: int) -> Array | None:
+        properties = self.graph.properties_of(n)
+        if properties.op_def.record.node_class is NodeClass.CONSTANT:
+            constant: Array = properties.attrs["value"]
+            return constant
+        fact = self.fact_of[self.out_start[n] + output]
+        value = self.facts.values[fact] if fact != NOT_VISITED else None
+        return None if value is None or is_partial(value) else value
 
 
 _ALONE = int(Way.ALONE)

@@ -5,10 +5,8 @@ As in TensorFlow, the written shapes are merged with the inferred ones and used 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...errors import InvalidArgumentError
-from ..analysis.dims import shape_text
+from ..analysis.shape_functions import merge
 from ..dtypes import Shape
 from ..ops.properties import NodeProperties
 from ..protos import AttrValue
@@ -47,23 +45,11 @@ def merged(name: str, properties: NodeProperties, shapes: Shapes, written: Shape
 
 def _both(name: str, output: int, inferred: Shape, written: Shape) -> Shape:
     """The merge of an inferred and a written shape; InvalidArgumentError if they contradict each other."""
-    if inferred is None or written is None:
-        return written if inferred is None else inferred
-    problem = _contradiction(inferred, written)
-    if problem:
+    try:
+        return merge(inferred, written)
+    except InvalidArgumentError as error:
         raise InvalidArgumentError(
             f"Node '{name}' has an {OUTPUT_SHAPES} attribute inconsistent with the GraphDef for output #{output}: "
-            f"{problem}",
+            f"{error.message}",
             node=name,
-        )
-    return tuple(b if a is None else a for a, b in zip(inferred, written, strict=True))
-
-
-def _contradiction(inferred: Sequence[int | None], written: Sequence[int | None]) -> str:
-    if len(inferred) != len(written):
-        return f"Shapes must be equal rank, but are {len(inferred)} and {len(written)}"
-    for axis, (a, b) in enumerate(zip(inferred, written, strict=True)):
-        if a is not None and b is not None and a != b:
-            shapes = f"Shapes are {shape_text(inferred)} and {shape_text(written)}."
-            return f"Dimension {axis} in both shapes must be equal, but are {a} and {b}. {shapes}"
-    return ""
+        ) from None

@@ -64,7 +64,7 @@ OPS: Rows = {
     "PadV2": {},
     "ParallelConcat": {},
     "ParallelDynamicStitch": {},
-    "Range": {"is_flat": True, "is_flat_in_functions": True},
+    "Range": {"is_flat": True, "is_flat_in_functions": True, "asks_values": True},
     "Rank": {"node_class": NodeClass.METADATA, "is_flat": True, "is_flat_in_functions": True},
     "Reshape": {"is_view": True},
     "Reverse": {},

@@ -109,6 +109,8 @@ def make_range(c: ShapeContext) -> Sequence[Shape]:
     if any(value is None for value in values):
         return ((None,),)
     start, limit, delta = (range_value(value) for value in values if value is not None)
+    if delta == type(delta)(0):
+        raise InvalidArgumentError("Requires delta != 0")
     return ((range_length(start, limit, delta),),)
 
 

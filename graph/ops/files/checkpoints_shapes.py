@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...analysis.shape_functions import ShapeContext, merge_dims, scalar, shape_fn, with_rank
+from ...analysis.shape_functions import merge as merge_shapes
 from ...analysis.tensor_slices import parse_shape_and_slice
 from ...dtypes import Shape
 
@@ -29,10 +31,13 @@ def save(c: ShapeContext) -> Sequence[Shape]:
 def restore(c: ShapeContext) -> Sequence[Shape]:
     """The shape of each requested part; unknown for whole tensors."""
     count = len(c.output_types)
-    _check_inputs(c, count)
+    with_rank(c.inputs[0], 0)
+    merge_shapes(with_rank(c.inputs[1], 1), with_rank(c.inputs[2], 1))
     parts = c.constant(2)
     if parts is None:
         return (None,) * count
+    if len(parts) != count:
+        raise InvalidArgumentError("The number of shape_and_slice doesn't match tensor outputs.")
     return tuple([_part_shape(part.decode()) for part in parts.tolist()])
 
 

@@ -29,7 +29,7 @@ OPS: Rows = {
     "ReaderReset": {"state": State.FILES, "is_flat": True},
     "ReaderRestoreState": {"state": State.FILES, "is_flat": True},
     "ReaderSerializeState": {"state": State.FILES, "is_flat": True},
-    "RestoreV2": {"state": State.FILES, "waits_for_files": True},
+    "RestoreV2": {"state": State.FILES, "waits_for_files": True, "asks_values": True},
     "SaveV2": {"state": State.FILES, "waits_for_files": True},
     "ScalarSummary": {"is_flat": True},
     "ShardedFilename": {},

@@ -8,12 +8,12 @@ from __future__ import annotations
 from ..record import ReadsHandle, Rows, State
 
 OPS: Rows = {
-    "AnonymousHashTable": {"state": State.TABLE},
-    "AnonymousMutableDenseHashTable": {"state": State.TABLE},
+    "AnonymousHashTable": {"state": State.TABLE, "hides_shape": True},
+    "AnonymousMutableDenseHashTable": {"state": State.TABLE, "key_shape_input": 0},
     "AnonymousMutableHashTable": {"state": State.TABLE},
     "AnonymousMutableHashTableOfTensors": {"state": State.TABLE},
     "HashTable": {"state": State.TABLE, "is_flat": True, "ignores_written_shapes": True},
-    "HashTableV2": {"state": State.TABLE, "is_flat": True},
+    "HashTableV2": {"state": State.TABLE, "is_flat": True, "hides_shape": True},
     "InitializeTable": {"state": State.TABLE, "is_flat": True},
     "InitializeTableFromTextFile": {"state": State.TABLE, "is_flat": True},
     "InitializeTableFromTextFileV2": {"state": State.TABLE, "is_flat": True},
@@ -30,7 +30,7 @@ OPS: Rows = {
     "LookupTableSize": {"state": State.TABLE, "is_flat": True},
     "LookupTableSizeV2": {"state": State.TABLE, "is_flat": True},
     "MutableDenseHashTable": {"state": State.TABLE, "is_flat": True},
-    "MutableDenseHashTableV2": {"state": State.TABLE, "is_flat": True},
+    "MutableDenseHashTableV2": {"state": State.TABLE, "is_flat": True, "key_shape_input": 0},
     "MutableHashTable": {"state": State.TABLE, "is_flat": True, "ignores_written_shapes": True},
     "MutableHashTableOfTensors": {"state": State.TABLE, "is_flat": True, "ignores_written_shapes": True},
     "MutableHashTableOfTensorsV2": {"state": State.TABLE, "is_flat": True},

@@ -52,7 +52,7 @@ MADE: dict[str, Callable[[GraphBuilder], Tensor]] = {
 
 @pytest.mark.parametrize("made", MADE)
 def test_what_is_read_is_as_large_as_what_is_written(made: str) -> None:
-    """Whatever makes the list and whatever reads it; an import knows the sizes that the reading op states."""
+    """Whatever makes the list and whatever reads it; an import knows the sizes that are stated."""
     b = GraphBuilder()
     tensors, some = MADE[made](b), b.constant(np.array([0, 2], np.int32))
     stacked(b, tensors, "stack")
@@ -65,7 +65,16 @@ def test_what_is_read_is_as_large_as_what_is_written(made: str) -> None:
     assert in_step(graph, "item") == ((4, 3),)
     assert in_step(graph, "some") == ((2, 4, 3),)
     assert in_step(graph, "last") == in_step(graph, "second") == ((), (4, 3))
-    assert infer_shapes(graph)["stack"] == ((5, None, 3),)
+    assert infer_shapes(graph)["stack"] == ((5, 4 if made == "reserved" else None, 3),)
+
+
+def test_the_shape_of_elements_is_a_vector_of_known_length() -> None:
+    """As long as the stated rank, also before the run; TensorFlow 2.21 gives the same."""
+    b = GraphBuilder()
+    for name, tensors in {"ranked": reserved(b), "open": reserved(b, np.int32(-1))}.items():
+        b.op("TensorListElementShape", tensors, shape_type=DataType.INT32, name=name)
+    shapes = infer_shapes(b.graph())
+    assert (shapes["ranked"], shapes["open"]) == (((2,),), (None,))
 
 
 def test_elements_of_several_shapes_leave_sizes_unknown() -> None:
