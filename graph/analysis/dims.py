@@ -57,8 +57,9 @@ def integer(c: ShapeContext, index: int) -> int | None:
 
 def size_from(c: ShapeContext, index: int) -> int | None:
     """The size given by a scalar input, None if it is unknown; InvalidArgumentError for a negative one."""
-    with_rank(c.inputs[index], 0)
     size = integer(c, index)
+    if c.constant(index) is not None and c.inputs[index]:
+        raise InvalidArgumentError(f"Input must be scalar but has rank {len(c.inputs[index] or ())}")
     if size is not None and size < 0:
         raise InvalidArgumentError(f"Dimension size, given by scalar input {index}, must be non-negative but is {size}")
     return size

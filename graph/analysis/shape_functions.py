@@ -77,6 +77,13 @@ def merge_dims(a: int | None, b: int | None) -> int | None:
     return b if a is None else a
 
 
+def with_size(size: int | None, wanted: int) -> int:
+    """The wanted size; InvalidArgumentError if `size` is known to be another."""
+    if size is not None and size != wanted:
+        raise InvalidArgumentError(f"Dimension must be {wanted} but is {size}")
+    return wanted
+
+
 def merge(a: Shape, b: Shape) -> Shape:
     """The shape that matches both; InvalidArgumentError when ranks or known sizes differ."""
     if a is None or b is None:

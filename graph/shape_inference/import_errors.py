@@ -50,9 +50,23 @@ def in_context(error: PartitaError, graph: JoinedGraph, n: int, context: ShapeCo
     """
     if error.function is not None:
         return error.located(node=graph.names[n], op=context.op)
-    shapes = ", ".join(map(shape_text, context.inputs))
-    message = f"{error.message} for '{_summary(graph, n)}' with input shapes: {shapes}{_values_read(context)}."
+    shapes = ", ".join("?" if shape is None else shape_text(shape) for shape in context.inputs)
+    without_values = _error_of(replace(context, constants={}, partials={}))
+    values = _values_read(context) if without_values is None else ""
+    error = error if without_values is None else without_values
+    message = f"{error.message} for '{_summary(graph, n)}' with input shapes: {shapes}{values}."
     return type(error)(message, node=graph.names[n], op=context.op)
+
+
+def _error_of(context: ShapeContext) -> PartitaError | None:
+    """What the shape function raises; TensorFlow calls it without values first, which often is enough to refuse."""
+    function = lookup(context.op)
+    try:
+        if function is not None:
+            function(context)
+    except PartitaError as error:
+        return error
+    return None
 
 
 def _summary(graph: JoinedGraph, n: int) -> str:
@@ -65,13 +79,8 @@ def _summary(graph: JoinedGraph, n: int) -> str:
 
 def _values_read(context: ShapeContext) -> str:
     """The values that the shape function asks for, found out by calling it again."""
-    function = lookup(context.op)
     constants, partials = _Asked(context.constants), _Asked(context.partials)
-    try:
-        if function is not None:
-            function(replace(context, constants=constants, partials=partials))
-    except PartitaError:
-        pass
+    _error_of(replace(context, constants=constants, partials=partials))
     as_shapes = {i: _sizes(context, i) for i in sorted(partials.asked)}
     values = [(i, context.constants.get(i)) for i in sorted(constants.asked - partials.asked)]
     computed = [f"input[{i}] = <{_value_text(value)}>" for i, value in values if value is not None]

@@ -21,8 +21,8 @@ from ...dtypes import Shape
 def top_k(c: ShapeContext) -> Sequence[Shape]:
     """Values and indices: the input's shape with k as the last size."""
     source = with_rank_at_least(c.inputs[0], 1)
-    if len(c.inputs) > 1:
-        with_rank(c.inputs[1], 0)
+    if len(c.inputs) > 1 and c.constant(1) is not None and c.inputs[1]:
+        raise InvalidArgumentError(f"Input must be scalar but has rank {len(c.inputs[1])}")
     k = integer(c, 1) if len(c.inputs) > 1 else c.attrs["k"]
     if k is not None and k < 0:
         raise InvalidArgumentError(f"Need k >= 0, got {k}")

@@ -6,6 +6,7 @@ Only the sizes that depend on an unknown value are unknown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import (
@@ -30,6 +31,7 @@ from ...analysis.shape_functions import (
     scalar,
     shape_fn,
     with_rank,
+    with_size,
 )
 from ...dtypes import Shape
 
@@ -51,7 +53,18 @@ def reshape(c: ShapeContext) -> Sequence[Shape]:
         return (target,)  # without all sizes of the input nothing can be inferred
     if target is None or target.count(None) > 1:
         return (target,)
+    _check_count(prod(source), target)
     return (reshaped(source, [-1 if size is None else size for size in target]),)
+
+
+def _check_count(elements: int, target: tuple[int | None, ...]) -> None:
+    """InvalidArgumentError for another number of elements than the target has; the kernel words it otherwise."""
+    known = prod(size for size in target if size is not None)
+    if None not in target and elements != known:
+        wanted = f"shape {shape_text(target)} ({known} elements)"
+        raise InvalidArgumentError(f"Cannot reshape a tensor with {elements} elements to {wanted}")
+    if None in target and known and elements % known:
+        raise InvalidArgumentError(f"Dimension size must be evenly divisible by {known} but is {elements}")
 
 
 @shape_fn("Squeeze")
@@ -100,11 +113,18 @@ def fill(c: ShapeContext) -> Sequence[Shape]:
     return (shape_from(c, 0),)
 
 
+def _check_scalars(c: ShapeContext, names: Sequence[str]) -> None:
+    for name, shape in zip(names, c.inputs, strict=True):
+        try:
+            with_rank(shape, 0)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{error.message}\n\t for '{name}'") from None
+
+
 @shape_fn("Range")
 def make_range(c: ShapeContext) -> Sequence[Shape]:
     """A vector; its length follows from the three values."""
-    for x in c.inputs:
-        with_rank(x, 0)
+    _check_scalars(c, ("start", "limit", "delta"))
     values = [c.constant(i) for i in range(3)]
     if any(value is None for value in values):
         return ((None,),)
@@ -117,8 +137,7 @@ def make_range(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("LinSpace")
 def linspace(c: ShapeContext) -> Sequence[Shape]:
     """A vector of `num` values."""
-    for x in c.inputs:
-        with_rank(x, 0)
+    _check_scalars(c, ("start", "stop", "num"))
     num = integer(c, 2)
     if num is not None and num <= 0:
         raise InvalidArgumentError(f"Requires num > 0: {num}")
@@ -141,7 +160,7 @@ def transpose(c: ShapeContext) -> Sequence[Shape]:
     """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
     perm, source = integers(c, 1), c.inputs[0]
     count = num_elements(c.inputs[1])  # TensorFlow checks that it is a vector only in the run
-    rank = merge_dims(count, None if source is None else len(source))
+    rank = count if source is None else with_size(count, len(source))
     if rank is None:
         return (None,)
     known = with_rank(source, rank)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integer, integers, length, partly, shape_from, shape_text
+from ...analysis.dims import integer, integers, length, partly, shape_from
 from ...analysis.shape_functions import (
     ShapeContext,
     merge,
@@ -17,6 +17,7 @@ from ...analysis.shape_functions import (
     shape_fn,
     with_rank,
     with_rank_at_least,
+    with_size,
 )
 from ...dtypes import Shape
 from .strided import Masks, sliced_shape
@@ -177,8 +178,11 @@ def split_v(c: ShapeContext) -> Sequence[Shape]:
 def pack(c: ShapeContext) -> Sequence[Shape]:
     """The merged shape of all inputs, with their number as a new size."""
     known: Shape = None
-    for x in c.inputs:
-        known = merge(known, x)
+    for i in reversed(range(len(c.inputs))):
+        try:
+            known = merge(c.inputs[i], known)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{error.message}\n\tFrom merging shape {i} with other shapes.") from None
     if known is None:
         return (None,)
     place = normalize_axis(c.attrs["axis"], len(known) + 1)
@@ -192,6 +196,5 @@ def unpack(c: ShapeContext) -> Sequence[Shape]:
     if source is None:
         return (None,) * count
     axis = normalize_axis(c.attrs["axis"], len(source))
-    if source[axis] not in (None, count):
-        raise InvalidArgumentError(f"Input shape axis {axis} must equal {count}, got shape {shape_text(source)}")
+    with_size(source[axis], count)
     return ((*source[:axis], *source[axis + 1 :]),) * count

@@ -40,14 +40,7 @@ def identity_n(c: ShapeContext) -> Sequence[Shape]:
     return c.inputs
 
 
-shape_fn("NoOp", "ControlTrigger", "_Retval", "_DeviceRetval", "_Send", "_HostSend", "Abort")(no_outputs)
-
-
-@shape_fn("Assert")
-def assertion(c: ShapeContext) -> Sequence[Shape]:
-    """No output; the condition must be a scalar."""
-    with_rank(c.inputs[0], 0)
-    return ()
+shape_fn("NoOp", "ControlTrigger", "Assert", "_Retval", "_DeviceRetval", "_Send", "_HostSend", "Abort")(no_outputs)
 
 
 @shape_fn("PrintV2")

@@ -16,6 +16,7 @@ from ...analysis.shape_functions import (
     unchanged,
     with_rank,
     with_rank_at_most,
+    with_size,
 )
 from ...dtypes import DataType, Shape
 
@@ -39,11 +40,11 @@ def random(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input holds, or as many unknown sizes as that is long."""
     with_rank(c.inputs[0], 1)
     if c.op.startswith("Stateless") and c.input_types[1] is DataType.UINT64:  # shape, key, counter, algorithm
-        merge(c.inputs[1], (1,))
+        with_size(with_rank(c.inputs[1], 1)[0], 1)
         with_rank(c.inputs[2], 1)
         with_rank(c.inputs[3], 0)
     elif c.op.startswith("Stateless"):  # shape, seed
-        merge(c.inputs[1], (2,))
+        with_size(with_rank(c.inputs[1], 1)[0], 2)
     if "UniformInt" in c.op:
         for name, shape in zip(("minval", "maxval"), c.inputs[-2:], strict=True):
             if shape:
@@ -55,7 +56,7 @@ def random(c: ShapeContext) -> Sequence[Shape]:
 def stateless_parameterized(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input holds; the parameters broadcast against each other."""
     with_rank(c.inputs[0], 1)
-    merge(c.inputs[1], (2,))
+    with_size(with_rank(c.inputs[1], 1)[0], 2)
     reduce(broadcast, c.inputs[2:])
     return (shape_from(c, 0),)
 

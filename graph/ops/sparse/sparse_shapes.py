@@ -115,7 +115,8 @@ def sparse_concat(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("SparseSplit")
 def sparse_split(c: ShapeContext) -> Sequence[Shape]:
     """An unknown number of elements in each part."""
-    rank, count = length(c, 3), int(c.attrs["num_split"])
+    count = int(c.attrs["num_split"])
+    rank = c.inputs[3][0] if c.inputs[3] is not None and len(c.inputs[3]) == 1 else None  # checked in the run
     return (*((None, rank),) * count, *((None,),) * count, *((rank,),) * count)
 
 

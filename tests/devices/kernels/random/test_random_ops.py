@@ -194,10 +194,10 @@ def test_nothing_is_drawn_from_any_range() -> None:
 @pytest.mark.parametrize(
     ("op", "inputs", "message"),
     [
-        ("StatelessRandomUniform", ((2,), (1,)), "Dimensions must be equal, but are 1 and 2"),
-        ("StatelessRandomNormalV2", ((2,), (2,), (2,), ()), "Dimensions must be equal, but are 2 and 1"),
+        ("StatelessRandomUniform", ((2,), (1,)), "Dimension must be 2 but is 1"),
+        ("StatelessRandomNormalV2", ((2,), (2,), (2,), ()), "Dimension must be 1 but is 2"),
         ("StatelessRandomUniformInt", ((2,), (2,), (1,), ()), r"minval must be a scalar; got a tensor of shape \[1\]"),
-        ("StatelessRandomGetKeyCounter", ((3,),), "Dimensions must be equal, but are 3 and 2"),
+        ("StatelessRandomGetKeyCounter", ((3,),), "must be equal, but are 3 and 2"),
     ],
 )
 def test_seeds_and_keys_have_known_shapes(op: str, inputs: tuple[tuple[int, ...], ...], message: str) -> None:

@@ -92,5 +92,5 @@ def test_shapes() -> None:
     assert shapes("LookupTableExport", None, Tkeys=STRING, Tvalues=FLOAT) == [(None,), None]
     with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 3 and 2"):
         shapes("LookupTableFind", (3,), None, None)
-    with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 2 and 3"):
+    with pytest.raises(InvalidArgumentError, match="Dimension 0 in both shapes must be equal, but are 2 and 3"):
         shapes("InitializeTable", (2,), (2,), (3,))
