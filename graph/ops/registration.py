@@ -17,6 +17,7 @@ from typing import Unpack
 from ...errors import AlreadyExistsError
 from ..protos import OpDef
 from .declaration import op_def_from_words
+from .op_def_equality import same_op_def
 from .op_def_rules import validate_op_def
 from .record import Facts, OpRecord, add_record
 from .registry import OpSignature, add_signature, find_op, is_built_in
@@ -38,7 +39,7 @@ def register_op(declaration: OpDef | str, **facts: Unpack[Facts]) -> OpSignature
         return add_signature(message)
     if is_built_in(name):
         raise AlreadyExistsError(f"Op with name {name} is built in; choose another name", op=name)
-    if present.message != message or present.record != OpRecord(name, **facts):
+    if not same_op_def(present.message, message) or present.record != OpRecord(name, **facts):
         raise AlreadyExistsError(
             f"Op with name {name} is registered with another declaration: {present.message}", op=name
         )

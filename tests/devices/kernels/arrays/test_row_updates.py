@@ -63,7 +63,7 @@ def test_rows_become_a_tensor() -> None:
         ([(1, None), (1, 2)], "All input shapes must be fully defined"),
         ([(), ()], "The rank of all input shapes must be greater than 0, but input 0 had rank 0"),
         ([(1, 2), (2, 2)], "Size of first dimension must be 1"),
-        ([(1, 2), (1, 3)], "Dimensions must be equal"),
+        ([(1, 2), (1, 3)], "must be equal"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             shapes("ParallelConcat", inputs, shape=(2, 2))
