@@ -36,6 +36,8 @@ T = TypeVar("T")
 def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
     """At each output position the sum over the window of x times w."""
     groups = x.shape[-1] // w.shape[-2]
+    if _is_depthwise(groups, w.shape, arithmetic):
+        return depthwise(x, w.reshape(*w.shape[:-2], groups, -1), sweep)
     if groups > 1:
         return _in_groups(lambda i: convolve(_part(x, i, groups), _part(w, i, groups), sweep, arithmetic), groups)
     filters = w.reshape(-1, w.shape[-1]) if w.size else w.reshape(prod(w.shape[:-1]), w.shape[-1])
@@ -52,6 +54,11 @@ def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -
     ]
     result = products[0] if len(products) == 1 else np.concatenate(products)
     return result.reshape(x.shape[0], *sweep.output, w.shape[-1])
+
+
+def _is_depthwise(groups: int, window_shape: tuple[int, ...], arithmetic: Arithmetic) -> bool:
+    """Whether each group is one channel of an image: all at once they are a depthwise convolution."""
+    return groups > 1 and window_shape[-2] == 1 and len(window_shape) == 4 and arithmetic is PLAIN
 
 
 def _convolve_bands(patches: Array, filters: Array, bands: list[Band]) -> Array:
@@ -73,6 +80,9 @@ def filter_gradient(
 ) -> Array:
     """The w of shape `window_shape` with <conv(x, v), y> == <v, w> for every filter v."""
     groups = x.shape[-1] // window_shape[-2]
+    if _is_depthwise(groups, window_shape, arithmetic):
+        by_channel = (*window_shape[:-2], groups, window_shape[-1] // groups)
+        return depthwise_filter_gradient(x, y, by_channel, sweep).reshape(window_shape)
     if groups > 1:
         part = (*window_shape[:-1], window_shape[-1] // groups)
         return _in_groups(
@@ -104,6 +114,8 @@ def input_gradient(
     Shares of the taps are added from the last tap to the first, which is TensorFlow's order.
     """
     groups = channels // w.shape[-2]
+    if _is_depthwise(groups, w.shape, arithmetic):
+        return depthwise_input_gradient(y, w.reshape(*w.shape[:-2], groups, -1), sizes, sweep)
     if groups > 1:
         return _in_groups(
             lambda i: input_gradient(_part(y, i, groups), _part(w, i, groups), sizes, w.shape[-2], sweep, arithmetic),
