@@ -58,18 +58,35 @@ class BatchIterator(Iterator):
 
 def stacked(elements: Sequence[Element]) -> Element:
     """Elements of equal shapes in one; InvalidArgumentError for different ones."""
-    return tuple([_stack(index, column) for index, column in enumerate(zip(*elements, strict=True))])
-
-
-def _stack(index: int, column: Sequence[Array]) -> Array:
-    shape = column[0].shape
-    for row, array in enumerate(column):
-        if array.shape != shape:
+    columns = list(zip(*elements, strict=True))
+    for index, column in enumerate(columns):
+        row = _misfit(column)
+        if row is not None:
+            first, other = shape_text(column[0].shape), shape_text(column[row].shape)
             raise InvalidArgumentError(
                 f"Cannot batch tensors with different shapes in component {index}. First element had shape "
-                f"{shape_text(shape)} and element {row} had shape {shape_text(array.shape)}."
+                f"{first} and element {row} had shape {other}."
             )
-    return np.stack(column)
+    return tuple([np.stack(column) for column in columns])
+
+
+def _stacked_results(elements: Sequence[Element]) -> Element:
+    """As `stacked`, with the message of MapAndBatchDataset."""
+    for column in zip(*elements, strict=True):
+        row = _misfit(column)
+        if row is not None:
+            batch, other = shape_text(column[0].shape), shape_text(column[row].shape)
+            raise InvalidArgumentError(
+                "Cannot add tensor to the batch: number of elements does not match. "
+                f"Shapes are: [tensor]: {other}, [batch]: {batch}"
+            )
+    return stacked(elements)
+
+
+def _misfit(column: Sequence[Array]) -> int | None:
+    """The first array whose shape is not that of the first one."""
+    shape = column[0].shape
+    return next((row for row, array in enumerate(column) if array.shape != shape), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +95,10 @@ class Batch(Transformed):
 
     size: int
     drops: bool
+    joined: Joined = stacked
 
     def iterator(self) -> Iterator:
-        return BatchIterator(self.source.iterator(), self.size, stacked, drops=self.drops)
+        return BatchIterator(self.source.iterator(), self.size, self.joined, drops=self.drops)
 
     def cardinality(self) -> int:
         known = self.source.cardinality()
@@ -124,7 +142,8 @@ def map_and_batch(node: Construction) -> Kernel:
         require(count_of(size) > 0, "batch_size must be greater than zero.")
         check_parallel(parallel)
         # Nobody asks for the form of the elements between the two.
-        return Batch(form, Map(form, source, function, keeps), count_of(size), bool(drops))
+        mapped = Map(form, source, function, keeps)
+        return Batch(form, mapped, count_of(size), bool(drops), _stacked_results)
 
     return mapping(node, make)
 

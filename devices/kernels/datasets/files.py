@@ -105,6 +105,12 @@ def _format(compression: Array) -> bytes:
     return bytes(name)
 
 
+def _format_of_records(compression: Array) -> bytes:
+    """As `_format`; what TensorFlow's reader of records does not know it takes for no compression."""
+    name = np.asarray(compression).item()
+    return bytes(name) if name in _FORMATS else b""
+
+
 def _lines(_number: int, content: memoryview, _name: str) -> Iterator[bytes]:
     """The lines without their ends; TensorFlow drops every carriage return."""
     text = bytes(content)
@@ -145,7 +151,7 @@ def tf_record_dataset(node: Construction) -> Kernel:
         require(count_of(buffer_size) >= -1, "`buffer_size` must be >= 0 (0 == no buffering)")
         names, starts = _names(files), [start for array in offsets for start in array.reshape(-1).tolist()]
         require(not starts or len(starts) == len(names), "`byte_offsets` must be of same size as `filenames`")
-        return carrying_dataset(_Records(_FORM, names, _format(compression), _records_from(starts)))
+        return carrying_dataset(_Records(_FORM, names, _format_of_records(compression), _records_from(starts)))
 
     return make
 

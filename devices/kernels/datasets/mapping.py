@@ -129,7 +129,7 @@ class _TakeWhileIterator(Iterator):
         element = None if self._has_ended else (yield from self._source.next())
         if element is not None:
             results = yield from self._function(*element)
-            if _truth(results, "TakeWhile predicate must return a scalar bool."):
+            if _truth(results, "`predicate` must returns a scalar bool tensor."):
                 return element
         self._has_ended = True
         return None

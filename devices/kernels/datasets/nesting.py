@@ -133,6 +133,10 @@ def parallel_interleave(node: Construction) -> Kernel:
     """As `interleave`; the last input is how many calls TensorFlow would run at a time."""
 
     def make(form: Form, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
+        length = count_of(others[0])
+        require(
+            length > 0 or length == -1, f"`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0 but is {length}"
+        )
         return _interleaved(form, source, function, *others[:2], others[-1])
 
     return mapping(node, make)
