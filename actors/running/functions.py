@@ -25,6 +25,7 @@ from ...errors import InvalidArgumentError, PartitaError
 from ...graph.device_name import is_specification, parse_full_name
 from ...graph.functions.body import FunctionBody
 from ...graph.library.calls import calls_functions
+from ...graph.ops.device_kinds import device_kind
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
@@ -98,6 +99,7 @@ class Functions:
         self._every_node = every_node
         self._binders = {name: actor.binder for name, actor in actors.items()}
         self._callees: dict[Key, Callee] = {}
+        self._hosts: dict[str, str] = {}
         self._scopes = Scopes(library, self._with_own_generators)
         self._kernel_callees: dict[tuple[str, bytes], KernelCallees] = {}
 
@@ -125,7 +127,7 @@ class Functions:
     def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
         """A function that a deferred kernel calls on behalf of `call`."""
         assert isinstance(call, PendingCall)  # actors make no other calls
-        functions, device = self, call.place.device
+        functions, device = self, self._host_of(call.place.device)
         if self._scopes.matter_to(function.name):
             functions = self._scopes.of(scope, self._binders[device].state.seed)
         return KernelFunction(partial(functions._for_kernels_on, device, function), call)
@@ -134,6 +136,19 @@ class Functions:
         """Begins the random generators anew; only for functions that have their own."""
         for binder in self._binders.values():
             binder.state.restart_generators(seed)
+
+    def _host_of(self, device: str) -> str:
+        """The device that computes for another one on its host: functions of datasets run there."""
+        host = self._hosts.get(device)
+        if host is None:
+            host = device
+            if device_kind(self._cluster.find(device).type).own_memory:
+                from ...devices.timing.bodies.places import hosts_of  # loads the timing, without which most sessions do
+
+                names = self._cluster.names
+                host = names[int(hosts_of(self._cluster)[names.index(device)])]
+            self._hosts[device] = host
+        return host
 
     def _for_kernels_on(self, device: str, function: NameAttrList) -> KernelCallees:
         key = device, function.SerializeToString(deterministic=True)

@@ -27,6 +27,7 @@ from .dataset import (
     carrying_dataset,
     dataset_of,
 )
+from .generating import captured_functions, scalar_of
 from .mapping import check_parallel
 from .sources import ElementsDataset
 from .transformation import Transformed, count_of, mapping, transforming
@@ -283,22 +284,14 @@ class _GroupIterator(Iterator):
         if element is None:
             self._has_ended = True
             return None
-        key = yield from self._number(self._dataset.key_function(*element), "key_func")
+        key = yield from scalar_of(self._dataset.key_function(*element), "key_func")
         if key not in self._sizes:
-            size = yield from self._number(self._dataset.size_function(np.array(key, np.int64)), "window_size_func")
+            size = yield from scalar_of(self._dataset.size_function(np.array(key, np.int64)), "window_size_func")
             require(size > 0, f"Window size must be greater than zero, but got {size}.")
             self._sizes[key] = size
         group = self._groups.setdefault(key, [])
         group.append(element)
         return key if len(group) == self._sizes[key] else None
-
-    def _number(self, call: Steps[Element], what: str) -> Steps[int]:
-        results = yield from call
-        require(
-            len(results) == 1 and results[0].ndim == 0 and results[0].dtype == np.int64,
-            f"`{what}` must return a scalar int64.",
-        )
-        return int(results[0])
 
     def _open(self, key: int) -> Steps[None]:
         window = carrying_dataset(ElementsDataset(self._dataset.source.form, self._groups.pop(key)))
@@ -324,13 +317,8 @@ class _GroupByWindow(Transformed):
 def group_by_window(node: Construction) -> Kernel:
     """What a function makes of the elements of each key, as soon as there are as many as a window has."""
     names = ("key_func", "reduce_func", "window_size_func")
-    counts = [len(node.attrs[f"T{name}_other_arguments"]) for name in names]
 
     def make(form: Form, source: Dataset, *captured: Array) -> Dataset:
-        functions, first = [], 0
-        for name, count in zip(names, counts, strict=True):
-            functions.append(CapturedFunction(node.function(name), captured[first : first + count]))
-            first += count
-        return _GroupByWindow(form, source, *functions)
+        return _GroupByWindow(form, source, *captured_functions(node, names, "T{}_other_arguments", captured))
 
     return transforming(node, make)

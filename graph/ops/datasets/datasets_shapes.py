@@ -46,7 +46,11 @@ shape_fn("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset")(s
 shape_fn("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4")(scalar)
 shape_fn("LegacyParallelInterleaveDatasetV2", "RewriteDataset")(scalar)
 shape_fn("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")(scalar)
-shape_fn("RebatchDatasetV2")(scalar)
+shape_fn("RebatchDatasetV2", "GeneratorDataset")(scalar)
+shape_fn("GroupByReducerDataset", "ExperimentalGroupByReducerDataset")(scalar)
+shape_fn("MultiDeviceIterator", "AnonymousMultiDeviceIteratorV3", "MultiDeviceIteratorInit")(scalar)
+shape_fn("MultiDeviceIteratorToStringHandle", "MultiDeviceIteratorFromStringHandle")(scalar)
+shape_fn("DeleteMultiDeviceIterator")(no_outputs)
 shape_fn("UniqueDataset", "ExperimentalUniqueDataset")(scalar)
 shape_fn("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")(scalar)
 shape_fn("NonSerializableDataset", "ExperimentalNonSerializableDataset")(scalar)
@@ -76,7 +80,13 @@ def padded_batch(c: ShapeContext) -> Sequence[Shape]:
     return ((),)
 
 
-@shape_fn("AnonymousIteratorV2", "AnonymousMemoryCache", "AnonymousSeedGenerator", "AnonymousRandomSeedGenerator")
+@shape_fn(
+    "AnonymousIteratorV2",
+    "AnonymousMultiDeviceIterator",
+    "AnonymousMemoryCache",
+    "AnonymousSeedGenerator",
+    "AnonymousRandomSeedGenerator",
+)
 def anonymous(_: ShapeContext) -> Sequence[Shape]:
     """The handle, and what deletes it."""
     return (), ()
@@ -99,7 +109,13 @@ def files(c: ShapeContext) -> Sequence[Shape]:
     return ((),)
 
 
-@shape_fn("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")
+@shape_fn(
+    "MultiDeviceIteratorGetNextFromShard",
+    "IteratorGetNext",
+    "IteratorGetNextSync",
+    "ReduceDataset",
+    "DatasetToSingleElement",
+)
 def element(c: ShapeContext) -> Sequence[Shape]:
     """The shapes that the attr promises."""
     with_rank(c.inputs[0], 0)

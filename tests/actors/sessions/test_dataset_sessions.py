@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from partita.devices import cut, local_cluster, simulate
 from partita.errors import UnimplementedError
 from partita.graph import RunMetadata
 from partita.graph.attrs import encode
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef
 from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.devices.kernels.datasets.pipelines import INT64, Pipeline, drained
@@ -87,3 +90,17 @@ def test_a_simulated_pull_costs_what_it_takes_to_produce_its_tensors() -> None:
     parts = cut(p.b.graph_def(), cluster, fetches=[total.name])
     with pytest.raises(UnimplementedError, match="does not know how often this op calls its functions"):
         simulate(parts, cluster, feeds={})
+
+
+async def test_functions_of_an_iterator_on_a_gpu_run_on_its_host() -> None:
+    """A pull on a GPU calls functions on the CPU, as tf.data does, whose ops need no kernels for GPUs."""
+    p = Pipeline()
+
+    def text(b: GraphBuilder, x: Sequence[Tensor]) -> Tensor:
+        return b.op("StringToNumber", b.op("AsString", x[0]), out_type=INT64)[0]
+
+    p.add_function("text", text)
+    graph = p.iterated(p.mapped("MapDataset", p.range(3), "text"), device="/device:GPU:0")
+    async with open_session(graph, "gpu:1") as session:
+        await session.run([], targets=["init"])
+        assert await drained(session) == [0, 1, 2]
