@@ -52,6 +52,33 @@ def _histogram_proto(histogram: Histogram) -> HistogramProto:
     )
 
 
+def image_summary(tags: Sequence[bytes], shape: Sequence[int], files: Sequence[bytes]) -> bytes:
+    """An encoded image per tag; all have the shape (height, width, channels)."""
+    height, width, channels = shape
+    return _serialised(
+        Summary.Value(
+            tag=_text(tag),
+            image=Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=file),
+        )
+        for tag, file in zip(tags, files, strict=True)
+    )
+
+
+def audio_summary(tags: Sequence[bytes], rate_hz: float, channels: int, frames: int, files: Sequence[bytes]) -> bytes:
+    """A wave file per tag; all have this sample rate and these numbers of channels and frames."""
+    sounds = (
+        Summary.Audio(
+            sample_rate=rate_hz,
+            num_channels=channels,
+            length_frames=frames,
+            encoded_audio_string=file,
+            content_type="audio/wav",
+        )
+        for file in files
+    )
+    return _serialised(Summary.Value(tag=_text(tag), audio=sound) for tag, sound in zip(tags, sounds, strict=True))
+
+
 def node_tensor_summary(node: str, tensor: Array, dtype: DataType) -> bytes:
     """One value with a whole tensor, under the name of a node instead of a tag."""
     return _serialised([Summary.Value(node_name=node, tensor=numpy_to_tensor(tensor, dtype))])

@@ -8,6 +8,8 @@ from __future__ import annotations
 from ..record import Rows, State
 
 OPS: Rows = {
+    "AudioSummary": {"is_flat": True},
+    "AudioSummaryV2": {"is_flat": True},
     "CloseSummaryWriter": {"state": State.FILES},
     "CreateSummaryFileWriter": {"state": State.FILES},
     "FixedLengthRecordReader": {"state": State.FILES, "is_flat": True, "ignores_written_shapes": True},

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from ...analysis.shape_functions import no_outputs, scalar, shape_fn
 
-shape_fn("HistogramSummary", "MergeSummary", "ScalarSummary", "SummaryWriter", "TensorSummary", "TensorSummaryV2")(
-    scalar
-)
+shape_fn(
+    "AudioSummary",
+    "AudioSummaryV2",
+    "HistogramSummary",
+    "ImageSummary",
+    "MergeSummary",
+    "ScalarSummary",
+    "SummaryWriter",
+    "TensorSummary",
+    "TensorSummaryV2",
+)(scalar)
 shape_fn(
     "CloseSummaryWriter",
     "CreateSummaryFileWriter",
