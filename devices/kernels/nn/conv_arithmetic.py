@@ -27,6 +27,7 @@ from .sliding import Sweep
 
 _PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
 _MANY_CHANNELS = 160  # up to so many, a row of all channels is faster than channel by channel
+_BAND_BYTES = 1 << 20  # patches that one core makes and multiplies at a time; measured best from 0.5 to 2 MiB
 _TOTALS_BYTES = 64 << 20  # sums of the gradient of a filter held at once, one for each group of images
 
 Band = tuple[slice, ...]
@@ -62,16 +63,25 @@ def _is_depthwise(groups: int, window_shape: tuple[int, ...], arithmetic: Arithm
 
 
 def _convolve_bands(patches: Array, filters: Array, bands: list[Band]) -> Array:
-    """Convolves by parts: patches are [batch, output..., window..., channels], a band is a part of the output."""
+    """Convolves by parts: patches are [batch, output..., window..., channels], a band is a part of the output.
+
+    The rows of a band are made in a buffer that stays in cache, the same for all bands of a part.
+    """
     depth, features = filters.shape
     result = np.empty((*patches.shape[: patches.ndim // 2], features), patches.dtype)
 
-    def compute(band: Band) -> None:
-        rows = patches[band].reshape(-1, depth)
-        LIMIT.begin()
-        np.matmul(rows, filters, out=result[band].reshape(len(rows), features))
+    def compute(some: slice) -> None:
+        buffer = np.empty(max(patches[band].size for band in bands[some]), patches.dtype)
+        for band in bands[some]:
+            seen = patches[band]
+            part = buffer[: seen.size]
+            np.copyto(part.reshape(seen.shape), seen)
+            rows = part.reshape(-1, depth)
+            LIMIT.begin()
+            np.matmul(rows, filters, out=result[band].reshape(len(rows), features))
 
-    HELPERS.run(compute, bands)
+    took_us = predicted_us(result.size // features, depth, features, patches.itemsize)
+    HELPERS.run(compute, list(cuts(len(bands), num_parts(took_us))))
     return result
 
 
@@ -233,19 +243,19 @@ def _by_images(compute: Callable[[slice], T], images: int, took_us: float, most:
 
 
 def _bands(patches: Array, filters: Array) -> list[Band]:
-    """The parts in which a large convolution is computed: groups of images, or lines of a single image.
+    """The bands in which a large convolution is computed: groups of images, or lines of a single image.
 
-    Lines are cut along the first axis that has more than one, so that a band is contiguous in the result.
+    Lines are cut along the first axis that has more than one, so that a band is contiguous in the result. A band has a
+    few positions at least, as BLAS multiplies a single row in another way.
     """
     images, *output = patches.shape[: patches.ndim // 2]
     positions, (depth, features) = prod(output), filters.shape
-    took_us = predicted_us(images * positions, depth, features, filters.itemsize)
-    if took_us < WORTH_CUTTING_US:
+    if predicted_us(images * positions, depth, features, filters.itemsize) < WORTH_CUTTING_US:
         return []
-    parts = max(num_parts(took_us), images * positions * depth * filters.itemsize // _PATCH_BYTES + 1)
-    if images >= parts:
-        return [(some,) for some in cuts(images, parts)]
+    image_bytes = positions * depth * filters.itemsize
+    if 2 * image_bytes <= _BAND_BYTES:
+        return [(some,) for some in cuts(images, images * image_bytes // _BAND_BYTES + 1)]
     axis = next((axis for axis, size in enumerate(output) if size > 1), 0)
-    lines = list(cuts(output[axis], min(-(-parts // images), positions // GRAIN)))
-    before = (slice(None),) * axis
+    count = min(round(image_bytes / _BAND_BYTES), positions // GRAIN)
+    lines, before = list(cuts(output[axis], count)), (slice(None),) * axis
     return [(slice(image, image + 1), *before, some) for image in range(images) for some in lines]
