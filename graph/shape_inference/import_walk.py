@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import PartitaError
 from ..analysis.joined import JoinedGraph
-from ..analysis.shape_functions import lookup
+from ..analysis.shape_functions import lookup, merge
 from ..arrays import Numbers, grouped
 from ..columns import CONTROL_SLOT, SINK_ID, Ids
 from ..graph import Graph
@@ -83,6 +83,9 @@ class ImportWalk(GraphWalk):
             if node_class is NodeClass.ENTER:
                 return self._entered(properties, inputs[0])
             outcome = super()._outcome(n, kind, inputs)
+            behind = self.facts.behind[inputs[0]] if properties.op_def.record.takes_over else None
+            if behind is not None:  # a variable keeps its shape
+                merge(behind[0], self.facts.shapes[inputs[1]])
         except PartitaError as error:
             if n < self.num_before:
                 return Outcome((None,) * len(properties.output_types))

@@ -47,9 +47,9 @@ def _batch_to_space(source: Shape, blocks: list[int], widths: list[int] | None) 
 
 
 def _nd(c: ShapeContext) -> tuple[Shape, list[int] | None, list[int] | None]:
-    count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
-    if c.inputs[1] is None:
+    if c.inputs[1] is None or len(c.inputs[1]) != 1:
         raise InvalidArgumentError("block_shape must have rank 1.")
+    count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
     if c.inputs[1] == (None,):
         raise InvalidArgumentError("block_shape must have known size.")
     source = c.inputs[0] if count is None else with_rank_at_least(c.inputs[0], 1 + count)

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import shape_text
-from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank
+from ...analysis.shape_functions import ShapeContext, shape_fn, with_rank, with_size
 from ...dtypes import Array, Shape
 
 
 def _padded(c: ShapeContext, sign: int) -> Shape:
     widths = c.constant(1)
     rows, columns = with_rank(c.inputs[1], 2)
-    merge_dims(columns, 2)
+    if columns is not None:
+        with_size(columns, 2)
     source = c.inputs[0]
-    rank = merge_dims(rows, None if source is None else len(source))
+    rank = len(with_rank(source, rows)) if rows is not None else None if source is None else len(source)
     if rank is None:
         return None
     if widths is None:
@@ -47,9 +48,10 @@ def pad(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("PadV2")
 def pad_v2(c: ShapeContext) -> Sequence[Shape]:
     """As Pad; the value to pad with must be a scalar."""
+    padded = _padded(c, 1)
     if c.constant(1) is not None:
         with_rank(c.inputs[2], 0)
-    return (_padded(c, 1),)
+    return (padded,)
 
 
 @shape_fn("MirrorPadGrad")

@@ -109,6 +109,7 @@ def broadcast_args(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Fill")
 def fill(c: ShapeContext) -> Sequence[Shape]:
     """The requested sizes."""
+    with_rank(c.inputs[0], 1)
     with_rank(c.inputs[1], 0)
     return (shape_from(c, 0),)
 

@@ -70,4 +70,6 @@ def ensure_shape(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape merged with the attr; TensorFlow wants a rank in the attr where the input has one."""
     if c.attrs["shape"] is None and c.inputs[0] is not None:
         raise InvalidArgumentError(f"Shape must be rank -1 but is rank {len(c.inputs[0])}")
+    if c.attrs["shape"] is not None:
+        with_rank(c.inputs[0], len(c.attrs["shape"]))
     return (merge(c.inputs[0], c.attrs["shape"]),)

@@ -33,7 +33,8 @@ def second_tensor_array(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
 def tensor_array(c: ShapeContext) -> Sequence[Shape]:
-    """The handle and the flow."""
+    """The handle and the flow; the size, or the handle of what is differentiated, must have its rank."""
+    with_rank(c.inputs[0], 0 if c.op == "TensorArrayV3" else 1)
     return ((2,), ())
 
 

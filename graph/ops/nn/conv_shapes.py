@@ -24,8 +24,9 @@ def _swept(attrs: WindowAttrs, x: Sequence[int | None], window: Sequence[int | N
 @shape_fn("Conv2D", "Conv3D")
 def conv(c: ShapeContext) -> Sequence[Shape]:
     """The batch of the input, the features of the filter, and the output sizes along the spatial axes."""
+    rank = 5 if "3D" in c.op else 4
+    x, w = with_rank(c.inputs[0], rank), with_rank(c.inputs[1], rank)
     attrs = _attrs(c)
-    x, w = with_rank(c.inputs[0], attrs.rank), with_rank(c.inputs[1], attrs.rank)
     channels, depth = x[attrs.channel_axis], w[-2]
     if channels is not None and depth:
         if channels % depth:
@@ -45,8 +46,8 @@ def conv(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("DepthwiseConv2dNative")
 def depthwise_conv(c: ShapeContext) -> Sequence[Shape]:
     """As a convolution, with channels times multiplier features."""
-    attrs = _attrs(c)
     x, w = with_rank(c.inputs[0], 4), with_rank(c.inputs[1], 4)
+    attrs = _attrs(c)
     depth = merge_dims(x[attrs.channel_axis], w[2])
     features = None if depth is None or w[3] is None else depth * w[3]
     return (attrs.assemble(x[attrs.layout.index("N")], _swept(attrs, x, w[:2]), features),)
@@ -70,5 +71,5 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def backprop_filter(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the second input holds."""
-    return (ranked_shape_from(c, 1, _attrs(c).rank),)
+    """The shape that the second input holds; the attrs are checked in the run."""
+    return (ranked_shape_from(c, 1, 5 if "3D" in c.op else 4),)

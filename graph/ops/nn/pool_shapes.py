@@ -61,6 +61,7 @@ def _attrs(c: ShapeContext) -> PoolAttrs:
 @shape_fn("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "MaxPoolWithArgmax")
 def pool(c: ShapeContext) -> Sequence[Shape]:
     """The output sizes of the window along each axis; argmax has the shape of the maxima."""
+    with_rank(c.inputs[0], 5 if "3D" in c.op else 4)
     return (_pooled(c.inputs[0], _attrs(c)),) * len(c.output_types or (0,))
 
 

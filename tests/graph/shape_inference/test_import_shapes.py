@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -182,3 +184,53 @@ def test_what_infers_imports(case: GraphCase, with_shapes: bool) -> None:
     import_graph_def(graph_def, imported)
     assert str(imported) == str(graph)
     assert not any("_output_shapes" in node.attrs for node in imported.op_nodes())
+
+
+def test_a_variable_keeps_its_shape() -> None:
+    """Whatever is assigned must fit the shape behind the handle."""
+    b = GraphBuilder()
+    v = b.op("VarHandleOp", dtype="float32", shape=(2, 3), name="v")
+    b.op("AssignVariableOp", v, b.placeholder("x", "float32", (3,)), dtype="float32", name="a")
+    assert _refusal(_of(b)) == (
+        "Shapes must be equal rank, but are 2 and 1 for '{{node a}} = AssignVariableOp[dtype=DT_FLOAT, "
+        "validate_shape=false](v, x)' with input shapes: [], [3]."
+    )
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "message"),
+    [
+        ("Conv2D", [(2, 2), (1, 1, 1, 1)], {"strides": [1], "padding": b"SAME"}, "Shape must be rank 4 but is rank 2"),
+        (
+            "MaxPool",
+            [(2,)],
+            {"ksize": [0] * 4, "strides": [1] * 4, "padding": b"SAME"},
+            "Shape must be rank 4 but is rank 1",
+        ),
+        ("EnsureShape", [()], {"shape": (2, 3)}, "Shape must be rank 2 but is rank 0"),
+        ("Unpack", [(3, 3)], {"num": 1}, "Dimension must be 1 but is 3"),
+        (
+            "Pack",
+            [(2,), (1, 0)],
+            {},
+            "Shapes must be equal rank, but are 1 and 2\n\tFrom merging shape 0 with other shapes.",
+        ),
+    ],
+)
+def test_texts_are_tensorflows(op: str, inputs: list[tuple[int, ...]], attrs: dict[str, Any], message: str) -> None:
+    """As TensorFlow 2.21 words them at import."""
+    b = GraphBuilder()
+    tensors = [b.placeholder(f"i{i}", "float32", shape) for i, shape in enumerate(inputs)]
+    b.op(op, *([tensors] if op == "Pack" else tensors), name="n", **attrs)
+    assert _refusal(_of(b)).startswith(f"{message} for '{{{{node n}}}} = {op}[")
+
+
+def test_a_reshape_that_does_not_fit_is_refused() -> None:
+    """By number of elements, or by what is known of it."""
+    for sizes, message in {
+        (4, 5): "Cannot reshape a tensor with 6 elements to shape [4,5] (20 elements)",
+        (-1, 7): "Dimension size must be evenly divisible by 7 but is 6",
+    }.items():
+        b = GraphBuilder()
+        b.op("Reshape", b.placeholder("a", "float32", (2, 3)), b.constant(sizes, "int32"), name="r")
+        assert _refusal(_of(b)).startswith(f"{message} for '{{{{node r}}}}")
