@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from partita.collector import collector_paused
 from partita.devices import Cluster, Link, as_cluster
 from partita.devices.timing.bodies.body import Body
 from partita.devices.timing.bodies.planning import Planner
@@ -24,7 +25,6 @@ from partita.devices.timing.playing.player import Player
 from partita.devices.timing.playing.recording import events_of
 from partita.graph import Graph
 from partita.graph.analysis.joined import JoinedGraph
-from partita.graph.collector import collector_paused
 from partita.graph.shape_inference.infer import infer_joined
 
 

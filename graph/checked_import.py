@@ -6,7 +6,7 @@ shapes are inferred. A failed import leaves the graph unchanged.
 
 from __future__ import annotations
 
-from .collector import collector_paused
+from ..collector import collector_paused
 from .functions.checks import check_call
 from .graph import Graph
 from .graphdef.constructor import Constructor

@@ -22,6 +22,7 @@ CHECKOUT = Path(__file__).parents[1]
 FLOORS = {
     "__init__": 0,
     "errors": 0,
+    "collector": -1,  # below lazy
     "lazy": 0,
     "graph": 1,
     "rendezvous": 1,
@@ -34,7 +35,7 @@ FLOORS = {
 # the folder's own files, "ops/*" the folders in it. An import points to an earlier entry or stays in its own.
 INNER_FLOORS = {
     "graph": [
-        "dtypes attrs tensor tensor_id device_name suggestions collector checking message_fields arrays protos varint",
+        "dtypes attrs tensor tensor_id device_name suggestions checking message_fields arrays protos varint",
         "ops",
         "library",
         "columns edge_ends adjacency port_table versions exporter node printer graph invariants validate",
@@ -79,7 +80,11 @@ SHORT = 8  # a public function of at most so many lines needs no docstring
 
 def sources(*folders: str) -> list[Path]:
     """Own Python files below the folders (of the package by default), without those protoc wrote."""
-    files = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors", "lazy")] if not folders else []
+    files = (
+        [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "collector", "errors", "lazy")]
+        if not folders
+        else []
+    )
     for folder in folders or ROOMS:
         files += (CHECKOUT / folder).rglob("*.py")
     return sorted(path for path in files if path.exists() and not path.name.endswith("_pb2.py"))

@@ -54,6 +54,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         package("graph").grpah  # noqa: B018 - the look-up is what fails
 
 
+def test_the_garbage_collector_does_not_walk_what_is_imported() -> None:
+    """The oldest generation, which holds what the dependencies made, is not collected while sessions are imported."""
+    count = "gc.get_stats()[2]['collections']"
+    code = f"import gc, numpy, trio; n = {count}; from partita.actors import open_session; print({count} - n)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"0"
+
+
 @pytest.mark.parametrize("name", ["gradients", "partition"])
 @pytest.mark.parametrize(
     "order",
@@ -75,4 +82,4 @@ def test_a_package_imports_nothing_until_it_is_asked() -> None:
     """`import partita.graph` loads none of its modules."""
     code = "import sys, partita.graph; print(sorted(name for name in sys.modules if name.startswith('partita.')))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert loaded.strip() == "['partita.graph', 'partita.lazy']"
+    assert loaded.strip() == "['partita.collector', 'partita.graph', 'partita.lazy']"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError, PartitaError
-from ...graph.collector import collector_paused
 from ...graph.passes.wiring import NO_WIRING
 from ...rendezvous.key import ROOT_FRAME, stem
 from ..plans.instructions import DEAD

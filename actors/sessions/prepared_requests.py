@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
-from ...graph.collector import collector_paused
 
 if TYPE_CHECKING:
     from .preparation import Prepared

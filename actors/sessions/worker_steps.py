@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import trio
 
+from ...collector import collector_paused
 from ...errors import PartitaError
-from ...graph.collector import collector_paused
 from ..running.part import start_parts
 from ..running.step import Step
 from ..running.traced.parts import start_traced_parts

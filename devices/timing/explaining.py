@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import evolve
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ...graph.arrays import owners
-from ...graph.collector import collector_paused
 from ...graph.ops.record import TRANSFERS
 from ...graph.shape_inference.unknown_sizes import check_sizes
 from ...graph.suggestions import suggestion

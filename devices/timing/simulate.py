@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
-from ...graph.collector import collector_paused
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ..checking import are_checked
-from ..collector import collector_paused
 from ..graph import Graph
 from ..library.function_library import FunctionLibrary
 from .constructor import Constructor

@@ -45,10 +45,10 @@ from collections import Counter
 
 import numpy as np
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ..arrays import Flags, Numbers, positions
 from ..checking import are_checked
-from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..edge_ends import EdgeEnds, all_edges, by_consumer

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ..checking import are_checked
-from ..collector import collector_paused
 from ..columns import SINK_ID
 from ..functions.body import instantiate_call
 from ..graph import Graph

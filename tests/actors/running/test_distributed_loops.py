@@ -17,9 +17,9 @@ import trio
 from partita.actors import open_session
 from partita.actors.running.executor import DEFAULT_BUDGET_S
 from partita.actors.sessions import workers
+from partita.collector import collector_paused
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
-from partita.graph.collector import collector_paused
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.running.test_loops import add_loop
 from tests.actors.sessions.test_session import replace_neg

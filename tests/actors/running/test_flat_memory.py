@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from partita.actors import open_session
+from partita.collector import collector_paused
 from partita.devices import local_cluster
-from partita.graph.collector import collector_paused
 from partita.scenarios import training_step
 from partita.scenarios.workloads import training
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+from partita.collector import collector_paused
 from partita.graph import Graph, import_graph_def
-from partita.graph.collector import collector_paused
 from tests.large_graphs import many_nodes
 
 NODES = 20_000

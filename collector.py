@@ -1,6 +1,6 @@
-"""Pauses the garbage collector while a graph is built.
+"""Pauses the garbage collector while a graph is built, or while modules are imported.
 
-Building makes many objects and no reference cycles, so every collection meanwhile would walk all of them for nothing.
+Both make many objects that stay, so every collection meanwhile would walk all of them for nothing.
 For the same reason the new objects are moved to the oldest generation before collection goes on.
 """
 
