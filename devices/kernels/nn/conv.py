@@ -6,7 +6,9 @@ This module reads attrs, checks shapes and moves axes; `conv_arithmetic.py` comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.nn.windows import WindowAttrs, window_attrs
+from ..arrays.padding import mirror_pad
 from ..checks import require
 from ..half_types import in_float32
+from ..images.resize import resize_bilinear
 from ..linalg.half_products import PLAIN, arithmetic_of
 from ..registry import Construction, Kernel, kernel
 from . import conv_arithmetic
@@ -76,6 +80,51 @@ def conv(node: Construction) -> Kernel:
         return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
+
+
+@kernel("Conv")
+def conv_of_any_rank(node: Construction) -> Kernel:
+    """Conv2D or Conv3D, as the filter has axes, over images with any number of batch axes."""
+    attrs = node.attrs
+    require(attrs["groups"] == 1, "Grouped/Depthwise Convolutions are not supported yet.")
+    rank, batch_axes = len(attrs["strides"]), int(attrs["batch_dims"])
+    require(rank in (4, 5), f"The input must have 2 or 3 spatial dimensions but got {rank - 2}")
+    spatial, first = "DHW"[5 - rank :], attrs["data_format"] == b"CHANNELS_FIRST"
+    own = {
+        "data_format": (f"NC{spatial}" if first else f"N{spatial}C").encode(),
+        "dilations": attrs["dilations"] or (1,) * rank,
+    }
+    convolve = conv(replace(node, op=f"Conv{rank - 2}D", attrs={**attrs, **own}))
+
+    def over_batches(x: Array, w: Array) -> Array:
+        axes = x.ndim - batch_axes - 1
+        require(axes in (2, 3), f"The input must have 2 or 3 spatial dimensions but got {axes}")
+        leading = x.shape[:batch_axes]
+        result = convolve(x.reshape(prod(leading), *x.shape[batch_axes:]), w)
+        return np.asarray(result.reshape(*leading, *result.shape[1:]))
+
+    return over_batches
+
+
+@kernel("FusedPadConv2D", "FusedResizeAndPadConv2D")
+def conv_of_mirrored(node: Construction) -> Kernel:
+    """A convolution of images with their mirror image as a border, resized before where a size is given."""
+    attrs: dict[str, object] = {
+        "data_format": b"NHWC",
+        "dilations": (1, 1, 1, 1),
+        "explicit_paddings": (),
+        **node.attrs,
+    }
+    convolve, mirror = conv(replace(node, op="Conv2D", attrs=attrs)), mirror_pad(node)
+    if node.op == "FusedPadConv2D":
+        return lambda x, paddings, w: convolve(mirror(x, paddings), w)
+    own = {"align_corners": node.attrs["resize_align_corners"], "half_pixel_centers": False}
+    resize = resize_bilinear(replace(node, op="ResizeBilinear", attrs=own))
+
+    def resized(x: Array, size: Array, paddings: Array, w: Array) -> Array:
+        return np.asarray(convolve(mirror(resize(x, size).astype(x.dtype, copy=False), paddings), w))
+
+    return resized
 
 
 def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:

@@ -108,3 +108,9 @@ def depthwise_input_gradient(c: CostContext) -> int:
 def depthwise_filter_gradient(c: CostContext) -> int:
     """inputs: image, filter sizes, gradient of the output; the output has the filter's shape."""
     return 2 * prod(c.outputs[0][:2]) * c.elements_in(2)
+
+
+@flops("FusedPadConv2D", "FusedResizeAndPadConv2D", matrix=True)
+def mirrored_convolution(c: CostContext) -> int:
+    """The filter is the last input."""
+    return _per_output(c.inputs[-1]) * c.elements_out()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import ranked_shape_from
@@ -41,6 +42,43 @@ def conv(c: ShapeContext) -> Sequence[Shape]:
                 f"Depth of output ({w[-1]}) is not a multiple of the number of groups ({groups})"
             )
     return (attrs.assemble(x[attrs.layout.index("N")], _swept(attrs, x, w[:-2]), w[-1]),)
+
+
+@shape_fn("Conv")
+def conv_of_any_rank(c: ShapeContext) -> Sequence[Shape]:
+    """As Conv2D or Conv3D, with the batch axes of the input."""
+    rank, batch_axes = len(c.attrs["strides"]), c.attrs["batch_dims"]
+    x = c.inputs[0]
+    if x is None or c.inputs[1] is None:
+        return (None,)
+    if len(x) - batch_axes != rank - 1:
+        raise InvalidArgumentError(
+            f"The input must have {rank - 2} spatial dimensions but got {len(x) - batch_axes - 1}"
+        )
+    spatial, first = "DHW"[5 - rank :], c.attrs["data_format"] == b"CHANNELS_FIRST"
+    own = {
+        "data_format": (f"NC{spatial}" if first else f"N{spatial}C").encode(),
+        "dilations": c.attrs["dilations"] or (1,) * rank,
+    }
+    inputs = (None, *x[batch_axes:]), c.inputs[1]
+    (result,) = conv(replace(c, op=f"Conv{rank - 2}D", attrs={**c.attrs, **own}, inputs=inputs))
+    return (None if result is None else (*x[:batch_axes], *result[1:]),)
+
+
+@shape_fn("FusedPadConv2D", "FusedResizeAndPadConv2D")
+def conv_of_mirrored(c: ShapeContext) -> Sequence[Shape]:
+    """As a convolution of the resized image with its border."""
+    images, *sizes, paddings, window = c.inputs
+    x = with_rank(images, 4)
+    with_rank(paddings, 2)
+    if sizes:
+        x = (x[0], *ranked_shape_from(c, 1, 2), x[3])
+    widths = c.constant(len(sizes) + 1)
+    if widths is None:
+        x = (None,) * 4
+    else:
+        x = tuple(None if n is None else n + int(width.sum()) for n, width in zip(x, widths, strict=True))
+    return conv(replace(c, op="Conv2D", inputs=(x, window)))
 
 
 @shape_fn("DepthwiseConv2dNative")

@@ -53,6 +53,8 @@ OPS: Rows = {
     "FusedBatchNormGradV3": {},
     "FusedBatchNormV2": {},
     "FusedBatchNormV3": {"keeps_first_axis": True},
+    "FusedPadConv2D": {"takes_long": True},
+    "FusedResizeAndPadConv2D": {"takes_long": True},
     "GRUBlockCell": {"takes_long": True},
     "GRUBlockCellGrad": {"takes_long": True},
     "LRN": {},

@@ -257,3 +257,29 @@ def test_the_inferred_batch_of_an_input_gradient_is_that_of_what_flows_back() ->
     y = (None, 7, 7, 4)
     assert shapes("Conv2DBackpropInput", sizes, (2, 2, 2, 4), y, **attrs) == [(None, 7, 7, 2)]
     assert shapes("DepthwiseConv2dNativeBackpropInput", sizes, (2, 2, 2, 2), y, **attrs) == [(3, 7, 7, 2)]
+
+
+def test_convolutions_of_any_rank() -> None:
+    """As Conv2D or Conv3D; all batch axes count as one."""
+    rng = np.random.default_rng(0)
+    x, w, cube = rng.normal(size=(2, 3, 6, 5, 2)), rng.normal(size=(3, 2, 2, 4)), rng.normal(size=(2, 3, 2, 2, 4))
+    flat = run("Conv2D", x.reshape(6, 6, 5, 2), w, strides=[1, 2, 1, 1], padding="SAME")
+    got = check_shapes("Conv", x, w, strides=[1, 2, 1, 1], padding="SAME", batch_dims=2)
+    np.testing.assert_array_equal(got, flat.reshape(2, 3, *flat.shape[1:]))
+    solid = check_shapes("Conv", x, cube, strides=[1] * 5, padding="VALID")
+    np.testing.assert_array_equal(solid, run("Conv3D", x, cube, strides=[1] * 5, padding="VALID"))
+    with pytest.raises(InvalidArgumentError, match="Grouped/Depthwise Convolutions are not supported yet"):
+        run("Conv", x[0], w, strides=[1] * 4, padding="SAME", groups=2)
+
+
+def test_convolutions_of_mirrored_images() -> None:
+    """As MirrorPad, after ResizeBilinear where a size is given, and then Conv2D."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 6, 7, 3)).astype(np.float32), rng.normal(size=(2, 3, 3, 4)).astype(np.float32)
+    border, size = np.array([[0, 0], [1, 2], [2, 1], [0, 0]], np.int32), np.array([9, 8], np.int32)
+    attrs: dict[str, Any] = {"strides": [1, 2, 2, 1], "padding": "VALID"}
+    got = check_shapes("FusedPadConv2D", x, border, w, mode="SYMMETRIC", **attrs)
+    np.testing.assert_array_equal(got, run("Conv2D", run("MirrorPad", x, border, mode="SYMMETRIC"), w, **attrs))
+    got = check_shapes("FusedResizeAndPadConv2D", x, size, border, w, mode="REFLECT", **attrs)
+    resized = run("MirrorPad", run("ResizeBilinear", x, size), border, mode="REFLECT")
+    np.testing.assert_array_equal(got, run("Conv2D", resized, w, **attrs))
