@@ -8,8 +8,9 @@ The caller computes parts, too, until none is left, and waits for those that hel
 helper that is busy elsewhere, and nothing writes into its arrays after it has returned or raised. How a kernel is cut
 must depend on shapes alone. Who computes which part depends on the load of the machine, and must not matter.
 
-Helpers are started when they are needed, at most one per core beside the caller, and end when there was nothing to do
-for a while. A process that forks has none in its child.
+Callers and helpers together are as many as there are cores: callers that compute at the same time, for several devices,
+have fewer helpers. Helpers are started when they are needed, and end when there was nothing to do for a while. A
+process that forks has none in its child.
 """
 
 from __future__ import annotations
@@ -105,13 +106,15 @@ class Helpers:
         """
         job = _Job(function, arguments)
         try:
-            wanted = min(len(arguments) - 1, self.size)
+            self._callers.add(job)
+            wanted = min(len(arguments), self.size + 2 - len(self._callers)) - 1
             for _ in range(wanted):
                 self._jobs.put(job)
             if self._running < wanted:
                 self._start(wanted)
             job.work()
         finally:
+            self._callers.discard(job)
             job.close()
         return [job.results[number] for number in range(len(arguments))]
 
@@ -137,6 +140,7 @@ class Helpers:
 
     def _forked(self) -> None:
         self._jobs: SimpleQueue[_Job[Any, Any]] = SimpleQueue()
+        self._callers: set[_Job[Any, Any]] = set()
         self._lock = threading.Lock()
         self._running = 0
 
