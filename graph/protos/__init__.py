@@ -34,6 +34,7 @@ from .meta_graph_pb2 import (
     VariableDef,
 )
 from .op_def_pb2 import OpDef, OpDeprecation, OpList
+from .reader_state_pb2 import ReaderBaseState
 from .step_stats_pb2 import (
     AllocationDescription,
     AllocatorMemoryUsed,
@@ -89,6 +90,7 @@ __all__ = [
     "OpDeprecation",
     "OpList",
     "OptimizerOptions",
+    "ReaderBaseState",
     "ResourceHandleProto",
     "RewriterConfig",
     "RunMetadata",

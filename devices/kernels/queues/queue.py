@@ -23,7 +23,7 @@ from ..arrays.slicing import empty_of
 from ..checks import require
 from ..random import philox
 from ..registry import Call
-from .waiting import Attempt, End, Lines
+from .waiting import Attempt, End, Lines, Waiter
 
 Element = tuple[Array, ...]
 _PUTTING, _TAKING = range(2)
@@ -94,7 +94,7 @@ class Queue:
         else:
             call.done()
 
-    def dequeue(self, call: Call) -> None:
+    def dequeue(self, call: Waiter) -> None:
         """Takes one element, as soon as there is one; OutOfRangeError if the queue is closed and empty."""
         self.lines.join(_TAKING, _Taking(call, self, 1, lambda elements: elements[0], self.kind))
 
@@ -287,7 +287,7 @@ class _Taking(Attempt):
 
     def __init__(
         self,
-        call: Call,
+        call: Waiter,
         queue: Queue,
         count: int,
         result: Callable[[Sequence[Element]], Element],

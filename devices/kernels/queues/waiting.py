@@ -12,11 +12,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any, Protocol
 
 from ....errors import PartitaError
-from ..registry import Call
 
 End = Callable[[], None]
+
+
+class Waiter(Protocol):
+    """What a line needs of a call (`Call`): it is done or fails, and its step may end before."""
+
+    @property
+    def step(self) -> object:
+        """The step it belongs to, to compare by identity."""
+
+    def done(self, *outputs: Any) -> None:  # Any: tensors of any type
+        """Ends the call with these outputs."""
+
+    def fail(self, error: PartitaError) -> None:
+        """Ends the call with this error."""
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` if the step ends before the call."""
 
 
 class Attempt:
@@ -24,7 +41,7 @@ class Attempt:
 
     __slots__ = ("call", "end")
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Waiter) -> None:
         self.call = call
         self.end: End | None = None
 
@@ -44,7 +61,7 @@ class When(Attempt):
 
     __slots__ = ("_act",)
 
-    def __init__(self, call: Call, act: Callable[[], Sequence[object] | None]) -> None:
+    def __init__(self, call: Waiter, act: Callable[[], Sequence[object] | None]) -> None:
         super().__init__(call)
         self._act = act
 

@@ -40,7 +40,8 @@ def _from_gzip(data: bytes) -> bytes:
     return b"".join(members)
 
 
-_DECODERS: dict[bytes, Callable[[bytes], bytes]] = {b"": bytes, b"ZLIB": _from_zlib, b"GZIP": _from_gzip}
+DECODERS: dict[bytes, Callable[[bytes], bytes]] = {b"": bytes, b"ZLIB": _from_zlib, b"GZIP": _from_gzip}
+"""what decompresses, by the name of the format"""
 
 
 @kernel("DecodeCompressed")
@@ -49,7 +50,7 @@ def decode_compressed(node: Construction) -> Kernel:
     name = node.attrs["compression_type"]
     if name == b"ZSTD":
         raise UnimplementedError("op DecodeCompressed with compression_type 'ZSTD': Python has no decoder of Zstandard")
-    if name not in _DECODERS:
+    if name not in DECODERS:
         raise InvalidArgumentError("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
-    decode = _DECODERS[name]
+    decode = DECODERS[name]
     return lambda x: each(decode, x)
