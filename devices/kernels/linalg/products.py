@@ -1,6 +1,6 @@
 """Matrix products of all kernels: on one BLAS thread each, large ones cut into blocks for several cores.
 
-A product that is predicted to take 250 us or more is cut: a batch into groups of matrices, a single product into blocks
+A product that is predicted to take 400 us or more is cut: a batch into groups of matrices, a single product into blocks
 of rows or of columns, whichever there are more of. [32, 784] @ [784, 1024] is computed as
 
     result[:, :512] = a @ b[:, :512]        result[:, 512:] = a @ b[:, 512:]
@@ -25,7 +25,7 @@ from ..helpers import HELPERS
 
 Blocks = tuple[int, tuple[slice, ...]]
 
-WORTH_CUTTING_US = 250.0
+WORTH_CUTTING_US = 400.0
 _HEAD_START_US = 60.0  # what the caller computes while a helper wakes up, and while it would wait for its end
 _SURELY_SHORT = 1 << 18  # fewer multiplications take less than WORTH_CUTTING_US, of any element type and shape
 # Measured on one core of 2023 with float32 numbers:

@@ -22,7 +22,7 @@ from tests.devices.kernels.blas import released
 from tests.strategies import cpu
 
 IN_THREADS: dict[str, Any] = {"budget_s": 0, "thread_limit_s": 0}  # from the second step on
-IMAGES, FILTER, GRADIENT = (2, 40, 40, 16), (3, 3, 16, 32), (2, 40, 40, 32)
+IMAGES, FILTER, GRADIENT = (2, 64, 64, 16), (3, 3, 16, 32), (2, 64, 64, 32)
 CONVOLVED: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": "SAME"}
 
 
@@ -38,7 +38,7 @@ def helpers(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def large(devices: int) -> GraphDef:
-    """A product, a convolution of two images and its gradients: each takes over 250 us on one core."""
+    """A product, a convolution of two images and its gradients: each takes over 400 us on one core."""
     builder = GraphBuilder()
     placed: dict[str, Any] = {"device": cpu(devices - 1)}
     a, b = (builder.placeholder(name, "float32", device=cpu(0)) for name in "ab")
@@ -79,7 +79,7 @@ async def test_convolutions_in_parts_equal_the_definition() -> None:
         product, convolved, to_input, to_filter = await session.run(FETCHES, fed)
     x, w, y = (fed[name].astype(np.float64) for name in "xwy")
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
-    taps = [(i, j, padded[:, i : i + 40, j : j + 40]) for i in range(3) for j in range(3)]
+    taps = [(i, j, padded[:, i : i + 64, j : j + 64]) for i in range(3) for j in range(3)]
     np.testing.assert_allclose(product, fed["a"].astype(np.float64) @ fed["b"], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(convolved, sum(seen @ w[i, j] for i, j, seen in taps), rtol=1e-3, atol=1e-3)
     for i, j, seen in taps:
