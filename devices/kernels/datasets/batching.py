@@ -1,4 +1,4 @@
-"""Datasets whose elements are several elements of others in one, or several parts of one: batches, windows, rows."""
+"""Datasets whose elements are several elements of others in one, or several parts of one: batches and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import DataLossError, InvalidArgumentError
+from ....errors import DataLossError, InvalidArgumentError, PartitaError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -22,35 +22,46 @@ from .dataset import (
     Form,
     Iterator,
     Steps,
-    carrying_dataset,
 )
 from .mapping import Map, check_parallel
-from .sources import ElementsDataset
 from .transformation import Transformed, count_of, mapping, transforming
 
 Joined = Callable[[Sequence[Element]], Element]
 
 
 class BatchIterator(Iterator):
-    """Joins `size` elements; at the end fewer, unless `drops` the rest. Elements taken before an error are kept."""
+    """Joins `size` elements; at the end fewer, unless `drops` the rest.
 
-    __slots__ = ("_drops", "_joined", "_size", "_source")
+    An error loses the elements of its batch that were taken; with `fails_whole` the others of the batch as well.
+    """
 
-    def __init__(self, source: Iterator, size: int, joined: Joined, *, drops: bool) -> None:
+    __slots__ = ("_drops", "_fails_whole", "_joined", "_size", "_source")
+
+    def __init__(self, source: Iterator, size: int, joined: Joined, *, drops: bool, fails_whole: bool = False) -> None:
         self._source = source
         self._size = size
         self._joined = joined
         self._drops = drops
+        self._fails_whole = fails_whole
 
     def next(self) -> Steps[Element | None]:
         """As `Iterator.next`."""
         elements: list[Element] = []
-        while len(elements) < self._size:
-            element = yield from self._source.next()
+        error: PartitaError | None = None
+        for _ in range(self._size):
+            try:
+                element = yield from self._source.next()
+            except PartitaError as raised:
+                if not self._fails_whole:
+                    raise
+                error = error or raised
+                continue
             if element is None:
                 break
             elements.append(element)
             yield None
+        if error is not None:
+            raise error
         if not elements or (self._drops and len(elements) < self._size):
             return None
         return self._joined(elements)
@@ -96,9 +107,13 @@ class Batch(Transformed):
     size: int
     drops: bool
     joined: Joined = stacked
+    is_parallel: bool = False
 
     def iterator(self) -> Iterator:
-        return BatchIterator(self.source.iterator(), self.size, self.joined, drops=self.drops)
+        # TensorFlow makes a Map and the Batch behind it one MapAndBatch, in which an error is that of the whole batch.
+        fails_whole = isinstance(self.source, Map) and not self.is_parallel
+        source = self.source.iterator()
+        return BatchIterator(source, self.size, self.joined, drops=self.drops, fails_whole=fails_whole)
 
     def cardinality(self) -> int:
         known = self.source.cardinality()
@@ -126,7 +141,7 @@ def parallel_batch(node: Construction) -> Kernel:
 
     def make(form: Form, source: Dataset, size: Array, _parallel: Array, drops: Array) -> Dataset:
         _check_size(count_of(size))
-        return Batch(form, source, count_of(size), bool(drops))
+        return Batch(form, source, count_of(size), bool(drops), is_parallel=True)
 
     return transforming(node, make)
 
@@ -253,81 +268,6 @@ class _Unbatch(Transformed):
 def unbatch(node: Construction) -> Kernel:
     """The rows of the elements."""
     return transforming(node, _Unbatch)
-
-
-class _WindowIterator(Iterator):
-    """Windows of `size` elements, `stride` apart; the next window begins `shift` elements later."""
-
-    __slots__ = ("_buffer", "_dataset", "_has_ended", "_skip", "_source")
-
-    def __init__(self, dataset: _Window) -> None:
-        self._dataset = dataset
-        self._source = dataset.source.iterator()
-        self._buffer: list[Element] = []
-        self._skip = 0
-        self._has_ended = False
-
-    def next(self) -> Steps[Element | None]:
-        """As `Iterator.next`."""
-        size, shift, stride = self._dataset.size, self._dataset.shift, self._dataset.stride
-        span = (size - 1) * stride + 1
-        while not self._has_ended and len(self._buffer) < span:
-            element = yield from self._source.next()
-            if element is None:
-                self._has_ended = True
-            elif self._skip:
-                self._skip -= 1
-            else:
-                self._buffer.append(element)
-            yield None
-        if not self._buffer or (self._dataset.drops and len(self._buffer) < span):
-            return None
-        window = self._buffer[:span:stride]
-        self._skip = max(shift - len(self._buffer), 0)
-        del self._buffer[:shift]
-        return self._dataset.as_element(window)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Window(Transformed):
-    size: int
-    shift: int
-    stride: int
-    drops: bool
-
-    def iterator(self) -> Iterator:
-        return _WindowIterator(self)
-
-    def cardinality(self) -> int:
-        known = self.source.cardinality()
-        if known < 0:
-            return known
-        if self.drops:
-            rest = known - (self.size - 1) * self.stride - 1
-            return 0 if rest < 0 else rest // self.shift + 1
-        return (known + self.shift - 1) // self.shift
-
-    def as_element(self, window: Sequence[Element]) -> Element:
-        """For each component a dataset of its values."""
-        types, shapes = self.source.form.types, self.source.form.shapes
-        columns = enumerate(zip(*window, strict=True))
-        return tuple(
-            carrying_dataset(ElementsDataset(Form((types[k],), (shapes[k],)), [(value,) for value in column]))
-            for k, column in columns
-        )
-
-
-@kernel("WindowDataset")
-def window(node: Construction) -> Kernel:
-    """Datasets of neighbouring elements."""
-
-    def make(form: Form, source: Dataset, size: Array, shift: Array, stride: Array, drops: Array) -> Dataset:
-        require(count_of(size) > 0, "Window size must be greater than zero.")
-        require(count_of(shift) > 0, "Window shift must be greater than zero.")
-        require(count_of(stride) > 0, "Window stride must be greater than zero.")
-        return _Window(form, source, count_of(size), count_of(shift), count_of(stride), bool(drops))
-
-    return transforming(node, make)
 
 
 class _RebatchIterator(Iterator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ....errors import FailedPreconditionError
+from ....errors import FailedPreconditionError, PartitaError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
@@ -51,6 +51,18 @@ def take(node: Construction) -> Kernel:
     return transforming(node, lambda form, source, count: _Take(form, source, count_of(count)))
 
 
+def _passed_over(source: Iterator, count: int) -> Steps[bool]:
+    """Pulls so many elements; returns whether there were as many.
+
+    As in TensorFlow, elements that were passed over before an error do not count.
+    """
+    for _ in range(count):
+        if (yield from source.next()) is None:
+            return False
+        yield None
+    return True
+
+
 class _SkipIterator(Iterator):
     __slots__ = ("_left", "_source")
 
@@ -60,13 +72,9 @@ class _SkipIterator(Iterator):
 
     def next(self) -> Steps[Element | None]:
         """As `Iterator.next`."""
-        while self._left:
-            element = yield from self._source.next()
-            if element is None:
-                self._left = 0
-                return None
-            self._left -= 1
-            yield None
+        if self._left:
+            yield from _passed_over(self._source, self._left)
+            self._left = 0
         return (yield from self._source.next())
 
 
@@ -164,12 +172,9 @@ class _ShardIterator(Iterator):
 
     def next(self) -> Steps[Element | None]:
         """As `Iterator.next`."""
-        while self._skip:
-            element = yield from self._source.next()
-            if element is None:
-                return None
-            self._skip -= 1
-            yield None
+        if not (yield from _passed_over(self._source, self._skip)):
+            return None
+        self._skip = 0
         element = yield from self._source.next()
         if element is not None:
             self._skip = self._num_shards - 1
@@ -247,11 +252,18 @@ class _ZipIterator(Iterator):
     def next(self) -> Steps[Element | None]:
         """As `Iterator.next`."""
         components: list[Array] = []
+        error: PartitaError | None = None
         for source in self._sources:
-            element = yield from source.next()
+            try:
+                element = yield from source.next()
+            except PartitaError as raised:
+                error = error or raised  # the others are pulled all the same: they stay in step
+                continue
             if element is None:
                 return None
             components += element
+        if error is not None:
+            raise error
         return tuple(components)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from partita.errors import FailedPreconditionError, InvalidArgumentError, OutOfR
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import DataType, Shape
 from partita.graph.protos import GraphDef
 from tests.devices.kernels.datasets.pipelines import INT64, Pipeline, all_of, drained
 from tests.function_defs import func_attr, function_of
@@ -219,3 +219,58 @@ async def test_a_function_with_the_wrong_number_of_arguments_is_refused() -> Non
     p = Pipeline()
     with pytest.raises(InvalidArgumentError, match="Expects 2 arguments, but 1 is provided"):
         await all_of(p.iterated(p.mapped("MapDataset", p.range(2), "plus")))
+
+
+Stage = Callable[[Pipeline, Tensor], Tensor]
+
+
+def after_errors(stage: Stage, shape: Shape = ()) -> GraphDef:
+    """A stage behind a map over range(12) that fails at 2 and at 7."""
+
+    def fails(b: GraphBuilder, x: Sequence[Tensor]) -> Tensor:
+        divisor = b.op("Mul", b.op("Sub", x[0], np.int64(2)), b.op("Sub", x[0], np.int64(7)))
+        zero = b.op("Mul", b.op("FloorDiv", np.int64(1), divisor), np.int64(0))
+        return b.op("AddV2", x[0], zero)[0]
+
+    p = Pipeline()
+    p.add_function("fails", fails)
+    return p.iterated(stage(p, p.mapped("MapDataset", p.range(12), "fails")), shape)
+
+
+BATCH = (np.int64(4), np.bool_(False))
+
+
+@pytest.mark.parametrize(
+    ("stage", "shape", "expected"),
+    [
+        (lambda p, d: p.op("BatchDatasetV2", d, *BATCH, shapes=[(None,)]), (None,), ["", "", [8, 9, 10, 11]]),
+        (
+            lambda p, d: p.op("ParallelBatchDataset", d, BATCH[0], np.int64(2), BATCH[1], shapes=[(None,)]),
+            (None,),
+            ["", [3, 4, 5, 6], "", [8, 9, 10, 11]],
+        ),
+        (lambda p, d: p.counted("SkipDataset", d, 4), (), ["", "", 8, 9, 10, 11]),
+        (lambda p, d: p.counted("ShardDataset", d, 3, 1), (), [1, "", 5, "", 10]),
+        (
+            lambda p, d: p.mapped(
+                "MapDataset", p.op("ZipDataset", [d, p.range(12)], types=[INT64] * 2, shapes=[(), ()]), "plus"
+            ),
+            (),
+            [0, 2, "", 6, 8, 10, 12, "", 16, 18, 20, 22],
+        ),
+    ],
+    ids=["batch", "parallel batch", "skip", "shard", "zip"],
+)
+async def test_pipelines_go_on_after_errors_as_tensorflow_does(stage: Stage, shape: Shape, expected: list[Any]) -> None:
+    """TensorFlow 2.21 gives these elements, and errors where "" stands."""
+    elements: list[Any] = []
+    async with open_session(after_errors(stage, shape), "cpu:1") as session:
+        await session.run([], targets=["init"])
+        while True:
+            try:
+                elements += [np.asarray((await session.run("next"))[0]).tolist()]
+            except OutOfRangeError:
+                break
+            except PartitaError:
+                elements.append("")
+    assert elements == expected
