@@ -62,17 +62,22 @@ _KERNELS: dict[bytes, tuple[float, Callable[[Array], Array]]] = {  # radius and 
 
 
 def _weights(sizes: tuple[int, int], scale: float, move: float, filter_: bytes, antialias: bool) -> Array:
-    """Weights [output, input] of one axis; where the image shrinks the kernel is widened, if `antialias`."""
+    """Weights [output, input] of one axis; where the image shrinks the kernel is widened, if `antialias`.
+
+    Positions are float32, as in TensorFlow: they decide which cells lie on the edge of a kernel that ends in a step.
+    """
     (size, new), (radius, function) = sizes, _KERNELS[filter_]
-    inverse = 1.0 / scale
-    width = max(inverse, 1.0) if antialias else 1.0
-    places = (np.arange(new) + 0.5) * inverse - move * inverse
+    inverse = np.float32(1) / np.float32(scale)
+    width = max(inverse, np.float32(1)) if antialias else np.float32(1)
+    places = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * inverse - inverse * np.float32(move)
     inside = (places >= 0) & (places <= size)
-    cells = np.arange(size)
-    first = np.clip(np.ceil(places - radius * width - 0.5), 0, size - 1)
-    last = np.clip(np.floor(places + radius * width - 0.5), 0, size - 1)
+    cells = np.arange(size, dtype=np.float32)
+    reach = np.float32(radius) * width
+    first = np.clip(np.ceil(places - reach - np.float32(0.5)), 0, size - 1)
+    last = np.clip(np.floor(places + reach - np.float32(0.5)), 0, size - 1)
     reached = (cells >= first[:, None]) & (cells <= last[:, None]) & inside[:, None]
-    weights = np.where(reached, function((cells + 0.5 - places[:, None]) / width), 0)
+    offsets = (cells + np.float32(0.5) - places[:, None]) * (np.float32(1) / width)
+    weights = np.where(reached, function(offsets.astype(np.float64)), 0)
     total = weights.sum(axis=1, keepdims=True)
     small = np.abs(total) < 1000.0 * np.finfo(np.float32).tiny
     return np.where(small, 0, weights / np.where(small, 1, total)).astype(np.float32)

@@ -41,6 +41,17 @@ def test_an_unchanged_place_keeps_its_value(name: str) -> None:
     np.testing.assert_allclose(actual, x, atol=1e-6)
 
 
+def test_positions_are_in_single_precision() -> None:
+    """A Gaussian ends in a step at 1.5 cells: 8.5 * 12 / 17 must be 6 for the edge cells to be left out on both sides.
+
+    TensorFlow 2.21 gives 30.5 for column 8.
+    """
+    squares = (np.arange(12, dtype=np.float32) ** 2).reshape(1, 1, 12, 1)
+    size, scale = np.array([1, 17], np.int32), np.array([1, 17 / 12], np.float32)
+    row = run("ScaleAndTranslate", squares, size, scale, ZERO, kernel_type="gaussian", antialias=False)[0, 0, :, 0]
+    np.testing.assert_allclose(row[7:10], [23.44861, 30.5, 38.4532], rtol=1e-6)
+
+
 def test_a_translation_by_whole_cells_moves_the_image() -> None:
     """What lies outside of the image is zero."""
     x, size = image(4, 5), np.array([4, 5], np.int32)
