@@ -27,12 +27,6 @@ def identity_n(_op: Forward, *grads: Tensor) -> Gradients:
     return grads
 
 
-@gradient("Print")
-def printed(op: Forward, grad: Tensor) -> Gradients:
-    """d x = d y; the printed tensors get none."""
-    return [grad] + [None] * (len(op.input_types) - 1)
-
-
 @gradient("PreventGradient")
 def prevented(op: Forward, _grad: Tensor) -> Gradients:
     """Raises NotFoundError with the node's message."""

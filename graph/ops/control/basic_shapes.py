@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.shape_functions import ShapeContext, merge, no_outputs, scalar, shape_fn, unchanged, unknown, with_rank
+from ...analysis.shape_functions import ShapeContext, merge, no_outputs, shape_fn, unchanged, unknown, with_rank
 from ...dtypes import Shape
 from ...versions import LAST_WITH_SCALARS_FOR_ANYTHING
 from ..properties import Attrs
@@ -19,11 +19,7 @@ shape_fn(
     "DeepCopy",
     "GuaranteeConst",
     "DebugIdentity",
-    "Print",
 )(unchanged)
-shape_fn("Timestamp")(scalar)
-
-
 shape_fn("_Arg", "_DeviceArg", "_Recv", "_HostRecv")(unknown)
 
 
@@ -40,14 +36,7 @@ def identity_n(c: ShapeContext) -> Sequence[Shape]:
     return c.inputs
 
 
-shape_fn("NoOp", "ControlTrigger", "Assert", "_Retval", "_DeviceRetval", "_Send", "_HostSend", "Abort")(no_outputs)
-
-
-@shape_fn("PrintV2")
-def print_text(c: ShapeContext) -> Sequence[Shape]:
-    """No output; one string."""
-    with_rank(c.inputs[0], 0)
-    return ()
+shape_fn("NoOp", "ControlTrigger", "Assert", "_Retval", "_DeviceRetval", "_Send", "_HostSend")(no_outputs)
 
 
 @shape_fn("Placeholder", "PlaceholderV2")

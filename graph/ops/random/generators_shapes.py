@@ -32,12 +32,6 @@ def stateful_uniform_int(c: ShapeContext) -> Sequence[Shape]:
     return (shape_from(c, 2),)
 
 
-@shape_fn("StatefulRandomBinomial")
-def stateful_random_binomial(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that input 2 holds."""
-    return (shape_from(c, 2),)
-
-
 shape_fn("StatefulStandardNormal")(lambda c: (shape_from(c, 1),))
 shape_fn("NonDeterministicInts")(lambda c: (shape_from(c, 0),))
 

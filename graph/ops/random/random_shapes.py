@@ -119,3 +119,9 @@ def multinomial(c: ShapeContext) -> Sequence[Shape]:
     if c.op == "StatelessMultinomial":
         merge(c.inputs[2], (2,))
     return ((logits[0], size_from(c, 1)),)
+
+
+@shape_fn("StatefulRandomBinomial")
+def stateful_random_binomial(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that input 2 holds."""
+    return (shape_from(c, 2),)

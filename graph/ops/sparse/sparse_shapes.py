@@ -214,3 +214,13 @@ def deserialize_sparse(c: ShapeContext) -> Sequence[Shape]:
     rows = with_rank(c.inputs[0], 2) if c.op == "DeserializeManySparse" else with_rank_at_least(c.inputs[0], 1)
     merge_dims(None if rows is None else rows[-1], 3)
     return ((None, None), (None,), (None,))
+
+
+@shape_fn("RaggedCross")
+def ragged_cross(c: ShapeContext) -> Sequence[Shape]:
+    """As many rows as each input has."""
+    ragged, sparse = len(c.attrs["ragged_values_types"]), c.attrs["Nsparse"]
+    splits = [length(c, i) for i in range(ragged, 2 * ragged)]
+    dense = [with_rank(x, 2)[0] for x in c.inputs[2 * ragged + 3 * sparse :]]
+    known = [size for size in (*splits, *(None if rows is None else rows + 1 for rows in dense)) if size is not None]
+    return ((None,), (known[0] if known else None,))

@@ -1,4 +1,4 @@
-"""Shape functions of the ops that fill a tensor row by row, and of UnravelIndex."""
+"""Shape functions of the ops that fill a tensor row by row, of UnravelIndex, and of layouts of images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...analysis.dims import shape_from
 from ...analysis.shape_functions import ShapeContext, merge, num_elements, shape_fn, unchanged, with_rank
 from ...dtypes import Shape
 
-shape_fn("InplaceUpdate", "InplaceAdd", "InplaceSub")(unchanged)
+shape_fn("InplaceUpdate", "InplaceAdd", "InplaceSub", "DataFormatDimMap", "DataFormatVecPermute")(unchanged)
 
 
 @shape_fn("Empty")
