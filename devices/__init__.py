@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .calibration.calibrate import CalibrationReport, calibrate
     from .catalog import add_models, device_spec, link_spec, remove_models
     from .cluster import Cluster, local_cluster
-    from .cluster_file import as_cluster, load_cluster, parse_cluster
+    from .cluster_file import load_cluster, parse_cluster
     from .device import Device
+    from .given_cluster import as_cluster
     from .kernels.op_cost import CostContext, bytes_moved, flops, free
     from .kernels.registry import Construction, deferred_kernel, kernel
     from .kinds import KindDefaults, register_device_kind, unregister_device_kind
@@ -104,7 +105,8 @@ load_lazily(
         "calibration.calibrate": ["CalibrationReport", "calibrate"],
         "catalog": ["add_models", "device_spec", "link_spec", "remove_models"],
         "cluster": ["Cluster", "local_cluster"],
-        "cluster_file": ["as_cluster", "load_cluster", "parse_cluster"],
+        "cluster_file": ["load_cluster", "parse_cluster"],
+        "given_cluster": ["as_cluster"],
         "device": ["Device"],
         "kernels.op_cost": ["CostContext", "bytes_moved", "flops", "free"],
         "kernels.registry": ["Construction", "deferred_kernel", "kernel"],

@@ -46,7 +46,7 @@ from ..errors import InvalidArgumentError, NotFoundError
 from ..graph.ops.device_kinds import CPU, device_kind
 from ..graph.suggestions import suggestion
 from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from
-from .cluster import Cluster, check_count, default_spec, local_cluster
+from .cluster import Cluster, check_count, default_spec
 from .device import Device
 from .fabric import FabricRules
 from .fabric_file import LINK_KEYS, FabricReader
@@ -76,23 +76,6 @@ class _Entry:
 
     def task_indices(self) -> range:
         return range(self.tasks) if self.tasks else range(self.task, self.task + 1)
-
-
-def as_cluster(devices: Cluster | str | Path) -> Cluster:
-    """A cluster given in one of three ways: a `Cluster`, a text "cpu:2,gpu:4", or the path of a .toml file.
-
-    Raises whatever `local_cluster` and `load_cluster` raise, and InvalidArgumentError for anything else.
-    """
-    if isinstance(devices, Cluster):
-        return devices
-    if isinstance(devices, Path) or (isinstance(devices, str) and devices.endswith(".toml")):
-        return load_cluster(devices)
-    if isinstance(devices, str):
-        return local_cluster(devices)
-    raise InvalidArgumentError(
-        f"devices: {type(devices).__name__} is no cluster; give a Cluster, a text such as "
-        '"cpu:2,gpu:4", or the path of a .toml file'
-    )
 
 
 def load_cluster(path: str | Path) -> Cluster:

@@ -12,7 +12,6 @@ from math import log1p
 from zlib import crc32
 
 from attrs import Attribute, field, frozen
-from numpy.random import PCG64
 
 from ..errors import InvalidArgumentError
 from .topology import Link
@@ -61,6 +60,8 @@ class RandomWindows:
 
     def changes(self, name: str) -> Iterator[tuple[int, Fraction]]:
         """(instant, factor from then on), in order, without end."""
+        from numpy.random import PCG64  # loads all generators of numpy, and few clusters have random windows
+
         bits = PCG64([self.seed, crc32(name.encode())])
         now = 0
         while True:

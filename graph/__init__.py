@@ -39,7 +39,8 @@ if TYPE_CHECKING:
         rewrite_graph_for_execution,
     )
     from .passes.lower_functional import lower_functional
-    from .passes.optimizer import Optimisations, optimize
+    from .passes.optimisations import Optimisations
+    from .passes.optimizer import optimize
     from .protos import (
         AttrValue,
         CallableOptions,
@@ -180,7 +181,8 @@ load_lazily(
             "rewrite_graph_for_execution",
         ],
         "passes.lower_functional": ["lower_functional"],
-        "passes.optimizer": ["Optimisations", "optimize"],
+        "passes.optimisations": ["Optimisations"],
+        "passes.optimizer": ["optimize"],
         "protos": [
             "AttrValue",
             "ConfigProto",

@@ -14,7 +14,11 @@ import pytest
 from partita.lazy import LazyPackage
 
 CHECKOUT = Path(__file__).parents[1]
-LAZY = sorted(path.parent.name for path in CHECKOUT.glob("*/__init__.py") if "load_lazily(" in path.read_text())
+LAZY = sorted(
+    ".".join(path.parent.relative_to(CHECKOUT).parts)
+    for path in CHECKOUT.rglob("*/__init__.py")
+    if "load_lazily(" in path.read_text()
+)
 
 
 def package(name: str) -> LazyPackage:
@@ -26,7 +30,7 @@ def package(name: str) -> LazyPackage:
 
 def names_for_type_checkers(name: str) -> dict[str, str]:
     """What a package imports under TYPE_CHECKING: module by name, relative to the package."""
-    tree = ast.parse((CHECKOUT / name / "__init__.py").read_text())
+    tree = ast.parse((CHECKOUT / name.replace(".", "/") / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     return {alias.name: "." * (node.level - 1) + (node.module or "") for node in imports for alias in node.names}

@@ -1,1 +1,26 @@
-"""The compiler: a partition graph becomes a plan, which holds bound kernels but no step, part or actor."""
+"""The compiler: a partition graph becomes a plan, which holds bound kernels but no step, part or actor.
+
+The names below are imported when they are first used: they are for graphs with loops, and for traced steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .distributed_loops import distributed_loops
+    from .local_loops import local_loop
+    from .tracing import Scope, traced
+
+__all__ = ["Scope", "distributed_loops", "local_loop", "traced"]
+
+load_lazily(
+    __name__,
+    {
+        "distributed_loops": ["distributed_loops"],
+        "local_loops": ["local_loop"],
+        "tracing": ["Scope", "traced"],
+    },
+)

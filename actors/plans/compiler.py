@@ -54,17 +54,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...graph.checking import are_checked
 from ...graph.dtypes import is_ref
+from .. import plans as room
 from .binding import check_complete
 from .columns import Columns, columns_of
 from .deferred import launched
-from .distributed_loops import distributed_loops
 from .draft import draft_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
-from .local_loops import local_loop
 from .plan import DistributedLoop, Plan
 from .planning import Loops, keeps_inputs, plan_of
 from .roles import Role, roles_of
-from .tracing import traced
 from .transfers import shares_of
 
 if TYPE_CHECKING:
@@ -155,13 +153,13 @@ def _compile_loop(shares: Sequence[tuple[Loop, _LevelPart]], setting: _Setting) 
     """Compiles the shares that partitions have in a loop, into their `loops`."""
     together: list[tuple[Loop, _LevelPart]] = []
     for loop, share in shares:
-        alone = local_loop(loop, share.binder, share.loops, every_node=setting.every_node)
+        alone = room.local_loop(loop, share.binder, share.loops, every_node=setting.every_node)
         if alone is None:
             together.append((loop, share))
         else:
             share.loops[loop.name] = alone
     plans = _compile_level([share for _, share in together], setting)
-    loops = distributed_loops([loop for loop, _ in together], plans, from_elsewhere=setting.from_elsewhere)
+    loops = room.distributed_loops([loop for loop, _ in together], plans, from_elsewhere=setting.from_elsewhere)
     for (loop, share), compiled in zip(together, loops, strict=True):
         share.loops[loop.name] = compiled
 
@@ -186,7 +184,7 @@ def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan
         replace(plan_of(draft, share.binder, own_transfers, share.loops), repeats=setting.in_loop)
         for draft, share, own_transfers in zip(drafts, shares, transfers, strict=True)
     ]
-    return [traced(plan) for plan in plans] if every_node else plans
+    return [room.traced(plan) for plan in plans] if every_node else plans
 
 
 def _dead_sources(levels: Sequence[Columns], loops: Sequence[Loops], setting: _Setting) -> set[Role]:

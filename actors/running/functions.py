@@ -18,36 +18,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...devices.pipeline import Pipeline
-from ...devices.pipeline.bodies import body_of, placed_body
+from ...devices import pipeline
 from ...devices.state import ResourceHandle
 from ...errors import InvalidArgumentError, PartitaError
 from ...graph.device_name import is_specification, parse_full_name
-from ...graph.functions.body import FunctionBody
 from ...graph.library.calls import calls_functions
 from ...graph.ops.device_kinds import device_kind
+from .. import running
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
 from ..plans.transfers import is_long
-from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
-from .callee import Called, Callee, Key
-from .from_kernels.calls import KernelCallees, KernelFunction
 from .from_kernels.scopes import Scopes
-from .interpretation import interpret
-from .pending import PendingCall
-from .traced.callees import TracedCallee
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...devices.kernels.functions import Function, Scope
     from ...devices.kernels.registry import Call, Kernel, Start
     from ...graph import NameAttrList
+    from ...graph.functions.body import FunctionBody
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from ..plans.plan import Plan
+    from .callee import Called, Callee, Key
     from .device_actor import DeviceActor
+    from .from_kernels.calls import KernelCallees
 
 _CALL_SIZE = 2  # instructions that a call counts as: with it short functions nest at most 32 deep
 _LONG_KERNEL_SIZE = 22  # instructions that a matrix product or a sort counts as: with three no function is short
@@ -66,7 +62,7 @@ class Compilation:
     def needed(self, functions: Functions) -> Called | None:
         """A function that must be compiled first, because `size` and deferred calls of this one depend on it."""
         while self.calls:
-            callee = next_uncompiled(*self.calls[-1], functions)
+            callee = running.next_uncompiled(*self.calls[-1], functions)
             if callee is not None:
                 return callee
             self.calls.pop()
@@ -126,11 +122,11 @@ class Functions:
 
     def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
         """A function that a deferred kernel calls on behalf of `call`."""
-        assert isinstance(call, PendingCall)  # actors make no other calls
+        assert isinstance(call, running.PendingCall)  # actors make no other calls
         functions, device = self, self._host_of(call.place.device)
         if self._scopes.matter_to(function.name):
             functions = self._scopes.of(scope, self._binders[device].state.seed)
-        return KernelFunction(partial(functions._for_kernels_on, device, function), call)
+        return running.KernelFunction(partial(functions._for_kernels_on, device, function), call)
 
     def restart_generators(self, seed: int) -> None:
         """Begins the random generators anew; only for functions that have their own."""
@@ -154,7 +150,7 @@ class Functions:
         key = device, function.SerializeToString(deterministic=True)
         callees = self._kernel_callees.get(key)
         if callees is None:
-            callees = self._kernel_callees[key] = KernelCallees(self, function, device)
+            callees = self._kernel_callees[key] = running.KernelCallees(self, function, device)
         return callees
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
@@ -168,11 +164,11 @@ class Functions:
 
     def is_deferred(self, node: NodeProperties, device: str) -> bool:
         """Whether a node that calls functions is a deferred one."""
-        return is_deferred_call(node, self, device)
+        return running.is_deferred_call(node, self, device)
 
     def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
         """The kernel of a node that calls functions, or what starts it if it is deferred."""
-        return call_kernel(node, self, device)
+        return running.call_kernel(node, self, device)
 
     def callee(self, called: Called) -> Callee:
         """The compiled function. Raises the errors of instantiation, gradients, placement and compilation."""
@@ -237,9 +233,9 @@ class Functions:
 
     def _compilation(self, called: Called) -> Compilation:
         """Places and cuts a body and lists the calls in it."""
-        body = body_of(self.library, called.function, gradient=called.gradient)
-        pipeline = Pipeline(self._cluster, allow_soft_placement=self._soft)
-        placed = placed_body(pipeline, body, called.device, called.resource_devices)
+        body = pipeline.body_of(self.library, called.function, gradient=called.gradient)
+        settings = pipeline.Pipeline(self._cluster, allow_soft_placement=self._soft)
+        placed = pipeline.placed_body(settings, body, called.device, called.resource_devices)
         try:
             parts = placed.cut().graphs
         except PartitaError as error:
@@ -252,12 +248,13 @@ class Functions:
         """Compiles a body whose callees are known."""
         parts, body, called = compilation.parts, compilation.body, compilation.called
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
-        types, kind = (body.argument_types, body.result_types), TracedCallee if self._every_node else Callee
+        types = body.argument_types, body.result_types
+        kind = running.TracedCallee if self._every_node else running.Callee
         bound = [(part, self._binders[name]) for name, part in parts.items()]
         try:
             plans = compile_plans(bound, every_node=self._every_node, called=True)
         except Unfoldable:
-            uncut = interpret(compilation.graph, self._binders)
+            uncut = running.interpret(compilation.graph, self._binders)
             return kind(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
@@ -273,5 +270,5 @@ class Functions:
                 if is_long(kind.op_def.record):
                     size += _LONG_KERNEL_SIZE - 1
                 elif calls_functions(kind, self.library):
-                    size += _CALL_SIZE - 1 + size_of_call(kind, self, plan.device)
+                    size += _CALL_SIZE - 1 + running.size_of_call(kind, self, plan.device)
         return size

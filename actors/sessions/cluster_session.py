@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...devices.cluster_file import as_cluster
+from ...devices.given_cluster import as_cluster
 from ...devices.visible import filtered
 from ...graph import ConfigProto
 from ...graph.dtypes import DataType, base_type

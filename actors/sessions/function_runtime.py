@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from ...devices.cluster_file import as_cluster
+from ...devices.given_cluster import as_cluster
 from ...devices.pipeline import Pipeline
 from ...devices.pipeline.bodies import body_of, placed_body
 from ...devices.state import DeviceState

@@ -26,20 +26,18 @@ from ...graph.analysis.cost_graph import CostModels
 from ...graph.device_name import find_full_name
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import parse_graph_def
-from ...graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations
+from ...graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
 from ...graph.tasks import WORKER_SEPARATOR
 from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale
+from .. import running
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..running.device_actor import ActorGroup, DeviceActor
-from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
-from ..running.interpretation import Interpretation, interpret
 from ..running.messages import Shutdown
 from ..running.step import Step
-from ..running.trace import step_stats
 from .lifetime import OwnerThread
 from .outputs import Outputs, PendingOutputs, live_array
 from .worker_steps import start_step
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from ...devices.pipeline import Partitioned
     from ...rendezvous import Policy, Rendezvous
     from ..plans.plan import Plan
+    from ..running.interpretation import Interpretation
 
 Work = Sequence[tuple["Plan", DeviceActor]]
 
@@ -168,7 +167,7 @@ class GraphManager:
         pipeline = Pipeline(
             self.cluster, optimisations=optimisations, schedule_receives=recv_scheduling, new_name=self._new_name
         )
-        return self.add(pipeline.cut_share(share).optimise(ConstantEvaluator()))
+        return self.add(pipeline.cut_share(share).optimise(running.ConstantEvaluator()))
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
         """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""
@@ -214,7 +213,7 @@ class GraphManager:
         functions = self._functions
         self._bind(functions.traced if traced and functions is not None else functions)
         try:
-            return interpret(graph, {name: actor.binder for name, actor in self.actors.items()})
+            return running.interpret(graph, {name: actor.binder for name, actor in self.actors.items()})
         finally:
             self._bind(functions)
 
@@ -279,7 +278,7 @@ class GraphManager:
             self._steps.discard(step)
         if not trace:
             return StepStats()
-        stats = step_stats(parts)
+        stats = running.step_stats(parts)
         if self._graphs.get(handle) is graph:  # not deregistered meanwhile
             self.learn(handle, stats)
         return stats

@@ -20,9 +20,9 @@ import numpy as np
 import trio
 
 from ...errors import CancelledError, InvalidArgumentError, PartitaError
+from ...graph import passes
 from ...graph.builder.tensor_names import Names, tensor_names
 from ...graph.passes.client_graph import reachable_backwards
-from ...graph.passes.static_shapes import check_fed_shape, static_shapes
 from ...graph.tensor_id import parse_tensor_name
 from ..running.ports import Feeds, Port, split_feeds
 from .deadline import deadline_exceeded
@@ -60,7 +60,7 @@ class PartialRun:
         self.is_over = False
         self._graph = graph
         self._feeds = {port.name: port for port in prepared.feeds}
-        self._shapes = static_shapes(graph, list(self._feeds))
+        self._shapes = passes.static_shapes(graph, list(self._feeds))
         self._fetches = {port.name: port for port in prepared.fetches}
         self._keys = dict(zip(self._feeds, prepared.feed_keys, strict=True))
         self._keys.update(zip(self._fetches, prepared.fetch_keys, strict=True))
@@ -89,7 +89,7 @@ class PartialRun:
             zip([port.name for port in fed], fed_values(fed, values, session_tensors, copy=True), strict=True)
         )
         for port in fed:
-            check_fed_shape(port.name, self._shapes[port.name], np.shape(tensors[port.name]))
+            passes.check_fed_shape(port.name, self._shapes[port.name], np.shape(tensors[port.name]))
         self._unfed.difference_update(tensors)
         self._unfetched.difference_update(fetch_names)
         return tensors, fetched

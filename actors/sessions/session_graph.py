@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from ...devices.pipeline import Pipeline
-from ...graph import GraphDef
+from ...graph import GraphDef, shape_inference
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes, is_path
-from ...graph.passes.optimizer import Optimisations
-from ...graph.shape_inference.annotated import to_annotated_graph_def
+from ...graph.passes.optimisations import Optimisations
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
@@ -81,7 +80,7 @@ class GraphReader:
 
         Raises InvalidArgumentError, which names the node, where shapes contradict an op.
         """
-        return to_annotated_graph_def(graph) if self._writes_shapes else graph.to_graph_def()
+        return shape_inference.to_annotated_graph_def(graph) if self._writes_shapes else graph.to_graph_def()
 
 
 def _report(on_read: Callable[[int], object] | None, count: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...graph import StepStats
 from ...graph.tasks import task_of
 from ...rendezvous import Key
-from ..running.trace import set_times, step_stats
+from .. import running
 
 if TYPE_CHECKING:
     from ...graph import GraphOptions, RunMetadata
@@ -47,7 +47,7 @@ class CostSteps:
 
 def statistics_of(parts: Sequence[Part], rendezvous: TracedRendezvous) -> StepStats:
     """The times of the nodes of a traced step and, as "RecvTensor", of the tensors received from other tasks."""
-    stats = step_stats(parts)
+    stats = running.step_stats(parts)
     devices = {device.device: device for device in stats.dev_stats}
     wall_offset_ns = time_ns() - perf_counter_ns()
     for transfer in rendezvous.transfers():
@@ -58,7 +58,7 @@ def statistics_of(parts: Sequence[Part], rendezvous: TracedRendezvous) -> StepSt
             node_name="RecvTensor",
             timeline_label=f"[{transfer.num_bytes}B] {key.edge_name} from {key.src_device} to {key.dst_device}",
         )
-        set_times(received, transfer.asked_ns + wall_offset_ns, transfer.received_ns - transfer.asked_ns)
+        running.set_times(received, transfer.asked_ns + wall_offset_ns, transfer.received_ns - transfer.asked_ns)
     return stats
 
 

@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
+from ... import rendezvous
 from ...devices.kernels.blas_threads import LIMIT
 from ...graph import ConfigProto, RunMetadata, RunOptions
-from ...rendezvous import TracedRendezvous
-from ..plans.tracing import Scope
+from .. import plans, running
 from ..running.executor import fresh_slots, run_alone
-from ..running.interpreted_part import InterpretedPart, start_interpreted
 from ..running.step import Step
-from ..running.trace import statistics_of_records
-from ..running.traced.interpreted import TracedInterpretedPart
 from .deadline import deadline_exceeded
 from .requests import timeout_seconds
 from .session_traces import CostSteps, add_costs, statistics_of
@@ -32,6 +29,7 @@ from .worker_steps import WorkerSteps, start_step
 if TYPE_CHECKING:
     from ...errors import PartitaError
     from ...graph.dtypes import Array
+    from ..plans.tracing import Scope
     from ..running.interpretation import Interpretation
     from ..running.part import Part
     from ..running.virtual.body import VirtualBody
@@ -97,12 +95,13 @@ class Steps:
         self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int, scope: Scope | None = None
     ) -> list[Array]:
         """Runs a graph whose loops cannot be compiled, on the actor of the client device; a traced one in a scope."""
-        step, kind = self._workers.new_step(number), InterpretedPart if scope is None else TracedInterpretedPart
+        kind = running.InterpretedPart if scope is None else running.TracedInterpretedPart
+        step = self._workers.new_step(number)
         assert isinstance(step, Step)  # sessions over several tasks interpret nothing
         self.under_way.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = start_interpreted(step, graph, self._workers.client_actor, fed, kind, scope)
+                part = running.start_interpreted(step, graph, self._workers.client_actor, fed, kind, scope)
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
@@ -168,14 +167,14 @@ class Steps:
         waiting: list[str] = []
         with trio.move_on_after(timeout_seconds(timeout_ms)):
             if prepared.interpretation is not None and wants_trace:
-                graph, scope = self._workers.traced(prepared.interpretation), Scope([])
+                graph, scope = self._workers.traced(prepared.interpretation), plans.Scope([])
                 fetched = await self._interpret(graph, prepared, fed, number, scope)
-                metadata.step_stats.CopyFrom(statistics_of_records(scope.records, dict.fromkeys(graph.devices)))
+                metadata.step_stats.CopyFrom(running.statistics_of_records(scope.records, dict.fromkeys(graph.devices)))
                 return fetched
             if not prepared.shares or not (with_costs or wants_trace):
                 return await self._run(prepared, fed, number, waiting)
             step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)
-            assert isinstance(step.rendezvous, TracedRendezvous)  # from `new_step(with_trace=True)`
+            assert isinstance(step.rendezvous, rendezvous.TracedRendezvous)  # from `new_step(with_trace=True)`
             stats = statistics_of(parts, step.rendezvous)
             if wants_trace or not distributed:
                 metadata.step_stats.CopyFrom(stats)

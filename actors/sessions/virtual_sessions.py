@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
-from ...graph.passes.optimizer import Optimisations
+from ...graph.passes.optimisations import Optimisations
 
 if TYPE_CHECKING:
     from ...devices.timing import CostSource, Timeline

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ... import rendezvous
 from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
-from ...rendezvous import LocalRendezvous, TracedRendezvous
+from .. import running
 from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
-from ..running.evaluation import ConstantEvaluator
 from ..running.executor import Pacer
 from ..running.functions import Functions
 from ..running.step import Step
@@ -143,7 +143,7 @@ class Workers:
         check()
         if self.clock is not None:
             return Shares((), partitioned.graphs, virtual=self._virtual_body(partitioned.in_order()))
-        optimised = partitioned.optimise(ConstantEvaluator())
+        optimised = partitioned.optimise(running.ConstantEvaluator())
         check()
         try:
             handle = worker.add(optimised, from_elsewhere=False)
@@ -173,12 +173,12 @@ class Workers:
 
     def new_step(self, number: int, *, with_trace: bool = False) -> Step | WorkerSteps:
         """A step that is not started yet, with a rendezvous of its own; that of a traced step records its transfers."""
-        rendezvous: Rendezvous = LocalRendezvous()
+        shared: Rendezvous = rendezvous.LocalRendezvous()
         if with_trace:
-            rendezvous = TracedRendezvous(rendezvous)
+            shared = rendezvous.TracedRendezvous(shared)
         if self.is_distributed:
-            return WorkerSteps(number, rendezvous, self._views)
-        return Step(number, rendezvous)
+            return WorkerSteps(number, shared, self._views)
+        return Step(number, shared)
 
     def traced(self, graph: Interpretation) -> Interpretation:
         """An interpreted graph of a local session, with functions that leave records."""

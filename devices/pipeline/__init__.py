@@ -5,10 +5,41 @@ rules.py     errors in the user's graph that are found before cutting
 epochs.py    when nodes start, for cutting with scheduled receives
 cutting.py   all stages in one call
 bodies.py    the bodies of functions, which actors and simulated clocks enter the pipeline with
+
+Names are imported when they are first used: sessions call the stages one by one.
 """
 
-from .cutting import cut
-from .epochs import RecvEpochs
-from .stages import Imported, Lowered, Partitioned, Pipeline, Placed, Pruned
+from __future__ import annotations
 
-__all__ = ["Imported", "Lowered", "Partitioned", "Pipeline", "Placed", "Pruned", "RecvEpochs", "cut"]
+from typing import TYPE_CHECKING
+
+from ...lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .bodies import body_of, placed_body
+    from .cutting import cut
+    from .epochs import RecvEpochs
+    from .stages import Imported, Lowered, Partitioned, Pipeline, Placed, Pruned
+
+__all__ = [
+    "Imported",
+    "Lowered",
+    "Partitioned",
+    "Pipeline",
+    "Placed",
+    "Pruned",
+    "RecvEpochs",
+    "body_of",
+    "cut",
+    "placed_body",
+]
+
+load_lazily(
+    __name__,
+    {
+        "bodies": ["body_of", "placed_body"],
+        "cutting": ["cut"],
+        "epochs": ["RecvEpochs"],
+        "stages": ["Imported", "Lowered", "Partitioned", "Pipeline", "Placed", "Pruned"],
+    },
+)

@@ -8,7 +8,7 @@ from ...graph.builder.tensor_names import Names, tensor_names
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
 from ..cluster import Cluster
-from ..cluster_file import as_cluster
+from ..given_cluster import as_cluster
 from .epochs import RecvEpochs
 from .stages import Pipeline
 

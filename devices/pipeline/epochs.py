@@ -19,7 +19,6 @@ from operator import index
 from typing import TypeAlias
 
 from ...errors import InvalidArgumentError, shown
-from ...graph.analysis.schedule import start_times as guessed_start_times
 from ...graph.graph import Graph
 from ...graph.printer import topological_order
 
@@ -38,6 +37,8 @@ def start_times_of(graph: Graph, epochs: RecvEpochs) -> dict[str, int]:
     Raises InvalidArgumentError for what is no `RecvEpochs`, and for times of which none is that of a node of the graph.
     """
     if epochs is True:
+        from ...graph.analysis.schedule import start_times as guessed_start_times  # few sessions schedule receives
+
         return _in_order(graph, guessed_start_times(graph))
     if not isinstance(epochs, Mapping):
         raise InvalidArgumentError(f"recv_epochs: {shown(epochs)} is a {type(epochs).__name__}; {_GIVE}")

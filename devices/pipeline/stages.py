@@ -32,19 +32,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ...graph import passes
 from ...graph.dtypes import DataType
-from ...graph.functions.body import FunctionBody
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
 from ...graph.node import Edge
-from ...graph.partition import PartitionOptions, add_control_edges, name_counter, partition, split_graph
-from ...graph.passes.body_graph import body_graph, stateful_nodes
+from ...graph.partition.options import PartitionOptions, name_counter
+from ...graph.partition.split import partition, split_graph
 from ...graph.passes.client_graph import typed_client_graph
-from ...graph.passes.constant_folding import Evaluator
 from ...graph.passes.lower_functional import lower_functional
-from ...graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations, optimize
-from ...graph.passes.static_shapes import shapes_of_fed
+from ...graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
 from ...graph.passes.wiring import NO_WIRING, Wiring
 from ...graph.tasks import partition_by_task, partition_within_task
 from ..cluster import Cluster
@@ -54,6 +52,8 @@ from .rules import check_runnable
 
 if TYPE_CHECKING:
     from ...graph import GraphDef
+    from ...graph.functions.body import FunctionBody
+    from ...graph.passes.constant_folding import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Pipeline:
 
     def prune_body(self, body: FunctionBody) -> Pruned:
         """The lowered graph that a call of a function runs; calls in it stay calls. Raises as `body_graph`."""
-        return Pruned(self, body_graph(body), body.argument_types, body.result_types, is_placed=False)
+        return Pruned(self, passes.body_graph(body), body.argument_types, body.result_types, is_placed=False)
 
     def cut_share(self, share: GraphDef) -> Partitioned:
         """Cuts by device the share that a master sent to this worker, whose task is the cluster; all of it is placed.
@@ -97,6 +97,8 @@ class Pipeline:
     def _imported(self, parts: Mapping[str, GraphDef], options: PartitionOptions) -> Partitioned:
         """The graphs of cut messages, whose receives are scheduled first if the options say so."""
         if options.scheduling_for_recvs:
+            from ...graph.partition.recv_epochs import add_control_edges  # few sessions schedule their receives
+
             add_control_edges(parts, options, in_loops=False)
         graphs = {
             device: graph_def_to_graph(part, allow_internal_names=True, expect_device=True)
@@ -182,7 +184,7 @@ class Placed:
         `Graph.fed_shapes`, which only simulation needs. Raises as `rewrite_graph_for_execution`.
         """
         # First, as this indexes the graph by name, and copies take the index along.
-        fed_shapes = shapes_of_fed(self.graph, feeds) if with_shapes else None
+        fed_shapes = passes.shapes_of_fed(self.graph, feeds) if with_shapes else None
         pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=True)
         pruned.graph.fed_shapes = fed_shapes
         return pruned
@@ -231,7 +233,7 @@ class Pruned:
         if self.is_placed:
             return self
         how, graph = self.pipeline, self.graph.clone()
-        stateful = stateful_nodes(graph)
+        stateful = passes.stateful_nodes(graph)
         for node in stateful:
             if node.name in how.homes:
                 node.assigned_device = how.homes[node.name]
@@ -275,7 +277,10 @@ class Partitioned:
     def optimise(self, evaluator: Evaluator) -> Partitioned:
         """Each graph optimised as the pipeline says; `evaluator` computes the values of constant nodes."""
         settings = self.pipeline.optimisations
-        return replace(self, graphs={name: optimize(part, settings, evaluator) for name, part in self.graphs.items()})
+        if not settings.any:
+            return self
+        optimised = {name: passes.optimize(part, settings, evaluator) for name, part in self.graphs.items()}
+        return replace(self, graphs=optimised)
 
     def in_order(self) -> dict[str, Graph]:
         """The graphs in the order of the cluster."""

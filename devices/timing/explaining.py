@@ -24,7 +24,7 @@ from ...graph.arrays import owners
 from ...graph.ops.record import TRANSFERS
 from ...graph.shape_inference.unknown_sizes import check_sizes
 from ...graph.suggestions import suggestion
-from ..cluster_file import as_cluster
+from ..given_cluster import as_cluster
 from .bodies.planning import Planner, calls_in
 from .costs.explanation import Explanation, explanation_of
 from .costs.fitted import FittedSource

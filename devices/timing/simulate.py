@@ -18,7 +18,7 @@ from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
 from ...graph.shape_inference.infer import Feeds, Shapes
 from ..cluster import Cluster
-from ..cluster_file import as_cluster
+from ..given_cluster import as_cluster
 from .bodies.choices import Choices, Counts
 from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner

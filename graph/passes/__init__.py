@@ -2,4 +2,28 @@
 
 Before placement `lower_functional` replaces conditionals, loops and calls by simpler nodes; after partitioning
 `optimizer` makes the partitions cheaper to run.
+
+The names below are imported when they are first used: most sessions need none of these passes.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .body_graph import body_graph, stateful_nodes
+    from .optimizer import optimize
+    from .static_shapes import check_fed_shape, shapes_of_fed, static_shapes
+
+__all__ = ["body_graph", "check_fed_shape", "optimize", "shapes_of_fed", "stateful_nodes", "static_shapes"]
+
+load_lazily(
+    __name__,
+    {
+        "body_graph": ["body_graph", "stateful_nodes"],
+        "optimizer": ["optimize"],
+        "static_shapes": ["check_fed_shape", "shapes_of_fed", "static_shapes"],
+    },
+)

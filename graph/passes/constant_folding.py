@@ -25,8 +25,8 @@ from ..ops.properties import NodeProperties
 from ..protos import AttrValue
 from ..tensor import numpy_to_tensor
 from .foldable import Foldable, Shapes
+from .optimisations import MAX_CONSTANT_BYTES
 
-MAX_CONSTANT_BYTES = 10 * 1024 * 1024
 _STRING_BYTES = 24  # size of a string object in a tensor, without its characters
 _WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # element types that no Const can have
 

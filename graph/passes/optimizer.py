@@ -7,7 +7,6 @@ dense.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,55 +14,19 @@ import numpy as np
 from ..checking import are_checked
 from ..columns import SINK_ID
 from ..graph import Graph
-from ..protos import GraphOptions, OptimizerOptions
-from .constant_folding import MAX_CONSTANT_BYTES, Evaluator, fold_constants
+from .constant_folding import Evaluator, fold_constants
 from .cse import merge_common_subexpressions
 from .dead_nodes import remove_dead_nodes
 from .foldable import Shapes
 from .identities import remove_identity_nodes
 from .list_converters import remove_list_converters
+from .optimisations import Optimisations
 
 MAX_ROUNDS = 10
 
 
 Pass = Callable[[Graph], Graph]
 """returns the same object if there is nothing to change"""
-
-
-@dataclass(frozen=True, slots=True)
-class Optimisations:
-    """Which passes to run. `inlining` says that function calls were inlined, which leaves Identity nodes behind."""
-
-    common_subexpressions: bool = True
-    constant_folding: bool = True
-    inlining: bool = False
-    max_constant_bytes: int = MAX_CONSTANT_BYTES
-    """the largest value that is folded"""
-
-    @property
-    def any(self) -> bool:
-        """Whether any pass is to run."""
-        return self.common_subexpressions or self.constant_folding or self.inlining
-
-    @classmethod
-    def of(cls, options: GraphOptions) -> Optimisations:
-        """The passes that the options of a session ask for: level L1, the default, stands for both passes.
-
-        Options without `optimizer_options` ask for none, so that the partitioned graph is what runs and is simulated.
-        """
-        if not options.HasField("optimizer_options"):
-            return NO_OPTIMISATIONS
-        wanted = options.optimizer_options
-        level = wanted.opt_level >= OptimizerOptions.L1
-        return cls(
-            level or wanted.do_common_subexpression_elimination,
-            level or wanted.do_constant_folding,
-            wanted.do_function_inlining,
-            wanted.max_folded_constant_in_bytes or MAX_CONSTANT_BYTES,
-        )
-
-
-NO_OPTIMISATIONS = Optimisations(common_subexpressions=False, constant_folding=False)
 
 
 def optimize(graph: Graph, wanted: Optimisations, evaluator: Evaluator, *, shapes: Shapes | None = None) -> Graph:

@@ -1,5 +1,18 @@
-"""Shapes of all tensors of a graph, from the shapes of what is fed."""
+"""Shapes of all tensors of a graph, from the shapes of what is fed.
 
-from .infer import infer_shapes
+Names are imported when they are first used: most sessions infer no shapes.
+"""
 
-__all__ = ["infer_shapes"]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .annotated import to_annotated_graph_def
+    from .infer import infer_shapes
+
+__all__ = ["infer_shapes", "to_annotated_graph_def"]
+
+load_lazily(__name__, {"annotated": ["to_annotated_graph_def"], "infer": ["infer_shapes"]})

@@ -21,7 +21,8 @@ from partita.graph.dtypes import Array
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import split_graph
 from partita.graph.passes.client_graph import client_graph
-from partita.graph.passes.optimizer import Optimisations, optimize
+from partita.graph.passes.optimisations import Optimisations
+from partita.graph.passes.optimizer import optimize
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from tests.actors.graphs import Conditional, conditionals
 from tests.actors.programs import Program, programs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ....devices.cluster_file import as_cluster
+from ....devices.given_cluster import as_cluster
 from ....devices.visible import capped, filtered
 from ....errors import InvalidArgumentError, NotFoundError
 from ....graph import ConfigProto

@@ -28,7 +28,7 @@ from ....graph.formats.traces import Serialisable, TraceSource, step_stats_of
 from ....graph.graph import Graph
 from ....graph.graphdef.importer import graph_def_to_graph
 from ....graph.shape_inference.infer import infer_joined
-from ...cluster_file import as_cluster
+from ...given_cluster import as_cluster
 from ...kernels.op_cost import is_free
 from ..bodies.body import sizes_of
 from ..bodies.places import HostMemory, hosts_of

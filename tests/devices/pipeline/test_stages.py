@@ -17,7 +17,7 @@ from partita.graph.dtypes import Array
 from partita.graph.functions.body import instantiate
 from partita.graph.graph import Graph
 from partita.graph.ops.properties import NodeProperties
-from partita.graph.passes.optimizer import Optimisations
+from partita.graph.passes.optimisations import Optimisations
 from tests.actors.running.function_programs import FunctionProgram, function_programs
 from tests.function_defs import function_of
 from tests.strategies import GraphCase, cpu, placed_cases

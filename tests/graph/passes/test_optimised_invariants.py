@@ -7,8 +7,9 @@ from collections.abc import Callable
 from partita.graph import Graph, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
+from partita.graph.passes.optimisations import Optimisations
 from partita.graph.passes.optimised_invariants import check_optimised
-from partita.graph.passes.optimizer import Optimisations, optimize
+from partita.graph.passes.optimizer import optimize
 from tests.graph.passes.evaluator import CountingEvaluator
 from tests.invariants import assert_all_are_broken
 from tests.strategies import cpu

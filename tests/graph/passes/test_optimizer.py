@@ -21,7 +21,8 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import PartitionOptions, split_graph
 from partita.graph.passes.client_graph import client_graph
-from partita.graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations, optimize
+from partita.graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
+from partita.graph.passes.optimizer import optimize
 from partita.graph.protos import GraphOptions, OptimizerOptions
 from tests.graph.passes.evaluator import CountingEvaluator, nodes_of
 from tests.strategies import cpu
