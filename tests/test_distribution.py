@@ -49,7 +49,9 @@ def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
     """Exactly the files of the rooms and the root modules; no tests, docs or settings."""
     with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
         actual = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "lazy.py", "py.typed")}
+    expected = {
+        f"partita/{name}" for name in ("__init__.py", "__main__.py", "collector.py", "errors.py", "lazy.py", "py.typed")
+    }
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
         files += (CHECKOUT / room / "examples").glob("calibration/*.[ct][sx][vt]")

@@ -17,7 +17,7 @@ from partita.graph.ops.properties import NodeProperties
 from tests.devices.kernels.draws import pairs
 from tests.devices.kernels.harness import run
 
-UNARY = ("Neg", "Relu", "Sqrt", "Square")
+UNARY = ("Exp", "Neg", "Relu", "Sqrt", "Square")
 BINARY = ("Add", "AddV2", "Maximum", "Minimum", "Mul", "RealDiv", "Sub")
 WHOLE: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
 
