@@ -43,7 +43,7 @@ class _RecordsIterator(Source):
             try:
                 if self._records is None:
                     name = files[self._number]
-                    content = _content(name, self._dataset.compression)
+                    content = content_of(name, self._dataset.compression)
                     self._records = self._dataset.read(self._number, content, name.decode())
                 record = next(self._records, None)
             except Exception:
@@ -68,7 +68,7 @@ class _Records(Dataset):
         return UNKNOWN
 
 
-def _content(name: bytes, compression: bytes) -> memoryview:
+def content_of(name: bytes, compression: bytes) -> memoryview:
     """The uncompressed content of a file."""
     path = Path(name.decode())
     try:
@@ -94,19 +94,21 @@ def _inflated(content: bytes, window_bits: int) -> bytes:
         raise DataLossError(f"inflate() failed with error {number}: {reason}") from None
 
 
-def _names(files: Array) -> list[bytes]:
+def file_names(files: Array) -> list[bytes]:
+    """The names in a scalar or a vector."""
     require(files.ndim <= 1, "`filenames` must be a scalar or a vector.")
     return files.reshape(-1).tolist()
 
 
-def _format(compression: Array) -> bytes:
+def format_of(compression: Array) -> bytes:
+    """The name of a compression; InvalidArgumentError if there is none of that name."""
     name = np.asarray(compression).item()
     require(name in _FORMATS, "Unsupported compression_type.")
     return bytes(name)
 
 
 def _format_of_records(compression: Array) -> bytes:
-    """As `_format`; what TensorFlow's reader of records does not know it takes for no compression."""
+    """As `format_of`; what TensorFlow's reader of records does not know it takes for no compression."""
     name = np.asarray(compression).item()
     return bytes(name) if name in _FORMATS else b""
 
@@ -128,7 +130,7 @@ def text_line_dataset(node: Construction) -> Kernel:
 
     def make(files: Array, compression: Array, buffer_size: Array) -> Array:
         require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == default)")
-        return carrying_dataset(_Records(_FORM, _names(files), _format(compression), _lines))
+        return carrying_dataset(_Records(_FORM, file_names(files), format_of(compression), _lines))
 
     return make
 
@@ -149,7 +151,7 @@ def tf_record_dataset(node: Construction) -> Kernel:
 
     def make(files: Array, compression: Array, buffer_size: Array, *offsets: Array) -> Array:
         require(count_of(buffer_size) >= -1, "`buffer_size` must be >= 0 (0 == no buffering)")
-        names, starts = _names(files), [start for array in offsets for start in array.reshape(-1).tolist()]
+        names, starts = file_names(files), [start for array in offsets for start in array.reshape(-1).tolist()]
         require(not starts or len(starts) == len(names), "`byte_offsets` must be of same size as `filenames`")
         return carrying_dataset(_Records(_FORM, names, _format_of_records(compression), _records_from(starts)))
 
@@ -182,7 +184,7 @@ def fixed_length_record_dataset(node: Construction) -> Kernel:
         require(count_of(footer) >= 0, "`footer_bytes` must be >= 0")
         require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0")
         read = _of_length(count_of(header), count_of(record), count_of(footer))
-        format_name = _format(compression[0]) if compression else b""
-        return carrying_dataset(_Records(_FORM, _names(files), format_name, read))
+        format_name = format_of(compression[0]) if compression else b""
+        return carrying_dataset(_Records(_FORM, file_names(files), format_name, read))
 
     return make

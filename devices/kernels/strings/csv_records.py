@@ -5,7 +5,7 @@ An empty field takes the column's default, and is an error if there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,9 @@ from ..registry import Construction, Kernel, kernel, outputs
 from .each_string import strings
 
 _QUOTE, _ENDS = ord('"'), b"\r\n"
+
+Field = Callable[[bytes, int, str], Any]  # Any: the type depends on the column
+"""takes the text of a field, its number and the name of its record for errors, and gives its value"""
 
 
 def _quoted(record: bytes, start: int, delimiter: bytes) -> tuple[bytes, int]:
@@ -88,11 +91,29 @@ def _parser(dtype: DataType) -> Callable[[bytes], Any]:  # Any: the type depends
     return _whole(target) if target.kind == "i" else lambda field: target.type(_number(field))
 
 
-def _check_defaults(defaults: tuple[Array, ...]) -> None:
+def check_defaults(defaults: Sequence[Array]) -> None:
+    """One default per column, or none: a scalar, or a vector of at most one element."""
     for k, default in enumerate(defaults):
         require(np.ndim(default) <= 1, "Each record default should be at most rank 1")
         size = np.size(default)
         require(size < 2, f"There should only be 1 default per field but field {k} has {size}")
+
+
+def column(dtype: DataType, default: Array, missing: bytes) -> Field:
+    """Reads the fields of a column; empty ones and those that are `missing` take the default, if there is one."""
+    parse = _parser(dtype)
+
+    def value_of(field: bytes, k: int, record: str) -> Any:  # Any: the column's type
+        if field in (b"", missing):
+            require(np.size(default) == 1, f"Field {k} is required but missing in {record}!")
+            return np.asarray(default).reshape(-1)[0]
+        try:
+            return parse(field)
+        except ValueError:
+            text = field.decode(errors="replace")
+            raise InvalidArgumentError(f"Field {k} in {record} is not a valid {dtype_name(dtype)}: {text}") from None
+
+    return value_of
 
 
 @kernel("DecodeCSV")
@@ -104,7 +125,6 @@ def decode_csv(node: Construction) -> Kernel:
     rising = all(a < b for a, b in pairwise(chosen))
     require(rising and all(k >= 0 for k in chosen), "select_cols should be strictly increasing indices")
     require(not chosen or len(chosen) == len(types), "select_cols should match output size")
-    parsers = [_parser(dtype) for dtype in types]
 
     def fields_of(record: bytes, i: int) -> list[bytes]:
         fields = split_record(record, delimiter, quotes)
@@ -113,25 +133,14 @@ def decode_csv(node: Construction) -> Kernel:
         require(len(fields) == len(types), f"Expect {len(types)} fields but have {len(fields)} in record {i}")
         return fields
 
-    def value_of(field: bytes, k: int, i: int, default: Array) -> Any:  # Any: the column's type
-        if field in (b"", missing):
-            require(np.size(default) == 1, f"Field {k} is required but missing in record {i}!")
-            return np.asarray(default).reshape(-1)[0]
-        try:
-            return parsers[k](field)
-        except ValueError:
-            text = field.decode(errors="replace")
-            raise InvalidArgumentError(
-                f"Field {k} in record {i} is not a valid {dtype_name(types[k])}: {text}"
-            ) from None
-
     def run(records: Array, *defaults: Array) -> Any:  # one value or a tuple
-        _check_defaults(defaults)
+        check_defaults(defaults)
         shape = np.shape(records)
         rows = [fields_of(record, i) for i, record in enumerate(np.asarray(records).reshape(-1).tolist())]
         columns = []
         for k, default in enumerate(defaults):
-            values = [value_of(row[k], k, i, default) for i, row in enumerate(rows)]
+            value_of = column(types[k], default, missing)
+            values = [value_of(row[k], k, f"record {i}") for i, row in enumerate(rows)]
             text = types[k] == DataType.STRING
             columns.append(strings(values, shape) if text else np.array(values, numpy_dtype(types[k])).reshape(shape))
         return outputs(columns)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...analysis.shape_functions import (
     ShapeContext,
     ShapeFunction,
@@ -106,6 +107,22 @@ def files(c: ShapeContext) -> Sequence[Shape]:
         with_rank(shape, 0)
     for shape in c.inputs[3:]:
         with_rank_at_most(shape, 1 if c.op.startswith("TFRecord") else 0)
+    return ((),)
+
+
+@shape_fn("CSVDataset", "CSVDatasetV2", "ExperimentalCSVDataset")
+def csv_files(c: ShapeContext) -> Sequence[Shape]:
+    """A dataset; names are a scalar or a vector, chosen columns vectors, and of defaults there is one at most."""
+    columns = {7, len(c.inputs) - 1} if c.op == "CSVDatasetV2" else {7}
+    for i, shape in enumerate(c.inputs):
+        if i in columns:
+            with_rank(shape, 1)
+        elif 0 < i < 7:
+            with_rank(shape, 0)
+        else:
+            with_rank_at_most(shape, 1)
+        if i > 7 and i not in columns and shape and (shape[0] or 0) > 1:
+            raise InvalidArgumentError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
     return ((),)
 
 
