@@ -22,7 +22,7 @@ from .adjacency import Adjacency
 from .arrays import Flags, Numbers, first_seen, positions
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
-from .ops.properties import Details, NodeProperties, properties_of
+from .ops.properties import Details, NodeProperties, no_op_properties
 from .port_table import distinct_properties
 from .protos import FunctionDefLibrary
 from .versions import Versions
@@ -63,7 +63,7 @@ class Columns:
         self.versions = Versions()
         self.fed_shapes: Mapping[str, Shape] | None = None
         """shapes of the tensors that are fed here, by "node:output"; None if the client graph was built without them"""
-        no_op = properties_of("NoOp", {})
+        no_op = no_op_properties()
         self._names: list[str | None] = ["_SOURCE", "_SINK"]
         self._properties: list[NodeProperties | None] = [no_op, no_op]
         self._requested = array("i", (0, 0))

@@ -15,10 +15,10 @@ from .ops.properties import NodeProperties
 
 def distinct_properties(properties: Sequence[NodeProperties | None]) -> tuple[list[NodeProperties], Numbers]:
     """The distinct properties objects in order of appearance, and for each node the index of its own (-1 for None)."""
-    kinds: dict[int, int] = {}
-    kind_of = np.array([-1 if p is None else kinds.setdefault(id(p), len(kinds)) for p in properties], np.int64)
-    first = np.unique(kind_of, return_index=True)[1]  # kinds are numbered in order of appearance already
-    return [p for i in first.tolist() if (p := properties[i]) is not None], kind_of
+    kinds = [p for p in dict.fromkeys(properties) if p is not None]  # properties compare by identity
+    number: dict[NodeProperties | None, int] = dict(zip(kinds, range(len(kinds)), strict=True))
+    number[None] = -1
+    return kinds, np.array(list(map(number.__getitem__, properties)), np.int64)
 
 
 class PortTable:

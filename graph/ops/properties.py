@@ -8,6 +8,7 @@ when it is first read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError
@@ -196,6 +197,12 @@ def properties_of(op: str, attrs: Mapping[str, Any]) -> NodeProperties:
         declared = op_def.attrs[name].type if name in op_def.attrs else guessed_type(value)
         serialised[name] = encode(value, declared).SerializeToString(deterministic=True)
     return make_properties(op_def, [join_entry(name, serialised[name]) for name in sorted(serialised)])
+
+
+@cache
+def no_op_properties() -> NodeProperties:
+    """The properties of source and sink, which all graphs share."""
+    return properties_of("NoOp", {})
 
 
 class PropertiesCache:

@@ -10,8 +10,9 @@ feeds and fetches of a call frame on other devices than the client's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource, check_graph
 from ..node import Node
+from ..ops.properties import NodeProperties, properties_of
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
 from .wiring import NO_WIRING, Wiring, add_connection, check_connections, connection_sources
@@ -57,6 +59,12 @@ class _Endpoint:
         return base_type(self.node.output_types[self.output])
 
 
+@lru_cache(256)  # these differ in type and position only, so that most requests share them
+def _end_properties(op: str, dtype: DataType, position: int) -> NodeProperties:
+    """The properties of an `_Arg` or `_Retval`."""
+    return properties_of(op, {"T": dtype, "index": position})
+
+
 class _Rewrite:
     """One rewrite in progress on a graph."""
 
@@ -71,21 +79,21 @@ class _Rewrite:
         if self._by_position:
             name = feed_node_name(TensorId(end.node.name, end.output), end.position)
             device = self._wiring.feed_device(end.position, self._device)
-            return self._add(name, "_Arg", {"T": end.dtype, "index": end.position}, device)
+            return self._add(name, _end_properties("_Arg", end.dtype, end.position), device)
         return self._add(
             f"_recv_{end.node.name}_{end.output}",
-            "_Recv",
-            self._transfer_attrs(end) | {"tensor_type": end.dtype},
+            properties_of("_Recv", self._transfer_attrs(end) | {"tensor_type": end.dtype}),
             self._device,
         )
 
     def _fetch_node(self, end: _Endpoint) -> Node:
         where = f"{end.node.name}_{end.output}"
         if self._by_position:
-            attrs = {"T": end.dtype, "index": end.position}
+            properties = _end_properties("_Retval", end.dtype, end.position)
             device = self._wiring.fetch_device(end.position, self._device)
-            return self._add(f"_retval_{where}_{end.position}", "_Retval", attrs, device)
-        return self._add(f"_send_{where}", "_Send", self._transfer_attrs(end) | {"T": end.dtype}, self._device)
+            return self._add(f"_retval_{where}_{end.position}", properties, device)
+        properties = properties_of("_Send", self._transfer_attrs(end) | {"T": end.dtype})
+        return self._add(f"_send_{where}", properties, self._device)
 
     def _transfer_attrs(self, end: _Endpoint) -> dict[str, object]:
         return {
@@ -96,8 +104,8 @@ class _Rewrite:
             "client_terminated": True,
         }
 
-    def _add(self, name: str, op: str, attrs: Mapping[str, object], device: str) -> Node:
-        node = self.graph.add_node(name, op, attrs)
+    def _add(self, name: str, properties: NodeProperties, device: str) -> Node:
+        node = self.graph.add_node_with(name, properties)
         node.assigned_device = device
         return node
 
