@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ... import rendezvous
 from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
+from ...rendezvous import LocalRendezvous
 from .. import running
 from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
@@ -173,7 +174,7 @@ class Workers:
 
     def new_step(self, number: int, *, with_trace: bool = False) -> Step | WorkerSteps:
         """A step that is not started yet, with a rendezvous of its own; that of a traced step records its transfers."""
-        shared: Rendezvous = rendezvous.LocalRendezvous()
+        shared: Rendezvous = LocalRendezvous()
         if with_trace:
             shared = rendezvous.TracedRendezvous(shared)
         if self.is_distributed:
