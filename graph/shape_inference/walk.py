@@ -80,7 +80,7 @@ class GraphWalk:
         self.refine = refine
         self.assumed_size = assumed_size
         self.is_step = is_step
-        self.producer = graph.producers[0] or PRODUCER
+        self.producer = next(iter(graph.producers), 0) or PRODUCER  # a step of no partitions has none
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # shared by all nested walks
         self.facts = TensorFacts()

@@ -49,10 +49,10 @@ def test_no_kernel_is_needed(partita: CommandLine, tmp_path: Path) -> None:
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(64, 64))
     graph.add("y", "MatMul", ["x", "x"], T=1)
-    graph.add("z", "MatrixExponential", ["y"], T=1)
+    graph.add("z", "MakeUnique", ["y"])
     path = graph.write(tmp_path)
     assert partita("run", path).code != 0
-    assert_one_clear_line(partita("simulate", path), 2, "'z'", "MatrixExponential", "--shape z=2,3")
+    assert_one_clear_line(partita("simulate", path), 2, "'z'", "MakeUnique", "--shape z=2,3")
     assert json.loads(partita.done("simulate", path, "--shape", "z=64,64", "--json"))["makespan_ns"] > 0
 
 

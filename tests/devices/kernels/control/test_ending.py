@@ -17,7 +17,7 @@ def test_abort_fails_the_step_only() -> None:
     assert run("Abort", error_msg="boom", exit_without_error=True) is None
 
 
-def test_the_time_is_in_seconds() -> None:
-    """Since 1970, as in module `time`."""
-    before = time.time()
-    assert before <= run("Timestamp") <= time.time()
+def test_the_time_is_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since 1970, as in module `time`, with its fractions."""
+    monkeypatch.setattr(time, "time", lambda: 1_790_000_000.25)
+    assert run("Timestamp") == 1_790_000_000.25
