@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph, GraphBuilder, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
-from partita.graph.analysis.shape_functions import ShapeContext, shape_fn
+from partita.graph.analysis import shape_functions
+from partita.graph.analysis.shape_functions import ShapeContext
 from partita.graph.attrs import encode
+from partita.graph.ops import record, registry
 from partita.graph.ops.registration import register_op
 from partita.graph.ops.registry import PRODUCER
 from partita.graph.protos import OpDef, TensorProto
@@ -92,16 +94,18 @@ def test_a_negative_size_in_an_attr_is_refused() -> None:
     )
 
 
-def test_shape_functions_see_the_version_of_the_graph() -> None:
+def test_shape_functions_see_the_version_of_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lower one of the graph and of what is imported; TensorFlow's tests have an op that accepts one only."""
-    register_op(OpDef(name="ImportShapesOfOneVersion"))
 
-    @shape_fn("ImportShapesOfOneVersion")
     def check(c: ShapeContext) -> tuple[()]:
         if c.producer != PRODUCER:
             raise InvalidArgumentError("Wrong graph version for shape")
         return ()
 
+    monkeypatch.setattr(registry, "_signatures", dict(registry._signatures))  # what is registered here is gone after it
+    monkeypatch.setattr(record, "_records", dict(record._records))
+    monkeypatch.setitem(shape_functions._FUNCTIONS, "ImportShapesOfOneVersion", check)
+    register_op(OpDef(name="ImportShapesOfOneVersion"))
     graph_def = GraphDef()
     graph_def.node.add(name="A", op="ImportShapesOfOneVersion")
     graph_def.versions.producer = PRODUCER
