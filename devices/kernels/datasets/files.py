@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import mmap
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ....errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
+from ....errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
 from ....graph.dtypes import Array, DataType
 from ....graph.formats.record_file import record_at
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
+from ..strings.compression import GZIP, ZLIB, inflated
 from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
 from .transformation import count_of
 
 _FORM = Form((DataType.STRING,), ((),))
-_WINDOW_BITS = {b"ZLIB": 15, b"GZIP": 31}  # what zlib calls the two formats
+_WINDOW_BITS = {b"ZLIB": ZLIB, b"GZIP": GZIP}
 _FORMATS = (b"", *_WINDOW_BITS)
 
 Read = Callable[[int, memoryview, str], Iterator[bytes]]
@@ -82,16 +82,7 @@ def content_of(name: bytes, compression: bytes) -> memoryview:
         raise PermissionDeniedError(f"{path}; Permission denied") from None
     except IsADirectoryError:
         raise InvalidArgumentError(f"{path}; Is a directory") from None
-    return memoryview(_inflated(content, _WINDOW_BITS[compression]) if compression else content)
-
-
-def _inflated(content: bytes, window_bits: int) -> bytes:
-    inflater = zlib.decompressobj(window_bits)
-    try:
-        return inflater.decompress(content)
-    except zlib.error as error:
-        number, _, reason = str(error).removeprefix("Error ").partition(" while decompressing data: ")
-        raise DataLossError(f"inflate() failed with error {number}: {reason}") from None
+    return memoryview(inflated(content, _WINDOW_BITS[compression])[0] if compression else content)
 
 
 def file_names(files: Array) -> list[bytes]:

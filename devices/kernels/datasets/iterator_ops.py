@@ -6,7 +6,7 @@ An iterator is a resource of its device and outlives steps. An anonymous one liv
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from ..lists.tensor_array import compatible
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .dataset import CapturedFunction, Element, Form, dataset_of
 from .pulling import IteratorResource, compute
+
+T = TypeVar("T")
 
 ITERATOR_TYPE = "N10tensorflow4data16IteratorResourceE"  # TensorFlow's name for the class, used in messages
 
@@ -94,15 +96,20 @@ def check_form(expected: Form, actual: Form) -> None:
             )
 
 
-def iterator_of(node: Construction) -> Callable[[Array], IteratorResource]:
-    """A function from a handle to its iterator."""
-    named = resource_of(node, IteratorResource, ITERATOR_TYPE, "an iterator")
+def carried_or_named(node: Construction, kind: type[T], type_name: str, what: str) -> Callable[[Array], T]:
+    """A function from a handle to its object: the one that it carries, or that the device has under its name."""
+    named = resource_of(node, kind, type_name, what)
 
-    def find(value: Array) -> IteratorResource:
+    def find(value: Array) -> T:
         carried = value.item()
-        return carried if isinstance(carried, IteratorResource) else named(value)
+        return carried if isinstance(carried, kind) else named(value)
 
     return find
+
+
+def iterator_of(node: Construction) -> Callable[[Array], IteratorResource]:
+    """A function from a handle to its iterator."""
+    return carried_or_named(node, IteratorResource, ITERATOR_TYPE, "an iterator")
 
 
 @kernel("MakeIterator")

@@ -17,10 +17,10 @@ from ....graph.ops.datasets.handle_text import from_text, to_text
 from ...state import ResourceHandle, handle_array, handle_of
 from ..carried import carrying
 from ..checks import require
-from ..handles import handle_for, resource_of
+from ..handles import handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .dataset import Dataset, Element, Form, dataset_of
-from .iterator_ops import check_form
+from .iterator_ops import carried_or_named, check_form
 from .pulling import IteratorResource
 from .transformation import count_of
 
@@ -101,13 +101,7 @@ def anonymous_multi_device_iterator(node: Construction) -> Kernel:
 
 
 def _found(node: Construction) -> Callable[[Array], MultiDeviceIterator]:
-    named = resource_of(node, MultiDeviceIterator, MULTI_DEVICE_TYPE, "a multi-device iterator")
-
-    def find(value: Array) -> MultiDeviceIterator:
-        carried = value.item()
-        return carried if isinstance(carried, MultiDeviceIterator) else named(value)
-
-    return find
+    return carried_or_named(node, MultiDeviceIterator, MULTI_DEVICE_TYPE, "a multi-device iterator")
 
 
 @kernel("MultiDeviceIteratorInit")

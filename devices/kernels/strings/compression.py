@@ -14,10 +14,10 @@ from ....errors import DataLossError, InvalidArgumentError, UnimplementedError
 from ..registry import Construction, Kernel, kernel
 from .each_string import each
 
-_ZLIB, _GZIP = zlib.MAX_WBITS, zlib.MAX_WBITS | 16  # zlib's codes for the two headers
+ZLIB, GZIP = zlib.MAX_WBITS, zlib.MAX_WBITS | 16  # zlib's codes for the two headers
 
 
-def _inflated(data: bytes, window_bits: int) -> tuple[bytes, bytes]:
+def inflated(data: bytes, window_bits: int) -> tuple[bytes, bytes]:
     """What one stream holds, and what comes behind it; DataLossError if it is damaged."""
     stream = zlib.decompressobj(window_bits)
     try:
@@ -29,13 +29,13 @@ def _inflated(data: bytes, window_bits: int) -> tuple[bytes, bytes]:
 
 
 def _from_zlib(data: bytes) -> bytes:
-    return _inflated(data, _ZLIB)[0]
+    return inflated(data, ZLIB)[0]
 
 
 def _from_gzip(data: bytes) -> bytes:
     members = []
     while data:
-        member, data = _inflated(data, _GZIP)
+        member, data = inflated(data, GZIP)
         members.append(member)
     return b"".join(members)
 
