@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,23 +61,22 @@ def _check(true_classes: Array, options: _Options) -> None:
         columns == options.true, f"true_classes must have num_true columns, expected: {columns} was: {options.true}"
     )
     require(not options.unique or options.sampled <= options.classes, "Sampler's range is too small.")
-    outside = true_classes[(true_classes < 0) | (true_classes >= options.classes)]
-    if outside.size:
+    # Of unsigned numbers the negative ones are the largest.
+    if np.maximum.reduce(true_classes.view(np.uint64), None, initial=0) >= options.classes:
+        outside = true_classes[(true_classes < 0) | (true_classes >= options.classes)]
         require(False, f"`true_candidate` out of range [0, {options.classes}), received {outside[0]}")
 
 
 def _different(draw: Draw, words: Words, count: int) -> tuple[Array, int]:
     """The first `count` different numbers in the order in which they are drawn, and the number of draws."""
-    numbers: Array = np.empty(0, np.int64)
+    numbers: dict[int, None] = {}
     draws, at_once = 0, max(2 * count, 16)
     while True:
-        drawn = draw(words, at_once)
-        places = np.sort(np.unique(drawn, return_index=True)[1])
-        places = places[~np.isin(drawn[places], numbers)]
-        missing = count - len(numbers)
-        numbers = np.concatenate([numbers, drawn[places[:missing]]])
-        if len(places) >= missing:
-            return numbers, draws + int(places[missing - 1]) + 1
+        drawn = draw(words, at_once).tolist()
+        numbers.update(dict.fromkeys(drawn))  # a dict keeps the order in which its keys came
+        if len(numbers) >= count:
+            first = list(islice(numbers, count))
+            return np.array(first, np.int64), draws + drawn.index(first[-1]) + 1
         draws, at_once = draws + at_once, min(2 * at_once, _MOST_DRAWS)
 
 
@@ -95,10 +95,10 @@ def _sample(
         numbers, draws = _different(distribution.draw, words, options.sampled)
     else:
         numbers, draws = distribution.draw(words, options.sampled), options.sampled
-    of_true, of_sampled = (
-        _expected(distribution.probability(classes), options.sampled, draws) for classes in (true_classes, numbers)
-    )
-    return numbers, of_true, of_sampled
+    # Both sorts of classes at once: for few numbers the calls are what takes time.
+    classes, num_true = np.concatenate([true_classes, numbers], None), true_classes.size
+    expected = _expected(distribution.probability(classes), options.sampled, draws)
+    return numbers, expected[:num_true].reshape(true_classes.shape), expected[num_true:]
 
 
 def _sampler(node: Construction, distribution: Distribution) -> Kernel:

@@ -7,6 +7,8 @@ classes, 700 of 100) at rows that depend on its number of threads; these numbers
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ....errors import InvalidArgumentError
@@ -37,23 +39,26 @@ def _checked(logits: Array, samples: Array) -> int:
 def _cumulative(logits: Array) -> Array:
     """Running sums of exp(logit - largest logit) along each row; classes of infinite or NaN logits count nothing."""
     wide = logits.astype(np.float64)
+    top = np.maximum.reduce(wide, 1, keepdims=True)
+    if np.isfinite(top).all():  # what is infinite then is negative, and its exponential zero
+        wide -= top
+        np.exp(wide, wide)
+        return np.add.accumulate(wide, 1, out=wide)
     is_finite = np.isfinite(wide)
-    if is_finite.all():
-        return np.cumsum(np.exp(wide - wide.max(axis=1, keepdims=True)), axis=1)
     top = np.max(wide, axis=1, keepdims=True, where=is_finite, initial=-np.finfo(np.float64).max)
     return np.cumsum(np.where(is_finite, np.exp(wide - top), 0.0), axis=1)
 
 
-def _draw(place: Position, logits: Array, count: int) -> Array:
+def _draw(place: Position, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
     """Class numbers [rows of `logits`, count]; the number of classes where a row has no finite logit."""
     cumulative = _cumulative(logits)
     total = len(logits) * count
     uniform = philox.uniform_from(philox.stream(place, -(-total // 2)), _DOUBLE).reshape(-1)[:total]
     points = uniform.reshape(-1, count) * cumulative[:, -1:]
     if total * logits.shape[1] <= _FEW:
-        return np.asarray(np.count_nonzero(cumulative[:, None, :] <= points[:, :, None], axis=2))
+        return np.asarray(np.add.reduce(cumulative[:, None, :] <= points[:, :, None], 2, dtype))
     rows = zip(cumulative, points, strict=True)
-    return np.stack([row.searchsorted(places, "right") for row, places in rows])
+    return np.stack([row.searchsorted(places, "right") for row, places in rows]).astype(dtype, copy=False)
 
 
 @kernel("Multinomial")
@@ -66,7 +71,7 @@ def multinomial(node: Construction) -> Kernel:
         if not count or not len(logits):
             return np.empty((len(logits), count), dtype)
         reserved = len(logits) * 2 * (-(-count // 4) * 4) * RESERVED
-        return _draw(generator().reserve(reserved), logits, count).astype(dtype, copy=False)
+        return _draw(generator().reserve(reserved), logits, count, dtype)
 
     return sample
 
@@ -80,6 +85,6 @@ def stateless_multinomial(node: Construction) -> Kernel:
         place, count = scrambled(seed), _checked(logits, samples)
         if not count or not len(logits):
             return np.empty((len(logits), count), dtype)
-        return _draw(place, logits, count).astype(dtype, copy=False)
+        return _draw(place, logits, count, dtype)
 
     return sample

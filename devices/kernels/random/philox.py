@@ -9,26 +9,20 @@ ones come in pairs from the Box-Muller transform.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....graph.dtypes import Array
 from ..half_types import BFLOAT16
+from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, Words, encrypted, lanes, packed, unpacked
 
-_MASK_32, _MASK_64, _MASK_128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
-# The constants of the paper: two multipliers, and the Weyl sequence that bumps the key each round.
-_FIRST, _SECOND = 0xD2511F53, 0xCD9E8D57
-_MULTIPLIERS = np.array([_FIRST, _SECOND], np.uint64)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS = 10
-_FEW = 12  # blocks below which Python's integers are faster than numpy's columns
+_MASK_64, _MASK_128 = (1 << 64) - 1, (1 << 128) - 1
+_FEW = 256  # blocks up to which lanes of Python's integers are faster than numpy's columns
 _CHUNK = 4096  # blocks whose intermediate values stay in the cache
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A position in a Philox stream."""
 
     key: int
@@ -44,65 +38,74 @@ def seeded(seed: int, seed2: int) -> Position:
     return Position(seed & _MASK_64, (seed2 & _MASK_64) << 64)
 
 
-def block(place: Position) -> tuple[int, int, int, int]:
-    """The four words at one place: what `blocks` computes for many, with Python's integers."""
-    c, key = place.counter, place.key
-    a, b, c, d = c & _MASK_32, (c >> 32) & _MASK_32, (c >> 64) & _MASK_32, c >> 96
-    k, m = key & _MASK_32, key >> 32
-    for _ in range(_ROUNDS):
-        first, second = a * _FIRST, c * _SECOND
-        a, b, c, d = (second >> 32) ^ b ^ k, second & _MASK_32, (first >> 32) ^ d ^ m, first & _MASK_32
-        k, m = (k + _WEYL[0]) & _MASK_32, (m + _WEYL[1]) & _MASK_32
-    return a, b, c, d
+def block(place: Position) -> Words:
+    """The four words at one place: what `blocks` computes for many."""
+    key, counter = place
+    low, high = counter & _MASK_64, counter >> 64
+    return encrypted((low & MASK_32, low >> 32, high & MASK_32, high >> 32), key, lanes(1))
 
 
 def blocks(start: Position, numbers: Array) -> Array:
     """The blocks at `start` plus each of `numbers` (uint64): uint32 [len(numbers), 4]."""
-    if len(numbers) < _FEW:
-        words = [block(start.skipped(number)) for number in numbers.tolist()]
-        return np.array(words, np.uint32).reshape(-1, 4)
-    if len(numbers) > _CHUNK:
-        parts = (numbers[first : first + _CHUNK] for first in range(0, len(numbers), _CHUNK))
+    count = len(numbers)
+    if count > _CHUNK:
+        parts = (numbers[first : first + _CHUNK] for first in range(0, count, _CHUNK))
         return np.concatenate([blocks(start, part) for part in parts])
     low, high = np.uint64(start.counter & _MASK_64), np.uint64(start.counter >> 64)
     low_words = low + numbers
     high_words = high + (low_words < low).astype(np.uint64)
-    shift, mask = np.uint64(32), np.uint64(_MASK_32)
+    shift, mask = np.uint64(32), np.uint64(MASK_32)
     columns = [low_words & mask, low_words >> shift, high_words & mask, high_words >> shift]
-    key = [start.key & _MASK_32, start.key >> 32]
-    for _ in range(_ROUNDS):
-        first, second = columns[0] * _MULTIPLIERS[0], columns[2] * _MULTIPLIERS[1]
+    if count <= _FEW:
+        a, b, c, d = map(packed, columns)
+        return unpacked(encrypted((a, b, c, d), start.key, lanes(count)), count)
+    key = [start.key & MASK_32, start.key >> 32]
+    for _ in range(ROUNDS):
+        first, second = columns[0] * np.uint64(FIRST), columns[2] * np.uint64(SECOND)
         columns = [
             (second >> shift) ^ columns[1] ^ np.uint64(key[0]),
             second & mask,
             (first >> shift) ^ columns[3] ^ np.uint64(key[1]),
             first & mask,
         ]
-        key = [(word + step) & _MASK_32 for word, step in zip(key, _WEYL, strict=True)]
+        key = [(word + step) & MASK_32 for word, step in zip(key, WEYL, strict=True)]
     return np.stack(columns, axis=-1).astype(np.uint32)
 
 
 def stream(start: Position, count: int) -> Array:
-    """The first `count` blocks from `start` on."""
-    return blocks(start, np.arange(count, dtype=np.uint64))
+    """The first `count` blocks from `start` on: uint32 [count, 4]."""
+    key, counter = start
+    first = counter & MASK_32
+    if count > _FEW or first + count > MASK_32:  # the sum of a lane and its number might have a carry
+        return blocks(start, np.arange(count, dtype=np.uint64))
+    own = lanes(count)
+    ones = own.ones
+    low, middle, high = counter >> 32 & MASK_32, counter >> 64 & MASK_32, counter >> 96
+    return unpacked(encrypted((first * ones + own.numbers, low * ones, middle * ones, high * ones), key, own), count)
 
 
 def _uniform_32(words: Array) -> Array:
     """Float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus one."""
-    return ((words & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)
+    bits = words & np.uint32(0x7FFFFF)
+    bits |= np.uint32(127 << 23)
+    numbers = bits.view(np.float32)
+    numbers -= np.float32(1)
+    return numbers
 
 
 def pairs(words: Array) -> Array:
     """Two 32-bit words each, the first one lowest, as uint64: [blocks, 2]."""
-    wide = words.astype(np.uint64)
-    return wide[..., 0::2] | (wide[..., 1::2] << np.uint64(32))
+    return np.ascontiguousarray(words, np.dtype("<u4")).view(np.dtype("<u8"))
 
 
 def _uniform_64(words: Array) -> Array:
-    """Float64 in [0, 1): 52 random bits; the first word of a pair gives the upper 20."""
-    wide = words.astype(np.uint64)
-    mantissa = ((wide[..., 0::2] & np.uint64(0xFFFFF)) << np.uint64(32)) | wide[..., 1::2]
-    return (mantissa | np.uint64(1023 << 52)).view(np.float64) - 1.0
+    """Float64 in [0, 1): 52 random bits as the mantissa, minus one; the first word of a pair gives the upper 20.
+
+    Both parts are exact, and so is their sum.
+    """
+    numbers: Array = (words[..., 0::2] & np.uint32(0xFFFFF)) * 2.0**-20
+    numbers += words[..., 1::2] * 2.0**-52
+    return numbers
 
 
 def uniform_from(words: Array, dtype: np.dtype[Any]) -> Array:
@@ -143,7 +146,7 @@ def integers_from(words: Array, low: int, span: int, dtype: np.dtype[Any]) -> Ar
         wide = pairs(words) % np.uint64(span)
         return (np.uint64(low & _MASK_64) + wide).view(np.int64).astype(dtype, copy=False)
     offset = words % np.uint32(span)
-    return (np.uint32(low & _MASK_32) + offset).view(np.int32).astype(dtype, copy=False)
+    return (np.uint32(low & MASK_32) + offset).view(np.int32).astype(dtype, copy=False)
 
 
 def full_integers_from(words: Array, dtype: np.dtype[Any]) -> Array:

@@ -110,14 +110,15 @@ def random_shuffle(node: Construction) -> Kernel:
 
 # The key with which TensorFlow scrambles the two seeds of a stateless op into a key and a counter.
 _SCRAMBLER_KEY = 0x02461E29_3EC8F720
+_MASK_64 = (1 << 64) - 1
 
 
 def scrambled(seed: Array) -> Position:
     """The stream position that the two numbers of `seed` give; InvalidArgumentError unless there are two."""
     if seed.shape != (2,):
         raise InvalidArgumentError(f"seed must have shape [2], not {shape_text(seed.shape)}")
-    first, second = (int(value) & ((1 << 64) - 1) for value in seed)
-    a, b, c, d = philox.block(Position(_SCRAMBLER_KEY, second << 64 | first))
+    first, second = seed.tolist()
+    a, b, c, d = philox.block(Position(_SCRAMBLER_KEY, (second & _MASK_64) << 64 | first & _MASK_64))
     return Position(b << 32 | a, (d << 32 | c) << 64)
 
 
@@ -220,7 +221,7 @@ def stateless_shuffle(node: Construction) -> Kernel:
 
 def _key_counter(seed: Array) -> tuple[Array, Array]:
     place = scrambled(seed)
-    counter = [place.counter & ((1 << 64) - 1), place.counter >> 64]
+    counter = [place.counter & _MASK_64, place.counter >> 64]
     return np.array([place.key], np.uint64), np.array(counter, np.uint64)
 
 

@@ -6,6 +6,8 @@ below(words, 10, 3)  ->  three integers in [0, 10), from three words or a few mo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ....graph.dtypes import Array
@@ -29,7 +31,8 @@ class Words:
         missing = count - len(self._ahead)
         if missing > 0:
             blocks = max(-(-missing // 4), self._blocks)
-            self._ahead = np.concatenate([self._ahead, philox.stream(self._place, blocks).reshape(-1)])
+            drawn = philox.stream(self._place, blocks).reshape(-1)
+            self._ahead = np.concatenate([self._ahead, drawn]) if len(self._ahead) else drawn
             self._place = self._place.skipped(blocks)
         return self._ahead[:count]
 
@@ -52,17 +55,24 @@ def is_rejected(words: Array, bound: int) -> Array:
 
 def below(words: Words, bound: int, count: int) -> Array:
     """`count` integers in [0, bound), as int64: remainders of words, of which a few are redrawn."""
-    accepted: Array = np.empty(0, np.uint32)
-    while len(accepted) < count:
-        drawn = words.take(count - len(accepted))
-        accepted = np.concatenate([accepted, drawn[~is_rejected(drawn, bound)]])
-    return (accepted % np.uint32(bound)).astype(np.int64)
+    return _remainders(words.take, _rejected(32, bound), np.uint32(bound), count)
 
 
 def below_wide(words: Words, bound: int, count: int) -> Array:
     """As `below`, from pairs of words: bounds up to 2 ** 63."""
-    lowest, accepted = np.uint64(_rejected(64, bound)), np.empty(0, np.uint64)
-    while len(accepted) < count:
-        drawn = philox.pairs(words.take(2 * (count - len(accepted))))
-        accepted = np.concatenate([accepted, drawn[drawn >= lowest]])
-    return (accepted % np.uint64(bound)).astype(np.int64)
+
+    def take(count: int) -> Array:
+        return philox.pairs(words.take(2 * count))
+
+    return _remainders(take, _rejected(64, bound), np.uint64(bound), count)
+
+
+def _remainders(take: Callable[[int], Array], lowest: int, bound: np.unsignedinteger, count: int) -> Array:
+    """The remainders of the first `count` numbers that are not below `lowest`: int64."""
+    accepted = take(count)
+    while True:
+        is_low = accepted < lowest
+        num_low = int(np.count_nonzero(is_low))
+        if not num_low:
+            return np.asarray(accepted % bound, np.int64)
+        accepted = np.concatenate([accepted[~is_low], take(num_low)])

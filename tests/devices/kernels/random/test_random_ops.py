@@ -49,6 +49,15 @@ def test_any_part_of_the_stream_can_be_made_alone(key: int, counter: int, skip: 
     np.testing.assert_array_equal(philox.stream(start.skipped(skip), count), whole[skip:])
 
 
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**128 - 1), st.integers(0, 299))
+def test_many_blocks_are_the_same_as_few(key: int, counter: int, skip: int) -> None:
+    """A few are computed in Python's integers, many in columns of numpy; carries of the counter go on in both."""
+    start = Position(key, counter)
+    many = philox.stream(start, 300)
+    assert tuple(many[skip].tolist()) == philox.block(start.skipped(skip))
+    np.testing.assert_array_equal(philox.blocks(start, np.array([skip, 299], np.uint64)), many[[skip, 299]])
+
+
 # Drawn with TensorFlow 2.21 on a CPU: tf.raw_ops.<op>(shape=[5], seed=[1, 2]), float32.
 TENSORFLOW = {
     "StatelessRandomUniform": [0.8440604, 0.19204533, 0.9962232, 0.1603874, 0.27199018],

@@ -1,0 +1,70 @@
+"""Rounds of Philox4x32 on a few blocks at once: as lanes of 64 bits in Python's integers.
+
+    lane          1                  0
+    a      ..0000'word of block 1  ..0000'word of block 0       a * 5 multiplies both words by 5
+
+The product of a word and a multiplier of 32 bits fills its lane and no more. An operation on an integer of ten lanes
+takes little longer than one on a number; the same operation on an array takes as long as one on some hundred numbers.
+So lanes are several times faster than arrays for up to some hundred blocks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ....graph.dtypes import Array
+
+MASK_32 = (1 << 32) - 1
+# The constants of the paper: two multipliers, and the Weyl sequence that bumps the key each round.
+FIRST, SECOND = 0xD2511F53, 0xCD9E8D57
+WEYL = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
+_BUMPS = [(WEYL[0] * number & MASK_32, WEYL[1] * number & MASK_32) for number in range(ROUNDS)]
+
+Words = tuple[int, int, int, int]
+"""the first, second, third and fourth word of every block"""
+
+
+class Lanes(NamedTuple):
+    """Constants for so many lanes: a one in each, all lower halves, and the number of each lane."""
+
+    ones: int
+    low: int
+    numbers: int
+
+
+@cache
+def lanes(count: int) -> Lanes:
+    """The constants for `count` lanes."""
+    ones = sum(1 << 64 * lane for lane in range(count))
+    return Lanes(ones, ones * MASK_32, sum(lane << 64 * lane for lane in range(count)))
+
+
+def encrypted(words: Words, key: int, lanes: Lanes) -> Words:
+    """The words of the blocks whose counters are `words`; the key has 64 bits."""
+    ones, low, _ = lanes
+    a, b, c, d = words
+    k, m = key & MASK_32, key >> 32
+    for bump, other_bump in _BUMPS:
+        first, second = a * FIRST, c * SECOND
+        a = (second >> 32 & low) ^ b ^ (k + bump & MASK_32) * ones
+        c = (first >> 32 & low) ^ d ^ (m + other_bump & MASK_32) * ones
+        b, d = second & low, first & low
+    return a, b, c, d
+
+
+def packed(words: Array) -> int:
+    """The integer whose lanes are `words` (uint64)."""
+    return int.from_bytes(words.tobytes(), "little")
+
+
+def unpacked(words: Words, count: int) -> Array:
+    """The words of `count` blocks: uint32 [count, 4]."""
+    a, b, c, d = words
+    pairs: Array = np.empty((count, 2), np.uint64)
+    pairs[:, 0] = np.frombuffer((b << 32 | a).to_bytes(8 * count, "little"), np.uint64)
+    pairs[:, 1] = np.frombuffer((d << 32 | c).to_bytes(8 * count, "little"), np.uint64)
+    return pairs.view(np.uint32)
