@@ -23,9 +23,9 @@ from ...rendezvous import Received
 from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
 from ..plans.output_checks import check_received
 from ..plans.plan import DistributedLoop, LocalLoop
-from .distributed_loops import LoopRun
 from .executor import fresh_slots
-from .local_loops import run_local_loop
+from .loops.distributed import LoopRun
+from .loops.local import run_local_loop
 from .messages import RunSegment
 from .pending import PendingCall, Place, add_call_chain
 

@@ -13,8 +13,8 @@ from ...plans.instructions import DEAD, TRACE_SLOT, Slots
 from ...plans.plan import DistributedLoop, LocalLoop
 from ...plans.roles import Role, role_of
 from ...plans.tracing import Scope
-from ..distributed_loops import Iterations, LoopRun
 from ..executor import fresh_slots
+from ..loops.distributed import Iterations, LoopRun
 from ..part import Part
 
 if TYPE_CHECKING:

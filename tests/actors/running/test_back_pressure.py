@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from partita.actors import open_session
-from partita.actors.running.distributed_loops import Iterations, LoopRun
+from partita.actors.running.loops.distributed import Iterations, LoopRun
 from partita.actors.running.tokens.frames import Frame
 from partita.actors.running.tokens.propagation import Propagation
 from partita.actors.sessions import workers

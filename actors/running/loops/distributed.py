@@ -27,14 +27,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...errors import UnimplementedError
-from ...rendezvous.key import frame_text, instance_number
-from ..plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
+from ....errors import UnimplementedError
+from ....rendezvous.key import frame_text, instance_number
+from ...plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
 
 if TYPE_CHECKING:
-    from ..plans.plan import DistributedLoop
-    from ..plans.tracing import Scope
-    from .pending import PendingCall
+    from ...plans.plan import DistributedLoop
+    from ...plans.tracing import Scope
+    from ..pending import PendingCall
 
 _FIRST, _LATER = np.int32(0), np.int32(1)  # second output of a Merge: the number of its live input
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..plans.instructions import DEAD, TRACE_SLOT, Slots, holds, run_instructions
-from ..plans.plan import Segment
+from ...plans.instructions import DEAD, TRACE_SLOT, Slots, holds, run_instructions
+from ...plans.plan import Segment
 
 if TYPE_CHECKING:
-    from ..plans.plan import Inner, LocalLoop
-    from ..plans.tracing import Scope
+    from ...plans.plan import Inner, LocalLoop
+    from ...plans.tracing import Scope
 
 _ITERATIONS_BETWEEN_LOOKS = 16  # at the clock
 

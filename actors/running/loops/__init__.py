@@ -1,0 +1,1 @@
+"""Runs loops: by one device, by several together, and looks at the clock between iterations."""
