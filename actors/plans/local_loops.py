@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -169,6 +170,9 @@ class _Compiler:
             stretches[False].append(Segment(([begin_iteration(self.loop.name)],), [self.condition]))
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):
             self._add(stretches[self.is_body[node]], node, instruction)
+        for stretch in chain(*stretches):
+            if isinstance(stretch, Segment):
+                stretch.set_apart_file_waits(self.columns.properties)
         draft, columns = self.draft, self.columns
         arguments, returns = draft.nodes(Role.ARG).tolist(), draft.nodes(Role.RETVAL).tolist()
         slot_of = {columns.properties[node].attrs["index"]: self.slots[draft.first[node]] for node in arguments}

@@ -80,13 +80,15 @@ class Segment:
     reusing: frozenset[int] = frozenset()
     slow_once: frozenset[int] = frozenset()
 
-    def set_apart(self, positions: list[int]) -> None:
-        """Makes chunks of their own of some instructions, and marks them as slow before they have run."""
+    def set_apart_file_waits(self, properties: Sequence[NodeProperties]) -> None:
+        """Makes chunks of their own of kernels that wait for files: threads run them from the first step on."""
+        apart = {at for at, node in enumerate(self.origins) if properties[node].op_def.record.waits_for_files}
+        if not apart:
+            return
         instructions = list(chain.from_iterable(self.chunks))
         ends = accumulate(map(len, self.chunks))
-        cuts = sorted({0, *ends, *positions, *(position + 1 for position in positions)})
+        cuts = sorted({0, *ends, *apart, *(position + 1 for position in apart)})
         self.chunks = tuple(instructions[start:end] for start, end in pairwise(cuts))
-        apart = set(positions)
         self.slow = frozenset(id(chunk) for start, chunk in zip(cuts, self.chunks, strict=False) if start in apart)
 
 
@@ -180,6 +182,12 @@ class LocalLoop:
     counted: tuple[int, ...]
     next_values: tuple[int, ...]
     exits: tuple[int, ...]
+    segments: tuple[Segment, ...] = field(init=False, repr=False)
+    """those of `condition` and `body`, without inner loops"""
+
+    def __post_init__(self) -> None:
+        stretches = (*self.condition, *self.body)
+        object.__setattr__(self, "segments", tuple(s for s in stretches if isinstance(s, Segment)))
 
 
 @dataclass(frozen=True, slots=True)

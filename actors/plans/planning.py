@@ -56,7 +56,9 @@ def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
     instructions = assembler.assemble(program.nodes)
     waiting = _waiting(share.grouping, draft.columns.num_nodes)
     segments = _segments(program, share.grouping, waiting.for_segment, instructions)
-    _set_apart(draft, segments)
+    if any(kind.op_def.record.waits_for_files for kind in draft.columns.kinds):
+        for segment in segments:
+            segment.set_apart_file_waits(draft.columns.properties)
     return Plan(
         device=binder.device,
         template=template_of(draft, assembler, slots.num_slots),
@@ -171,15 +173,6 @@ def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chun
     if end - start <= CHUNK:
         return (instructions[start:end],) if start < end else ()
     return tuple([instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)])
-
-
-def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
-    """Has kernels that wait for files run in worker threads from the first step on."""
-    waits_for_files = [properties.op_def.record.waits_for_files for properties in draft.columns.kinds]
-    if any(waits_for_files):
-        kind = draft.columns.kind.tolist()
-        for segment in segments:
-            segment.set_apart([at for at, node in enumerate(segment.origins) if waits_for_files[kind[node]]])
 
 
 def _deferred(draft: Draft, assembler: Assembler, loops: Loops, waiting: Sequence[Segments]) -> Iterator[DeferredNode]:

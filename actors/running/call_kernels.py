@@ -9,10 +9,9 @@ tensor is true if it has elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,14 @@ from ...graph.library.calls import called_by, calls_gradient, is_partitioned_cal
 from ...graph.ops.record import Calls
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
 from .callee import Called, Callee, Callees, Values
+from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.ops.properties import NodeProperties
+    from .executor import Pacer
+    from .messages import Work
     from .pending import PendingCall
 
 _ALWAYS_DEFERRED = (Calls.WHILE, Calls.MAP, Calls.REMOTE)
@@ -210,20 +212,30 @@ class _While:
         """Starts the deferred node."""
         cond = self.cond(inputs)
         if cond.is_short and self.body.is_short:
-            call.part.actor.continue_work(call, _turns(cond, self.body, inputs, call.part.actor.deadline))
+            call.part.actor.continue_work(call, _turns(cond, self.body, inputs, call.part.actor.pacer))
         else:
             _LongWhile(call, cond, self.body).decide(inputs)
 
 
-def _turns(cond: Callee, body: _Lazy, values: Values, deadline: Callable[[], float]) -> Generator[None, None, Values]:
-    """Runs a loop of short functions; yields when other tasks must run."""
-    end = deadline()
-    while _truth(cond.run(*values)[0]):
-        values = body(values).run(*values)
-        if perf_counter() > end:
-            yield
-            end = deadline()
-    return values
+def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> Work:
+    """Runs a loop of short functions."""
+    looks = Looks(pacer)
+    looks.add(cond.segments)
+    iteration, next_look, is_watched = 0, looks.next, looks.is_watched
+    while True:
+        decided = (yield from cond.run_in_turns(values, pacer)) if is_watched else cond.run(*values)
+        if not _truth(decided[0]):
+            return values
+        callee = body(values)
+        if not iteration:
+            looks.add(callee.segments)
+            is_watched = looks.is_watched
+        values = (yield from callee.run_in_turns(values, pacer)) if is_watched else callee.run(*values)
+        iteration += 1
+        if iteration == next_look:
+            if looks.look():
+                yield None
+            next_look, is_watched = looks.next, looks.is_watched
 
 
 class _LongWhile:

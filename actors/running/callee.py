@@ -11,7 +11,7 @@ its plans runs as a part on the actor of its device, with keys of the call's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -20,18 +20,19 @@ from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import frame_text, instance_number
 from ..plans.instructions import DEAD, TRACE_SLOT
-from .executor import fresh_slots, run_chunk
+from .executor import fresh_slots, run_chunk, run_in_turns
 from .interpreted_part import InterpretedPart
-from .messages import Return
+from .messages import Return, Work
 from .part import Part
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.dtypes import DataType
     from ...graph.library.function_library import FunctionLibrary
-    from ..plans.plan import Plan
+    from ..plans.plan import Plan, Segment
     from ..plans.tracing import Scope
     from .device_actor import DeviceActor
+    from .executor import Pacer
     from .interpretation import Interpretation
     from .pending import PendingCall
 
@@ -122,6 +123,11 @@ class Callee:
         alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
         return alone and self.size <= _MAX_SHORT_SIZE
 
+    @property
+    def segments(self) -> Iterator[Segment]:
+        """What a short function runs, in order."""
+        return (segment for plan, _ in self.work for segment in plan.segments)
+
     def run(self, *arguments: Any) -> list[Any]:
         """Calls a short function, with arguments that `call_checks` has accepted."""
         results: list[Any] = [DEAD] * self.num_results
@@ -133,6 +139,20 @@ class Callee:
                         run_chunk(plan, segment, segment.chunks, number, slots)
                     except PartitaError as error:
                         raise error.inside(self.name) from error.__cause__
+            for result in plan.results:
+                results[result.index] = slots[result.slot]
+        return self.checked_results(results)
+
+    def run_in_turns(self, arguments: Values, pacer: Pacer) -> Work:
+        """As `run`, for a short function that takes long: its slow kernels run in a thread."""
+        results: list[Any] = [DEAD] * self.num_results
+        for plan, _ in self.work:
+            slots = fresh_slots(plan, arguments)
+            try:
+                for segment in plan.segments:
+                    yield from run_in_turns(plan, segment, slots, pacer)
+            except PartitaError as error:
+                raise error.inside(self.name) from error.__cause__
             for result in plan.results:
                 results[result.index] = slots[result.slot]
         return self.checked_results(results)

@@ -27,20 +27,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import trio
 
 from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
-from .executor import Pacer, locate_error, run_slow_chunk
+from .executor import Pacer, SlowChunk, locate_error, run_slow_chunk
 from .learning import learn
-from .messages import Begin, Continue, Message, Resume, Return, RunSegment, Shutdown, Work
+from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
-    from .messages import Owner
+    from ..plans.plan import Chunk
+    from .messages import Owner, Run
     from .step import Step
 
 
@@ -93,6 +95,15 @@ class ActorGroup:
                     break
 
 
+class SlowWork(NamedTuple):
+    """What a worker thread runs for a step; afterwards `go_on` is called, or `fail` with the error."""
+
+    step: Step
+    chunk: SlowChunk
+    go_on: Callable[[], None]
+    fail: Callable[[PartitaError], None]
+
+
 class DeviceActor:
     """The mailbox of a device and the task that serves it. `binder` binds kernels and holds the state of the device.
 
@@ -118,7 +129,7 @@ class DeviceActor:
         self.limiter = trio.CapacityLimiter(1)
         self.mailbox: deque[Message] = deque()
         self.postponed_turns = 0
-        self.slow_work: RunSegment | None = None
+        self.slow_work: SlowWork | None = None
         self._actor_group = actor_group
         self._ended = False
         self._parked: trio.lowlevel.Task | None = None
@@ -179,16 +190,15 @@ class DeviceActor:
         if chunks is None:
             chunks = segment.chunks
         if segment.slow and id(chunks[next_chunk]) in segment.slow:
-            self.slow_work = RunSegment(part, number, next_chunk, chunks)
-            self.wake()
+            chunk = SlowChunk(part.plan, segment, chunks, next_chunk, part.slots)
+            self._begin_slow_work(
+                SlowWork(part.step, chunk, partial(self._continue_segment, part, number, next_chunk, chunks), part.fail)
+            )
             return now
         rest = iter(chunks[next_chunk])
         try:
             run_instructions(rest, part.slots)
-            if next_chunk + 1 < len(chunks):
-                self.post_first(RunSegment(part, number, next_chunk + 1, chunks))
-            else:
-                part.finished(number)
+            self._continue_segment(part, number, next_chunk, chunks)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it fails the step, not the session
             part.fail(locate_error(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
@@ -199,7 +209,19 @@ class DeviceActor:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _serve_other(self, message: Continue | Begin | Return | Resume | Shutdown, now: float) -> float:
+    def _continue_segment(self, part: Run, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
+        """Posts the chunk after one that has run; after the last one the segment is finished."""
+        if chunk + 1 < len(chunks):
+            self.post_first(RunSegment(part, number, chunk + 1, chunks))
+        else:
+            part.finished(number)
+
+    def _begin_slow_work(self, work: SlowWork) -> None:
+        """Has the task of this actor give work to a thread; until it has run, no message is served."""
+        self.slow_work = work
+        self.wake()
+
+    def _serve_other(self, message: Continue | RunInThread | Begin | Return | Resume | Shutdown, now: float) -> float:
         if isinstance(message, Begin):
             if message.step.error is None:
                 message.step.call_starts[self].pop()()
@@ -214,17 +236,28 @@ class DeviceActor:
         if isinstance(message, Continue):
             self.continue_work(*message)
             return self._actor_group.pacer.clock()
+        if isinstance(message, RunInThread):
+            owner, work, chunk = message
+            if owner.is_ended:
+                work.close()
+            else:
+                go_on = partial(self.post_first, Continue(owner, work))
+                self._begin_slow_work(SlowWork(owner.step, chunk, go_on, partial(self.continue_work, owner, work)))
+            return now
         self._ended = True
         self.wake()
         return now
 
-    def continue_work(self, owner: Owner, work: Work) -> None:
-        """Runs work until it ends or yields because the time budget is used up; then it posts the continuation."""
+    def continue_work(self, owner: Owner, work: Work, error: PartitaError | None = None) -> None:
+        """Runs work until it ends or yields, for other tasks or for a chunk in a thread; then it posts what comes next.
+
+        `error` is that of the chunk for which the work has waited.
+        """
         if owner.is_ended:
             work.close()
             return
         try:
-            next(work)
+            slow_chunk = next(work) if error is None else work.throw(error)
         except StopIteration as end:
             owner.done(*end.value)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
@@ -232,7 +265,7 @@ class DeviceActor:
         except BaseException as error:  # noqa: BLE001 - see `serve_one`
             owner.step.interrupt(error)
         else:
-            self.post(Continue(owner, work))
+            self.post(Continue(owner, work) if slow_chunk is None else RunInThread(owner, work, slow_chunk))
 
     def _resume(self, owner: Owner, resume: Callable[[], None]) -> None:
         if owner.is_ended:
@@ -249,27 +282,25 @@ class DeviceActor:
         assert self._actor_group.nursery is not None  # a plan with deferred nodes runs on actors that have been started
         self._actor_group.nursery.start_soon(function, *arguments, name=name)
 
-    def deadline(self) -> float:
-        """When other tasks must run again, in seconds on the clock of `perf_counter`."""
-        return self._actor_group.pacer.slice_start + self._actor_group.pacer.budget_s
+    @property
+    def pacer(self) -> Pacer:
+        """The time budget that all actors of the session share."""
+        return self._actor_group.pacer
 
-    async def _work_in_thread(self, work: RunSegment) -> None:
+    async def _work_in_thread(self, work: SlowWork) -> None:
         """Runs a slow chunk in a worker thread, while the other actors serve their mail."""
-        part, number, chunk, chunks = work
-        segment, step, pacer = part.plan.segments[number], part.step, self._actor_group.pacer
-        assert chunks is not None  # serve_one has set it
+        step, chunk, go_on, fail = work
+        pacer = self._actor_group.pacer
         step.thread_began()
         started = pacer.clock()
         try:
-            await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
-            learn(part.plan, segment, chunks, chunk, pacer.clock() - started, pacer.limits)
-            if step.error is None and chunk + 1 < len(chunks):
-                self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
-                self.postponed_turns += 1
-            elif step.error is None:
-                part.finished(number)
+            if step.error is None:
+                await run_slow_chunk(chunk, self.limiter)
+                learn(chunk.plan, chunk.segment, chunk.chunks, chunk.number, pacer.clock() - started, pacer.limits)
+            if step.error is None:
+                go_on()
         except PartitaError as error:
-            part.fail(error)
+            fail(error)
         except BaseException as error:  # noqa: BLE001 - see `serve_one`
             step.interrupt(error)
         finally:

@@ -2,14 +2,17 @@
 
 Between two turns of the event loop passes at most the time budget plus one chunk. How long the chunks are is learnt
 from earlier steps (`learning`). Errors of kernels are located: they carry the node, its op and its device.
+
+An actor runs the chunks of its messages itself (`device_actor`); here are the ways of all others: a plan that is alone
+in its step runs in the task of its caller, and the body of a loop is work of several turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from operator import length_hint
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
@@ -36,14 +39,24 @@ class Pacer:
         self,
         budget_s: float = DEFAULT_BUDGET_S,
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+        *,
+        only_device: bool = False,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """Kernels that take longer than `thread_limit_s` run in a worker thread, which costs about 100 us."""
+        """Kernels that take longer than `thread_limit_s` run in a worker thread, which costs about 100 us.
+
+        With an only device nothing else would run beside them: there the budget is the limit, if it is longer.
+        """
         self.budget_s = budget_s
-        self.limits = Limits(budget_s / 2, thread_limit_s)
+        self.limits = Limits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
         self.notice_s = self.limits.notice_s
         self.clock = clock
         self.slice_start = clock()
+
+    @property
+    def deadline(self) -> float:
+        """When other tasks must run next, in seconds on `clock`."""
+        return self.slice_start + self.budget_s
 
     async def yield_if_due(self) -> None:
         """Lets other tasks run if the budget is used up. A checkpoint only then."""
@@ -54,6 +67,20 @@ class Pacer:
         """Lets other tasks run and starts a new budget. A checkpoint."""
         await trio.lowlevel.checkpoint()
         self.slice_start = self.clock()
+
+
+class SlowChunk(NamedTuple):
+    """One kernel that a worker thread should run: chunk `number` of the chunks that a segment had when it began."""
+
+    plan: Plan
+    segment: Segment
+    chunks: tuple[Chunk, ...]
+    number: int
+    slots: Slots
+
+
+Turns = Generator[SlowChunk | None, None, None]
+"""work of several turns: it yields None when other tasks must run, or a chunk that has to run before it goes on"""
 
 
 def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots) -> None:
@@ -77,11 +104,26 @@ def locate_error(
     return plan.locate_error(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
-async def run_slow_chunk(
-    plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots, limiter: trio.CapacityLimiter
-) -> None:
+async def run_slow_chunk(chunk: SlowChunk, limiter: trio.CapacityLimiter) -> None:
     """Runs one chunk in a worker thread; a cancellation waits until the chunk has run."""
-    await trio.to_thread.run_sync(run_chunk, plan, segment, chunks, number, slots, limiter=limiter)
+    await trio.to_thread.run_sync(run_chunk, *chunk, limiter=limiter)
+
+
+def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Turns:
+    """Runs a segment whose chunks may be slow, and learns from each; the caller runs and learns from what it yields."""
+    clock = pacer.clock
+    chunks = segment.chunks  # other steps may replace them between two turns
+    for number, chunk in enumerate(chunks):
+        if id(chunk) in segment.slow:
+            yield SlowChunk(plan, segment, chunks, number, slots)
+            continue
+        started = clock()
+        run_chunk(plan, segment, chunks, number, slots)
+        ended = clock()
+        if ended - started > pacer.notice_s or segment.slow_once:
+            learn(plan, segment, chunks, number, ended - started, pacer.limits)
+        if ended > pacer.deadline:
+            yield None
 
 
 async def run_alone(
@@ -100,7 +142,7 @@ async def run_alone(
         for number, chunk in enumerate(chunks):
             started = clock()
             if segment.slow and id(chunk) in segment.slow:
-                await run_slow_chunk(plan, segment, chunks, number, slots, limiter)
+                await run_slow_chunk(SlowChunk(plan, segment, chunks, number, slots), limiter)
                 check()
                 pacer.slice_start = clock()
             else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PartitaError
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from .tokens.frames import Token
 
 _NODES_BETWEEN_LOOKS = 20  # at the clock: about 100 us
+_SLOW_S = 5e-5  # a node; after such nodes the clock is looked at after each
 
 Values = Sequence[Any]  # tensors of any type
 
@@ -108,11 +108,13 @@ class InterpretedPart(Reference):
         self.actor.post(Continue(self, self._work()))
 
     def _work(self) -> Work:
-        end = self.actor.deadline()
-        while self.run(limit=_NODES_BETWEEN_LOOKS):
-            if perf_counter() > end:
-                yield
-                end = self.actor.deadline()
+        pacer, limit, since = self.actor.pacer, 1, 0.0
+        while self.run(limit):
+            now = pacer.clock()
+            limit = _NODES_BETWEEN_LOOKS if now - since < limit * _SLOW_S else 1
+            since = now
+            if now > pacer.deadline:
+                yield None
         return ()
 
     @property

@@ -6,10 +6,9 @@ the shapes that the node's attr `output_shapes` promises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +16,13 @@ import numpy as np
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.analysis.dims import fits, shape_text
 from ...graph.dtypes import DataType, Shape, numpy_dtype
+from .loops.looks import Looks
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .callee import Callee
+    from .executor import Pacer
+    from .messages import Work
     from .pending import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
@@ -43,20 +45,19 @@ class MapKernel:
         callee = self.callee(inputs)
         num_rows, rows = self._rows(inputs)
         if callee.is_short:
-            call.part.actor.continue_work(call, self._turns(callee, rows, call.part.actor.deadline))
+            call.part.actor.continue_work(call, self._turns(callee, rows, call.part.actor.pacer))
         else:
             _LongMap(call, callee, num_rows, rows, self.stacked).start()
 
-    def _turns(
-        self, callee: Callee, rows: Iterator[Values], deadline: Callable[[], float]
-    ) -> Generator[None, None, Values]:
-        """Calls a short function on one row after the other; yields when other tasks must run."""
-        end, results = deadline(), []
+    def _turns(self, callee: Callee, rows: Iterator[Values], pacer: Pacer) -> Work:
+        """Calls a short function on one row after the other."""
+        looks, results = Looks(pacer), []
+        looks.add(callee.segments)
         for arguments in rows:
-            results.append(callee.run(*arguments))
-            if perf_counter() > end:
-                yield
-                end = deadline()
+            row = (yield from callee.run_in_turns(arguments, pacer)) if looks.is_watched else callee.run(*arguments)
+            results.append(row)
+            if len(results) == looks.next and looks.look():
+                yield None
         return self.stacked(results)
 
     def _rows(self, inputs: Values) -> tuple[int, Iterator[Values]]:

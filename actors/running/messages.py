@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from ...errors import PartitaError
     from ..plans.instructions import Slots
     from ..plans.plan import Chunk, Plan
+    from .executor import SlowChunk
     from .step import Step
 
-Work: TypeAlias = "Generator[None, None, Sequence[Any]]"
-"""work of several turns: it yields when other tasks must run, and returns outputs, tensors of any type"""
+Work: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"
+"""work of several turns, as `executor.Turns`, which returns outputs, tensors of any type"""
 
 
 class Run(Protocol):
@@ -81,6 +82,14 @@ class Continue(NamedTuple):
     work: Work
 
 
+class RunInThread(NamedTuple):
+    """Run a chunk in a worker thread, then continue the work that needs it."""
+
+    owner: Owner
+    work: Work
+    chunk: SlowChunk
+
+
 class Begin(NamedTuple):
     """Start the latest of the calls that wait in `Step.call_starts` of this actor.
 
@@ -109,4 +118,4 @@ class Shutdown(NamedTuple):
     """End after the messages that were posted before this one."""
 
 
-Message = RunSegment | Continue | Begin | Return | Resume | Shutdown
+Message = RunSegment | Continue | RunInThread | Begin | Return | Resume | Shutdown

@@ -125,7 +125,7 @@ class Part:
 
     def _start_local_loop(self, loop: LocalLoop, call: PendingCall, *inputs: Any) -> None:
         """Runs a loop until it ends or the time budget is used up; the actor continues it later."""
-        self.actor.continue_work(call, run_local_loop(loop, inputs, self.actor.deadline, self.slots[TRACE_SLOT]))
+        self.actor.continue_work(call, run_local_loop(loop, inputs, self.actor.pacer, self.slots[TRACE_SLOT]))
 
     def _start_distributed_loop(self, loop: DistributedLoop, call: PendingCall, *inputs: Any) -> None:
         """Begins the first iteration."""

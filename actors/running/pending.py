@@ -13,7 +13,6 @@ A run ends once; `done` and `fail` do nothing after that. A kernel that waits fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import trio
@@ -139,7 +138,7 @@ class PendingCall:
     def pause(self, resume: Callable[[], None]) -> bool:
         """Whether the time budget is used up; then `resume` is called in a later turn of the device."""
         actor = self.part.actor
-        if perf_counter() <= actor.deadline():
+        if actor.pacer.clock() <= actor.pacer.deadline:
             return False
         actor.post(Resume(self, resume))
         return True

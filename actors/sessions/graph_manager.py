@@ -93,7 +93,9 @@ class GraphManager:
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
         self.policy = policy
-        self._actor_group = ActorGroup(Pacer(budget_s, thread_limit_s)) if actor_group is None else actor_group
+        if actor_group is None:
+            actor_group = ActorGroup(Pacer(budget_s, thread_limit_s, only_device=len(self.cluster.names) == 1))
+        self._actor_group = actor_group
         self._tensors = SessionTensors() if tensors is None else tensors  # an empty one is false
         self.actors = {
             name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._actor_group)

@@ -79,7 +79,7 @@ class Workers:
         With `costs` steps run on a virtual clock.
         """
         self.is_distributed = is_distributed
-        self.pacer = Pacer(budget_s, thread_limit_s)
+        self.pacer = Pacer(budget_s, thread_limit_s, only_device=len(cluster.names) == 1)
         self.actor_group = ActorGroup(self.pacer)
         self.tensors = SessionTensors()
         self.clock: VirtualClock | None = None

@@ -1,34 +1,32 @@
 """Runs a loop whose nodes are all on one device: its instructions over and over, without messages or per-frame state.
 
-All iterations share one list of slots. Other tasks may run between two iterations once the time budget is used up.
+All iterations share one list of slots. Other tasks may run between two iterations once the time budget is used up; in
+long iterations also between two kernels, of which the slow ones run in a worker thread (`looks`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from operator import length_hint
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...plans.instructions import DEAD, TRACE_SLOT, Slots, holds, run_instructions
 from ...plans.plan import Segment
+from ..executor import run_in_turns
+from .looks import Looks
 
 if TYPE_CHECKING:
-    from ...plans.plan import Inner, LocalLoop
+    from ...plans.plan import LocalLoop, Plan, Stretch
     from ...plans.tracing import Scope
-
-_ITERATIONS_BETWEEN_LOOKS = 16  # at the clock
-
-Deadline = Callable[[], float]
-"""when other tasks must run next, in seconds on the clock of `perf_counter`"""
+    from ..executor import Pacer, Turns
+    from ..messages import Work
 
 
-def run_local_loop(
-    loop: LocalLoop, inputs: Sequence[Any], deadline: Deadline, scope: Scope | None
-) -> Generator[None, None, list[Any]]:
-    """Runs a loop and returns the values of its exits; yields when other tasks must run. Raises located errors.
+def run_local_loop(loop: LocalLoop, inputs: Sequence[Any], pacer: Pacer, scope: Scope | None) -> Work:
+    """Runs a loop and returns the values of its exits. Raises located errors.
 
     A traced loop records its nodes in `scope`, each iteration in a scope inside it.
     """
@@ -37,39 +35,57 @@ def run_local_loop(
     for slot, value in zip(loop.arguments, inputs, strict=True):
         slots[slot] = value
     _store_merge_inputs(loop, slots, 0)
-    variables, next_values = loop.arguments[: len(loop.next_values)], loop.next_values
-    end, iteration = deadline(), 0
+    plan, variables, next_values = loop.plan, loop.arguments[: len(loop.next_values)], loop.next_values
+    looks = Looks(pacer)
+    looks.add(loop.segments)
+    iteration, next_look, is_watched = 0, looks.next, looks.is_watched
     while True:
         # The same loop twice: a generator for both would cost more than most stretches take.
         for stretch in loop.condition:
-            if isinstance(stretch, Segment):
-                _run(loop, stretch, slots)
+            if is_watched or not isinstance(stretch, Segment):
+                yield from _run_in_turns(plan, stretch, slots, pacer)
             else:
-                yield from _run_inner(stretch, slots, deadline)
+                _run(plan, stretch, slots)
         if not holds(slots[loop.predicate]):
             return [slots[i] for i in loop.exits]
         for stretch in loop.body:
-            if isinstance(stretch, Segment):
-                _run(loop, stretch, slots)
+            if is_watched or not isinstance(stretch, Segment):
+                yield from _run_in_turns(plan, stretch, slots, pacer)
             else:
-                yield from _run_inner(stretch, slots, deadline)
+                _run(plan, stretch, slots)
         for slot, value in zip(variables, [slots[i] for i in next_values], strict=True):
             slots[slot] = value
         if not iteration:
             _store_merge_inputs(loop, slots, 1)
         iteration += 1
-        if not iteration % _ITERATIONS_BETWEEN_LOOKS and perf_counter() > end:
-            yield
-            end = deadline()
+        if iteration == next_look:
+            if looks.look():
+                yield None
+            next_look, is_watched = looks.next, looks.is_watched
 
 
-def _run_inner(inner: Inner, slots: Slots, deadline: Deadline) -> Generator[None, None, None]:
-    """Runs an inner loop; a dead input makes all its outputs dead."""
-    if any(slots[i] is DEAD for i in inner.watched):
-        values: Sequence[Any] = [DEAD] * len(inner.outputs)
+def _run(plan: Plan, segment: Segment, slots: Slots) -> None:
+    """Runs a segment without a look at the clock."""
+    chunks = segment.chunks
+    rest = iter(chunks[0] if len(chunks) == 1 else list(chain.from_iterable(chunks)))
+    try:
+        run_instructions(rest, slots)
+    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
+        located = plan.locate_error(segment, len(segment.origins) - length_hint(rest) - 1, error)
+        raise located from located.__cause__
+
+
+def _run_in_turns(plan: Plan, stretch: Stretch, slots: Slots, pacer: Pacer) -> Turns:
+    """Runs a watched segment, or an inner loop; if one of the inputs of that is dead, all its outputs are dead."""
+    if isinstance(stretch, Segment):
+        yield from run_in_turns(plan, stretch, slots, pacer)
+        return
+    if any(slots[i] is DEAD for i in stretch.watched):
+        values: Sequence[Any] = [DEAD] * len(stretch.outputs)
     else:
-        values = yield from run_local_loop(inner.loop, [slots[i] for i in inner.inputs], deadline, slots[TRACE_SLOT])
-    for slot, value in zip(inner.outputs, values, strict=True):
+        inputs = [slots[i] for i in stretch.inputs]
+        values = yield from run_local_loop(stretch.loop, inputs, pacer, slots[TRACE_SLOT])
+    for slot, value in zip(stretch.outputs, values, strict=True):
         slots[slot] = value
 
 
@@ -77,12 +93,3 @@ def _store_merge_inputs(loop: LocalLoop, slots: Slots, index: int) -> None:
     """Stores the second output of each Merge: 0, the Enter, in the first iteration, later 1, the NextIteration."""
     for slot in loop.counted:
         slots[slot] = np.int32(index)
-
-
-def _run(loop: LocalLoop, segment: Segment, slots: Slots) -> None:
-    rest = iter(segment.chunks[0])
-    try:
-        run_instructions(rest, slots)
-    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
-        located = loop.plan.locate_error(segment, len(segment.origins) - length_hint(rest) - 1, error)
-        raise located from located.__cause__

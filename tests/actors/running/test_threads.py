@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,40 +11,14 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
-from partita.devices.kernels import registry
 from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.ops.registry import lookup_op
 from partita.graph.protos import GraphDef
+from tests.actors.running.gates import ALWAYS, Gate
 from tests.strategies import cpu
 
 TWO = np.ones(2, np.float32)
-ALWAYS: dict[str, Any] = {"budget_s": 0, "thread_limit_s": 0}  # every kernel is slow, from the second time on
-
-
-class Gate:
-    """A kernel of Neg that records its threads; while closed, its first call waits until it is opened."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
-        monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: self)
-        self.threads: set[int] = set()
-        self.entered: trio.Event | None = None
-        self.opened = threading.Event()
-        self.fails = False
-
-    def close(self) -> None:
-        self.entered = trio.Event()
-
-    def __call__(self, value: Any) -> Any:
-        self.threads.add(threading.get_ident())
-        if self.entered is not None:
-            entered, self.entered = self.entered, None
-            trio.from_thread.run_sync(entered.set)
-            self.opened.wait()
-        if self.fails:
-            raise InvalidArgumentError("as asked")
-        return -value
 
 
 @pytest.fixture
@@ -106,9 +79,7 @@ async def test_kernels_that_wait_for_files_are_in_threads_from_the_first_step_on
 async def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, devices: int) -> None:
     async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session, trio.open_nursery() as nursery:
         await warm(session)
-        gate.close()
-        entered = gate.entered
-        assert entered is not None
+        entered = gate.close()
         nursery.start_soon(session.run, "y", {"x": TWO})
         await entered.wait()  # only a loop that goes on gets here
         gate.opened.set()
@@ -127,9 +98,7 @@ async def test_a_step_cancelled_in_a_thread_ends_after_the_thread(gate: Gate, de
 
     async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
         await warm(session)
-        gate.close()
-        entered, scope = gate.entered, trio.CancelScope()
-        assert entered is not None
+        entered, scope = gate.close(), trio.CancelScope()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(step, session, scope)
             await entered.wait()
@@ -158,9 +127,7 @@ async def test_an_error_in_a_thread_fails_the_step_and_no_other(gate: Gate, devi
 async def test_a_session_closed_under_a_thread_fails_the_step_after_it(gate: Gate, devices: int) -> None:
     async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
         await warm(session)
-        gate.close()
-        entered = gate.entered
-        assert entered is not None
+        entered = gate.close()
 
         async def step() -> None:
             with pytest.raises(CancelledError, match=r"^Session has been closed"):
