@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from ...errors import PartitaError
     from ...graph import NameAttrList
+    from ...graph.library.function_library import FunctionLibrary
     from .registry import Call
 
 Results = Callable[[Sequence[Any]], None]
@@ -38,6 +39,8 @@ class Function(Protocol):
 
 class FunctionProvider(Protocol):
     """A library of functions that can be called."""
+
+    library: FunctionLibrary
 
     def function_for(self, call: Call, function: NameAttrList, scope: Scope) -> Function:
         """A function, to be called on behalf of a call: as `Call.function`."""

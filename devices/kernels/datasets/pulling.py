@@ -27,7 +27,7 @@ Failed = Callable[[PartitaError], None]
 
 
 class Computation:
-    """Steps that are carried out for one call after another, until they end."""
+    """Steps that are carried out for one call after another, until they end; `op` is named where they break down."""
 
     __slots__ = (
         "_answer",
@@ -37,13 +37,15 @@ class Computation:
         "_failed",
         "_functions",
         "_is_running",
+        "_op",
         "_scope",
         "_steps",
         "_wanted",
     )
 
-    def __init__(self, steps: Steps[Any], scope: Scope) -> None:
+    def __init__(self, steps: Steps[Any], scope: Scope, op: str = "dataset") -> None:
         self._steps = steps
+        self._op = op
         self._scope = scope
         self._answer: Sequence[Any] | None = None
         self._error: PartitaError | None = None
@@ -76,7 +78,7 @@ class Computation:
                 self._done(end.value)
                 return False
             except Exception as raised:  # noqa: BLE001 - numpy may raise anything
-                self._failed(of_kernel("dataset", raised))
+                self._failed(of_kernel(self._op, raised))
                 return False
             if self._wanted is None:
                 return not self._call.pause(self._run)
@@ -100,9 +102,9 @@ class Computation:
             self._run()
 
 
-def compute(call: Call, steps: Steps[Any], done: Done) -> None:
+def compute(call: Call, steps: Steps[Any], done: Done, op: str = "dataset") -> None:
     """Carries out steps for one call alone, which fails if they do."""
-    Computation(steps, Scope()).go_on(call, done, call.fail)
+    Computation(steps, Scope(), op).go_on(call, done, call.fail)
 
 
 class _Pull:

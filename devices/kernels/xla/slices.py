@@ -1,21 +1,18 @@
-"""Slices at a computed place, cells added around and between others, and gathers of slices.
+"""Slices at a computed place, and cells added around and between others.
 
 A start that would leave the array is moved to the nearest one that does not, as XLA defines it.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.arrays.strided import IndexEntry
-from ....graph.ops.xla.dimension_numbers import GatherNumbers, gather_numbers
 from ....graph.ops.xla.xla_shapes import padded_size
 from ..checks import require
-from ..registry import Construction, Kernel, kernel, simple
+from ..registry import simple
 
 
 def _place(shape: tuple[int, ...], starts: Array, sizes: tuple[int, ...]) -> tuple[IndexEntry, ...]:
@@ -84,59 +81,3 @@ def pad(x: Array, value: Array, low: Array, high: Array, interior: Array) -> Arr
 simple("XlaDynamicSlice", dynamic_slice)
 simple("XlaDynamicUpdateSlice", dynamic_update_slice)
 simple("XlaPad", pad)
-
-
-@kernel("XlaGather")
-def gather(node: Construction) -> Kernel:
-    """One slice of the operand for each start index."""
-    numbers = gather_numbers(node.attrs["dimension_numbers"])
-
-    @lru_cache(maxsize=16)
-    def offsets_of(sizes: tuple[int, ...], index_rank: int) -> list[Array]:
-        return _offsets(numbers, sizes, index_rank)
-
-    def take(x: Array, starts: Array, sizes: Array) -> Array:
-        wanted = tuple(sizes.tolist())
-        fits = len(wanted) == x.ndim and all(0 <= part <= whole for part, whole in zip(wanted, x.shape, strict=True))
-        require(fits, f"slice sizes {shape_text(wanted)} do not fit an operand of shape {shape_text(x.shape)}")
-        index_rank = starts.ndim if numbers.vector_axis == starts.ndim else starts.ndim - 1
-        places = offsets_of(wanted, index_rank)
-        return np.asarray(x[tuple(_moved(numbers, x.shape, wanted, starts, places))])
-
-    return take
-
-
-def _result_axes(numbers: GatherNumbers, rank: int) -> list[int]:
-    """The axes of the result that are those of the start indices."""
-    return [axis for axis in range(rank) if axis not in numbers.offset]
-
-
-def _offsets(numbers: GatherNumbers, sizes: tuple[int, ...], index_rank: int) -> list[Array]:
-    """For each axis of the operand the places within a slice, laid along the result's axis for it."""
-    kept = [axis for axis in range(len(sizes)) if axis not in numbers.collapsed + numbers.operand_batch]
-    rank = len(kept) + index_rank
-    along = dict(zip(kept, numbers.offset, strict=True))
-    return [
-        np.arange(size).reshape([size if axis == along.get(own, -1) else 1 for axis in range(rank)])
-        for own, size in enumerate(sizes)
-    ]
-
-
-def _moved(
-    numbers: GatherNumbers, shape: tuple[int, ...], sizes: tuple[int, ...], starts: Array, offsets: list[Array]
-) -> list[Array]:
-    """The places in the operand, by its axes, of all elements of the result."""
-    rank = offsets[0].ndim if offsets else starts.ndim - (numbers.vector_axis < starts.ndim)
-    outer = _result_axes(numbers, rank)
-    vectors = starts[..., None] if numbers.vector_axis == starts.ndim else np.moveaxis(starts, numbers.vector_axis, -1)
-    grid = [1] * rank
-    for axis, size in zip(outer, vectors.shape[:-1], strict=True):
-        grid[axis] = size
-    places = list(offsets)
-    for component, own in enumerate(numbers.start_map):
-        first = np.clip(vectors[..., component].astype(np.int64), 0, shape[own] - sizes[own])
-        places[own] = places[own] + first.reshape(grid)
-    for own, index_axis in zip(numbers.operand_batch, numbers.index_batch, strict=True):
-        axis = outer[index_axis - (numbers.vector_axis < index_axis)]
-        places[own] = np.arange(shape[own]).reshape([shape[own] if i == axis else 1 for i in range(rank)])
-    return places

@@ -5,9 +5,32 @@ from __future__ import annotations
 from math import prod
 
 from ....graph.ops.xla.dimension_numbers import conv_numbers, dot_numbers
-from ..op_cost import CostContext, Product, flops, moves, products
+from ..op_cost import CostContext, Product, elements_read, flops, free, moves, products
 
 moves("XlaBroadcastHelper", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaGather", "XlaPad", "XlaOptimizationBarrier")
+
+
+flops("XlaReduce", "XlaVariadicReduce", "XlaVariadicReduceV2")(elements_read)
+free("XlaReplicaId")
+
+
+@flops("XlaScatter")
+def scatter(c: CostContext) -> int:
+    """One operation per update."""
+    return c.elements_in(2)
+
+
+@flops("XlaSelectAndScatter")
+def select_and_scatter(c: CostContext) -> int:
+    """A comparison per element of the operand, at least, and an operation per element of the source."""
+    return c.elements_in() + c.elements_in(4)
+
+
+@flops("XlaVariadicSort")
+def sort(c: CostContext) -> int:
+    """n log2(n) comparisons, of the elements of one array."""
+    count = c.elements_in()
+    return count * max(count - 1, 0).bit_length()
 
 
 @products("XlaDot", "XlaDotV2")

@@ -8,13 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integers
-from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, unchanged, unknown, with_rank
+from ...analysis.dims import integers, shape_from
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge,
+    merge_dims,
+    scalar,
+    shape_fn,
+    unchanged,
+    unknown,
+    with_rank,
+)
 from ...dtypes import Shape
 from .dimension_numbers import dot_numbers, gather_numbers
 
-shape_fn("XlaSort", "XlaSharding", "XlaReducePrecision", "XlaDynamicUpdateSlice")(unchanged)
-shape_fn("XlaBroadcastHelper", "XlaSelfAdjointEig", "XlaSvd")(unknown)
+shape_fn("XlaSort", "XlaSharding", "XlaReducePrecision", "XlaDynamicUpdateSlice", "XlaScatter")(unchanged)
+shape_fn("XlaBroadcastHelper", "XlaSelfAdjointEig", "XlaSvd", "XlaIf", "XlaWhile")(unknown)
+shape_fn("XlaReplicaId")(scalar)
 
 
 @shape_fn("XlaKeyValueSort", "XlaOptimizationBarrier")
@@ -97,11 +107,52 @@ def gather(c: ShapeContext) -> Sequence[Shape]:
     return (tuple(next(within) if axis in numbers.offset else next(outer) for axis in range(rank)),)
 
 
-@shape_fn("XlaConv", "XlaConvV2")
-def conv(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown sizes, as many as the image has."""
-    image = c.inputs[0]
-    return (None if image is None else (None,) * len(image),)
+@shape_fn("XlaVariadicSort")
+def sort(c: ShapeContext) -> Sequence[Shape]:
+    """Every output has the shape of its input; the last input is the axis."""
+    return c.inputs[:-1]
+
+
+@shape_fn("XlaReduce", "XlaVariadicReduce", "XlaVariadicReduceV2")
+def reduce(c: ShapeContext) -> Sequence[Shape]:
+    """The axes that are not reduced, of all arrays together."""
+    count, axes = len(c.output_types), c.attrs["dimensions_to_reduce"]
+    shape: Shape = None
+    for other in c.inputs[:count]:
+        shape = merge(shape, other)
+    if shape is None:
+        return (None,) * count
+    if len({*axes}) < len(axes) or not all(0 <= axis < len(shape) for axis in axes):
+        raise InvalidArgumentError(f"Invalid dimensions_to_reduce argument to {c.op}")
+    return (tuple(size for axis, size in enumerate(shape) if axis not in axes),) * count
+
+
+@shape_fn("XlaConv", "XlaConvV2", "XlaReduceWindow", "XlaSelectAndScatter")
+def of_rank(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown sizes, as many as the first input has."""
+    shape = c.inputs[0]
+    return (None if shape is None else (None,) * len(shape),)
+
+
+@shape_fn("XlaRngBitGenerator")
+def rng_bit_generator(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the state, and the shape that is asked for."""
+    with_rank(c.inputs[0], 0)
+    return with_rank(c.inputs[1], 1), shape_from(c, 2)
+
+
+@shape_fn("XlaCustomCall")
+def custom_call(c: ShapeContext) -> Sequence[Shape]:
+    """The shape in the attr."""
+    shape: Shape = c.attrs["shape"]
+    return (shape,)
+
+
+@shape_fn("XlaCustomCallV2")
+def custom_call_of_several(c: ShapeContext) -> Sequence[Shape]:
+    """The shapes in the attr."""
+    shapes: Sequence[Shape] = c.attrs["result_shapes"]
+    return shapes
 
 
 @shape_fn("XlaSpmdShardToFullShape")
