@@ -11,42 +11,23 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..linalg.products import matrix_product
+from ..reductions.in_order import reduce_row_by_row, reduce_rows
 
 LARGE = 1 << 15  # larger arrays are computed fast, at the cost of the last bit
 _LANES = 8  # float32 numbers in a vector register of 256 bits: columns beyond the last whole one are added singly
-_ACCUMULATORS = 4
 
 
 def column_sums(matrix: Array) -> Array:
     """The sum of each column, row after row; BLAS adds large matrices, faster than numpy if rows are short."""
     if matrix.dtype in (np.float32, np.float64) and matrix.size >= LARGE:
         return np.asarray(matrix_product(np.ones((1, matrix.shape[0]), matrix.dtype), matrix)[0])
-    return _in_order(matrix)
-
-
-def _in_order(matrix: Array) -> Array:
-    if matrix.shape[1] == 1 and matrix.shape[0]:  # numpy would add a contiguous column pairwise
-        return np.add.accumulate(matrix[:, 0], dtype=matrix.dtype)[-1:]
-    return np.asarray(np.add.reduce(np.ascontiguousarray(matrix), axis=0, dtype=matrix.dtype))
+    return reduce_row_by_row(np.add, np.ascontiguousarray(matrix))
 
 
 def column_means(matrix: Array) -> Array:
-    """The mean of each column of a float32 matrix that has rows: its sum times the rounded reciprocal of their number.
-
-    Columns in whole registers have four running sums, of every fourth row each, which are added at the end, followed by
-    the remaining rows one by one.
-    """
-    rows, columns = matrix.shape
-    per_row = np.float32(1) / np.float32(rows)
-    whole = columns - columns % _LANES
-    if matrix.size >= LARGE or whole == 0 or rows < _ACCUMULATORS:
-        return column_sums(matrix) * per_row
-    result = np.empty(columns, np.float32)
-    result[whole:] = _in_order(matrix[:, whole:]) if whole < columns else ()
-    last = rows - rows % _ACCUMULATORS
-    running = _in_order(matrix[:last, :whole].reshape(last // _ACCUMULATORS, _ACCUMULATORS * whole))
-    result[:whole] = _in_order(np.concatenate([running.reshape(_ACCUMULATORS, whole), matrix[last:, :whole]]))
-    return result * per_row
+    """The mean of each column of a float32 matrix that has rows: its sum times the rounded inverse of their number."""
+    sums = column_sums(matrix) if matrix.size >= LARGE else reduce_rows(np.add, matrix)
+    return sums * (np.float32(1) / np.float32(len(matrix)))
 
 
 def inverse_roots(values: Array) -> Array:

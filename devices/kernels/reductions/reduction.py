@@ -1,13 +1,14 @@
 """Kernels that reduce a tensor along axes given at run time: sums, products, extremes, means, norms, arg-extremes.
 
-Integers wrap around in their own type, except that a mean adds in 64 bits; bfloat16 sums in float32; a reduction over
-no elements gives the neutral element.
+Integers wrap around in their own type, except that a mean adds in 64 bits; bfloat16 sums in float32; float32 and
+float64 are added in TensorFlow's order where that is fast; a reduction over no elements gives the neutral element.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.division import cut_quotient
 from ..half_types import BFLOAT16, in_float32, is_half
 from ..registry import Construction, Kernel, kernel
+from .in_order import ORDERED_TYPES, reduce_all, reduce_in_order
 from .limits import highest, lowest
 
 
-def reduction_axes(axes: Array, rank: int) -> tuple[int, ...]:
-    """The distinct axes of a tensor of `rank` that an index tensor names; InvalidArgumentError for any other."""
+@lru_cache(1 << 10)
+def _reduction_axes(axes: bytes, dtype: np.dtype[Any], rank: int) -> tuple[int, ...]:
+    """The distinct axes of a tensor of `rank` that an index tensor's bytes name; InvalidArgumentError for others."""
     result: list[int] = []
-    for axis in axes.reshape(-1).tolist():
+    for axis in np.frombuffer(axes, dtype).tolist():
         if not -rank <= axis < rank:
             raise InvalidArgumentError(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
         axis %= rank
@@ -35,7 +38,7 @@ def reduction_axes(axes: Array, rank: int) -> tuple[int, ...]:
 
 
 def _along(reduce: Callable[[Any, tuple[int, ...]], Any]) -> Kernel:
-    return lambda x, axes: reduce(x, reduction_axes(axes, x.ndim))
+    return lambda x, axes: reduce(x, _reduction_axes(axes.tobytes(), axes.dtype, x.ndim))
 
 
 @kernel("Sum", "Prod")
@@ -45,6 +48,8 @@ def sum_or_product(node: Construction) -> Kernel:
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if dtype == BFLOAT16:
         return _along(lambda x, axes: ufunc.reduce(x.astype(np.float32), axes, keepdims=keep).astype(dtype))
+    if dtype in ORDERED_TYPES:
+        return _along(lambda x, axes: reduce_in_order(ufunc, x, axes, keep))
     return _along(lambda x, axes: ufunc.reduce(x, axes, dtype, keepdims=keep))
 
 
@@ -67,6 +72,11 @@ def _count(x: Array, axes: tuple[int, ...]) -> int:
     return math.prod(x.shape[axis] for axis in axes)
 
 
+def _averaged(x: Array, sums: Any) -> Any:
+    """Sums of numbers of `x`, of as many each, by that number; in TensorFlow, too, a mean divides the sum."""
+    return sums / (x.size // (sums.size or 1))
+
+
 @kernel("Mean")
 def mean(node: Construction) -> Kernel:
     """The mean over the axes, for integers cut towards zero; over no elements NaN for floating types, else zero."""
@@ -75,6 +85,8 @@ def mean(node: Construction) -> Kernel:
         return _along(
             lambda x, axes: (np.add.reduce(x, axes, np.float32, keepdims=keep) / _count(x, axes)).astype(dtype)
         )
+    if dtype in ORDERED_TYPES:
+        return _along(lambda x, axes: _averaged(x, reduce_in_order(np.add, x, axes, keep)))
     if dtype.kind not in "iu":
         least = 1 if dtype.kind == "c" else 0
         return _along(lambda x, axes: np.add.reduce(x, axes, keepdims=keep) / max(_count(x, axes), least))
@@ -104,7 +116,7 @@ def euclidean_norm(node: Construction) -> Kernel:
 @kernel("L2Loss")
 def l2_loss(node: Construction) -> Kernel:
     """Half the sum of the squares of all elements."""
-    return in_float32(lambda x: np.add.reduce(x * x, None) / 2, node.output_types[0])
+    return in_float32(lambda x: reduce_all(np.add, x * x) / 2, node.output_types[0])
 
 
 _MOST_AXES = 7  # of an arg-extreme's input

@@ -39,6 +39,17 @@ def test_columns_beyond_whole_registers_have_one_running_sum(matrix: Array) -> N
     np.testing.assert_array_equal(means[:whole], column_means(matrix[:, :whole]))
 
 
+def test_means_have_tensorflows_bits() -> None:
+    """Those of FusedBatchNormV3 of TensorFlow 2.21, which adds 12 rows one by one and 18 rows four at a time."""
+    roots = np.sqrt(np.arange(2, 164, dtype=np.float64)).astype(np.float32)
+    assert column_means(roots[:108].reshape(12, 9)).view(np.uint32).tolist() == [
+        *(0x40D6B02F, 0x40D9CA7A, 0x40DCB900, 0x40DF88CB, 0x40E240BB, 0x40E4E51C, 0x40E778D0, 0x40E9FDF7, 0x40EC7624)
+    ]
+    assert column_means(roots.reshape(18, 9)).view(np.uint32).tolist() == [
+        *(0x4104D999, 0x41061DDC, 0x4107534E, 0x41087E47, 0x4109A114, 0x410ABD25, 0x410BD36F, 0x410CE4A8, 0x410DF157)
+    ]
+
+
 def test_large_matrices_are_added_by_blas() -> None:
     """To the same sums but for rounding; an empty matrix sums to zeros."""
     matrix = np.random.default_rng(0).normal(size=(1 << 13, 5)).astype(np.float32)
