@@ -116,8 +116,12 @@ class Batch(Transformed):
         return BatchIterator(source, self.size, self.joined, drops=self.drops, fails_whole=fails_whole)
 
     def cardinality(self) -> int:
-        known = self.source.cardinality()
-        return known if known < 0 else (known + (0 if self.drops else self.size - 1)) // self.size
+        return num_batches(self.source.cardinality(), self.size, drops=self.drops)
+
+
+def num_batches(cardinality: int, size: int, *, drops: bool) -> int:
+    """The cardinality of batches of `size` elements."""
+    return cardinality if cardinality < 0 else (cardinality + (0 if drops else size - 1)) // size
 
 
 def _check_size(size: int) -> None:
@@ -174,7 +178,7 @@ class _PaddedBatch(Transformed):
         return BatchIterator(self.source.iterator(), self.size, self.joined, drops=self.drops)
 
     def cardinality(self) -> int:
-        return Batch.cardinality(self)  # type: ignore[arg-type]  # it reads only what both have
+        return num_batches(self.source.cardinality(), self.size, drops=self.drops)
 
     def joined(self, elements: Sequence[Element]) -> Element:
         columns = zip(zip(*elements, strict=True), self.shapes, self.values, strict=True)

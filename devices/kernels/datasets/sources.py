@@ -50,6 +50,20 @@ def tensor_dataset(node: Construction) -> Kernel:
     return lambda *components: carrying_dataset(ElementsDataset(form, (tuple(map(np.asarray, components)),)))
 
 
+@kernel("ListDataset")
+def list_dataset(node: Construction) -> Kernel:
+    """An element for each run of as many inputs as an element has components."""
+    form = Form.of(node)
+    width = len(form.types)
+
+    def make(*components: Array) -> Array:
+        arrays = tuple(map(np.asarray, components))
+        elements = [arrays[first : first + width] for first in range(0, len(arrays), width)]
+        return carrying_dataset(ElementsDataset(form, elements))
+
+    return make
+
+
 class _SlicesIterator(Source):
     __slots__ = ("_components", "_count", "_next")
 

@@ -6,9 +6,10 @@ ragged. Of a batch of n records the dense tensor is [n, *shape]; a single record
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,17 +161,34 @@ class Batch:
         return f"Key: {key}.  " if self._single else f"Name: {self._name(record)}, Key: {key}, Index: {record}.  "
 
 
-def _parse(schema: Schema, batch: Batch, keys: tuple[list[str], list[str], list[str]], defaults: Any) -> Any:
-    """Sparse indices, values, shapes, dense tensors, ragged values, splits."""
+Keys = tuple[list[str], list[str], list[str]]
+"""names of the sparse, the dense and the ragged features"""
+
+
+class Features(NamedTuple):
+    """The tensors of every feature, in the order of the keys."""
+
+    sparse: list[tuple[Array, Array, Array]]  # indices, values, shape
+    dense: list[Array]
+    ragged: list[tuple[Array, Array]]  # values, splits
+
+
+def parsed(schema: Schema, batch: Batch, keys: Keys, defaults: Sequence[Array]) -> Features:
+    """All features of a batch."""
     sparse_keys, dense_keys, ragged_keys = keys
-    sparse = [batch.sparse(*feature) for feature in zip(sparse_keys, schema.sparse_types, strict=True)]
-    dense = [
-        batch.dense(*feature)
-        for feature in zip(dense_keys, schema.dense_types, schema.dense_shapes, defaults, strict=True)
-    ]
-    ragged = [
-        batch.ragged(*feature) for feature in zip(ragged_keys, schema.ragged_types, schema.split_types, strict=True)
-    ]
+    return Features(
+        [batch.sparse(*feature) for feature in zip(sparse_keys, schema.sparse_types, strict=True)],
+        [
+            batch.dense(*feature)
+            for feature in zip(dense_keys, schema.dense_types, schema.dense_shapes, defaults, strict=True)
+        ],
+        [batch.ragged(*feature) for feature in zip(ragged_keys, schema.ragged_types, schema.split_types, strict=True)],
+    )
+
+
+def _parse(schema: Schema, batch: Batch, keys: Keys, defaults: Sequence[Array]) -> Any:
+    """Sparse indices, values, shapes, dense tensors, ragged values, splits."""
+    sparse, dense, ragged = parsed(schema, batch, keys, defaults)
     parts = [part for i in range(3) for part in (feature[i] for feature in sparse)]
     return outputs([*parts, *dense, *(part for i in range(2) for part in (feature[i] for feature in ragged))])
 
@@ -182,7 +200,8 @@ def texts(keys: Any) -> list[str]:  # an array or a list of bytes
     ]
 
 
-def _check_keys(schema: Schema, keys: tuple[list[str], list[str], list[str]], defaults: tuple[Array, ...]) -> None:
+def check_keys(schema: Schema, keys: Keys, defaults: tuple[Array, ...]) -> None:
+    """InvalidArgumentError unless there is a type for each key, and defaults fit the shapes."""
     types = (schema.sparse_types, schema.dense_types, schema.ragged_types)
     for what, names, declared in zip(("sparse", "dense", "ragged"), keys, types, strict=True):
         require(
@@ -217,7 +236,7 @@ def parse_example(node: Construction) -> Kernel:
         flat = [np.asarray(key).item() for key in rest[: dense_end - 2]]
         keys = texts(flat[: sparse_end - 2]), texts(flat[sparse_end - 2 :]), list[str]()
         defaults = rest[dense_end - 2 :]
-        _check_keys(schema, keys, defaults)
+        check_keys(schema, keys, defaults)
         return _parse(schema, _batch(serialized, names), keys, defaults)
 
     return run
@@ -232,7 +251,7 @@ def parse_example_v2(node: Construction) -> Kernel:
         shape = np.shape(serialized)
         require(len(shape) < 2, f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
         keys = texts(sparse), texts(dense), texts(ragged)
-        _check_keys(schema, keys, defaults)
+        check_keys(schema, keys, defaults)
         return _parse(schema, _batch(serialized, names), keys, defaults)
 
     return run

@@ -21,6 +21,9 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .sparse import check_ordered
 
+Parts = tuple[Array, Array, Array]
+"""indices, values and shape"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -39,8 +42,8 @@ def _check_parts(indices: Array, values: Array, shape: Array) -> None:
         require(part.ndim == rank, f"Input {what} should be a {form} but received shape {shape_text(part.shape)}")
 
 
-def _row(parts: tuple[Array, Array, Array], dtype: DataType, as_variants: bool) -> Array:
-    """The three elements for one sparse tensor."""
+def serialized_row(parts: Parts, dtype: DataType, *, as_variants: bool) -> Array:
+    """The three strings, or variants, of one sparse tensor: its indices, values and shape."""
     result = np.empty(3, object)
     for i, (part, kind) in enumerate(zip(parts, (DataType.INT64, dtype, DataType.INT64), strict=True)):
         held: Any = _Held(part, kind) if as_variants else _serialized(part, kind)
@@ -66,7 +69,7 @@ def serialize_sparse(node: Construction) -> Kernel:
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
         _check_parts(indices, values, shape)
-        return _row((indices, values, shape), dtype, as_variants)
+        return serialized_row((indices, values, shape), dtype, as_variants=as_variants)
 
     return run
 
@@ -87,7 +90,7 @@ def serialize_many_sparse(node: Construction) -> Kernel:
         ends = np.searchsorted(indices[:, 0], np.arange(rows + 1))
         for i in range(rows):
             part = slice(ends[i], ends[i + 1])
-            result[i] = _row((indices[part, 1:], values[part], shape[1:]), dtype, as_variants)
+            result[i] = serialized_row((indices[part, 1:], values[part], shape[1:]), dtype, as_variants=as_variants)
         return result
 
     return run
@@ -101,9 +104,6 @@ def _tensor(element: object) -> tuple[Array, DataType]:
         return tensor_to_numpy(message), DataType(message.dtype)
     except (PartitaError, ValueError):
         raise InvalidArgumentError("Could not parse serialized proto") from None
-
-
-Parts = tuple[Array, Array, Array]
 
 
 def _read(i: int, row: Array, dtype: DataType) -> Parts:

@@ -192,8 +192,8 @@ def size(node: Construction) -> Kernel:
     return lambda handle: np.int64(len(table_of(handle)))
 
 
-def _static_table_of(node: Construction) -> Callable[[Handle], StaticTable]:
-    """As `_table_of`; InvalidArgumentError unless the table is one that is filled once."""
+def static_table_of(node: Construction) -> Callable[[Handle], StaticTable]:
+    """A function from a handle to its table; InvalidArgumentError unless that is one that is filled once."""
     find = _table_of(node)
 
     def checked(handle: Handle) -> StaticTable:
@@ -216,7 +216,7 @@ def _name(handle: Handle) -> str:
 @kernel("InitializeTable", "InitializeTableV2")
 def initialize(node: Construction) -> Kernel:
     """Fills a table that is filled once."""
-    static, checked = _static_table_of(node), _checked_table_of(node)
+    static, checked = static_table_of(node), _checked_table_of(node)
 
     def fill(handle: Handle, keys: Array, values: Array) -> None:
         table = static(handle)
@@ -232,7 +232,7 @@ def initialize(node: Construction) -> Kernel:
 @kernel("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def initialize_from_text_file(node: Construction) -> Kernel:
     """Fills a table that is filled once, from a file with a line per entry."""
-    table_of, attrs = _static_table_of(node), node.attrs
+    table_of, attrs = static_table_of(node), node.attrs
     lines = int(attrs["vocab_size"])
     vocabulary = Vocabulary(
         int(attrs["key_index"]),

@@ -47,7 +47,9 @@ shape_fn("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset")(s
 shape_fn("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4")(scalar)
 shape_fn("LegacyParallelInterleaveDatasetV2", "RewriteDataset")(scalar)
 shape_fn("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")(scalar)
-shape_fn("RebatchDatasetV2", "GeneratorDataset")(scalar)
+shape_fn("RebatchDatasetV2", "GeneratorDataset", "ListDataset")(scalar)
+shape_fn("ParseExampleDataset", "ParseExampleDatasetV2", "ExperimentalParseExampleDataset")(scalar)
+shape_fn("SqlDataset", "ExperimentalSqlDataset")(_scalars_from(0))
 shape_fn("GroupByReducerDataset", "ExperimentalGroupByReducerDataset")(scalar)
 shape_fn("MultiDeviceIterator", "AnonymousMultiDeviceIteratorV3", "MultiDeviceIteratorInit")(scalar)
 shape_fn("MultiDeviceIteratorToStringHandle", "MultiDeviceIteratorFromStringHandle")(scalar)
@@ -70,6 +72,14 @@ shape_fn("Iterator", "IteratorV2", "OneShotIterator", "AnonymousIterator", "Anon
 shape_fn("IteratorGetNextAsOptional")(scalar)
 shape_fn("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2")(scalar)
 shape_fn("MakeIterator", "DeleteIterator")(no_outputs)
+
+
+@shape_fn("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset")
+def sparse_batch(c: ShapeContext) -> Sequence[Shape]:
+    """A dataset; the number of elements is a scalar, the shape of a row a vector."""
+    with_rank(c.inputs[1], 0)
+    with_rank(c.inputs[2], 1)
+    return ((),)
 
 
 @shape_fn("PaddedBatchDataset", "PaddedBatchDatasetV2")

@@ -15,6 +15,7 @@ OPS: Rows = {
     "HashTable": {"state": State.TABLE, "is_flat": True, "ignores_written_shapes": True},
     "HashTableV2": {"state": State.TABLE, "is_flat": True, "hides_shape": True},
     "InitializeTable": {"state": State.TABLE, "is_flat": True},
+    "InitializeTableFromDataset": {"state": State.TABLE, "waits": True, "is_flat": True},
     "InitializeTableFromTextFile": {"state": State.TABLE, "is_flat": True},
     "InitializeTableFromTextFileV2": {"state": State.TABLE, "is_flat": True},
     "InitializeTableV2": {"state": State.TABLE, "is_flat": True},

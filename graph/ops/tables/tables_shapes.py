@@ -70,9 +70,9 @@ def initialize(c: ShapeContext) -> Sequence[Shape]:
     return ()
 
 
-@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
-def initialize_from_text_file(c: ShapeContext) -> Sequence[Shape]:
-    """No output; one file."""
+@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2", "InitializeTableFromDataset")
+def initialize_from_one(c: ShapeContext) -> Sequence[Shape]:
+    """No output; one file, or one dataset."""
     _check_handle(c)
     with_rank(c.inputs[1], 0)
     return ()

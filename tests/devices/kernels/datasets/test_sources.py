@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, PartitaError
+from partita.actors import open_session
+from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, PartitaError
+from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import DataType
 from partita.graph.formats.record_file import framed
@@ -131,3 +133,20 @@ async def test_unreadable_files_are_refused(
         path.write_bytes(content)
     with pytest.raises(error, match=message):
         await all_of(of_files(Pipeline(), "TFRecordDataset", names(path), compression, np.int64(0)))
+
+
+async def test_a_list_has_an_element_for_every_run_of_inputs() -> None:
+    """As many inputs as an element has components; shapes of elements may differ."""
+    b = GraphBuilder()
+    attrs: dict[str, Any] = {"output_types": [DataType.INT64, DataType.FLOAT], "output_shapes": [(), (None,)]}
+    components = [np.int64(1), np.zeros(2, np.float32), np.int64(3), np.ones(1, np.float32)]
+    types = {"Tinput_types": [DataType.INT64, DataType.FLOAT] * 2}
+    handle = b.op("IteratorV2", attrs={**attrs, "shared_name": b"", "container": b""})[0]
+    b.op("MakeIterator", b.op("ListDataset", components, attrs={**attrs, **types})[0], handle, name="init")
+    b.op("IteratorGetNext", handle, name="next", attrs=attrs)
+    async with open_session(b.graph_def(), "cpu:1") as session:
+        await session.run([], targets=["init"])
+        found = [[value.tolist() for value in await session.run(["next:0", "next:1"])] for _ in range(2)]
+        with pytest.raises(OutOfRangeError, match="End of sequence"):
+            await session.run("next")
+    assert found == [[1, [0.0, 0.0]], [3, [1.0]]]
