@@ -6,6 +6,7 @@ Indices are checked before they are used; negative ones are refused, never count
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -21,9 +22,11 @@ _FEW = 32  # indices below which a loop is faster than two reductions
 def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
     """InvalidArgumentError naming the first index that is not in [0, limit)."""
     flat = indices.reshape(-1)
-    if flat.size < _FEW and all(0 <= index < limit for index in flat.tolist()):
-        return
-    if flat.size >= _FEW and flat.max() < limit and flat.min() >= 0:
+    if flat.size < _FEW:
+        few = flat.tolist()
+        if not few or (min(few) >= 0 and max(few) < limit):
+            return
+    elif flat.max() < limit and flat.min() >= 0:
         return
     first = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])
     place = ",".join(str(i) for i in np.unravel_index(first, indices.shape))
@@ -97,28 +100,32 @@ def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array
             )
     outer, middle, inner = params.shape[:batch], params.shape[batch:axis], params.shape[axis + 1 :]
     index_shape = indices.shape[batch:]
-    count, deep = int(np.prod(outer, dtype=np.int64)), int(np.prod(middle, dtype=np.int64))
+    count, deep = prod(outer), prod(middle)
     if 0 in (*outer, *middle, *index_shape, *inner):
         return np.empty((*outer, *middle, *index_shape, *inner), params.dtype)
     check_indices(indices, params.shape[axis])
-    flat = params.reshape(count, deep, params.shape[axis], -1)
-    rows = np.arange(count)[:, None, None]
-    picked = flat[rows, np.arange(deep)[:, None], indices.reshape(count, 1, -1)]
+    size = params.shape[axis]
+    flat = params.reshape(count * deep * size, *inner)
+    first = np.arange(0, count * deep * size, size).reshape(count, deep, 1)
+    picked = flat.take(first + indices.reshape(count, 1, -1), 0)
     return picked.reshape(*outer, *middle, *index_shape, *inner)
 
 
 def flat_places(indices: Array, sizes: tuple[int, ...]) -> Array:
     """The row-major positions of index tuples (last axis) in an array of these sizes; the tuples must be in range."""
-    places = np.zeros(indices.shape[:-1], np.int64)
-    for k, size in enumerate(sizes):
-        places = places * size + indices[..., k]
+    if not sizes:
+        return np.zeros(indices.shape[:-1], np.int64)
+    places = indices[..., 0].astype(np.int64)
+    for k, size in enumerate(sizes[1:], 1):
+        places *= size
+        places += indices[..., k]
     return places
 
 
 def bad_tuples(indices: Array, sizes: tuple[int, ...]) -> Array:
     """Which index tuples (last axis) point outside an array of these sizes."""
-    bad: Array = np.asarray(((indices < 0) | (indices >= np.array(sizes, indices.dtype))).any(axis=-1))
-    return bad
+    unsigned = np.dtype(f"u{indices.itemsize}")  # in which negative numbers are the largest
+    return np.asarray(np.logical_or.reduce(indices.view(unsigned) >= np.array(sizes, unsigned), -1))
 
 
 def refuse_tuple(indices: Array, bad: Array, where: Callable[[str], str]) -> None:

@@ -14,7 +14,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel
 
-_FEW = 32  # rows up to this many times k are sorted whole; longer ones are cut down to candidates first
+_WIDE, _SHARE = 512, 8  # wide rows of which one element in eight or fewer is asked for are cut down to candidates first
 
 
 def _descending(x: Array) -> Array:
@@ -23,22 +23,21 @@ def _descending(x: Array) -> Array:
 
 
 def _top_row(keys: Array, k: int) -> Array:
-    """The positions of the k smallest keys of one long row, equal keys by position."""
-    limit = np.partition(keys, k - 1)[k - 1]
-    candidates = np.flatnonzero(keys <= limit)
-    return candidates[np.argsort(keys[candidates], kind="stable")[:k]]
+    """The positions of the k smallest keys of one wide row, equal keys by position."""
+    partitioned = keys.copy()
+    partitioned.partition(k - 1)
+    candidates = (keys <= partitioned[k - 1]).nonzero()[0]
+    return candidates[keys[candidates].argsort(kind="stable")[:k]]
 
 
 def top_places(x: Array, k: int) -> Array:
     """The positions of the k largest elements of each row (last axis), largest first, equal ones by position."""
     if k == 1 and x.size:
         return x.argmax(axis=-1)[..., None] if x.ndim > 1 else np.array([x.argmax()])
-    keys = _descending(x)
-    rows = x.size // max(x.shape[-1], 1)
-    if x.shape[-1] > _FEW * k > 0 and x.shape[-1] > _FEW * rows and not (keys != keys).any():
-        flat = keys.reshape(rows, x.shape[-1])
-        return np.array([_top_row(row, k) for row in flat], np.int64).reshape(*x.shape[:-1], k)
-    return np.argsort(keys, axis=-1, kind="stable")[..., :k]
+    keys, width = _descending(x), x.shape[-1]
+    if width >= _WIDE and 0 < k * _SHARE <= width and not (keys != keys).any():
+        return np.array([_top_row(row, k) for row in keys.reshape(-1, width)], np.int64).reshape(*x.shape[:-1], k)
+    return keys.argsort(axis=-1, kind="stable")[..., :k]
 
 
 @kernel("TopK", "TopKV2")

@@ -25,14 +25,14 @@ def _shifted(logits: Array) -> Array:
     if logits.ndim > 1 and classes <= _NARROW:
         greatest = np.maximum.reduce(np.ascontiguousarray(logits.reshape(-1, classes).T), axis=0)
         return np.asarray(logits - greatest.reshape(*logits.shape[:-1], 1))
-    return np.asarray(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(logits - np.maximum.reduce(logits, -1, keepdims=True))
 
 
 def _softmax(logits: Array) -> Array:
     if logits.ndim < 1:
         raise InvalidArgumentError(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
     powers = np.exp(_shifted(logits))
-    powers /= powers.sum(axis=-1, keepdims=True)
+    powers /= np.add.reduce(powers, -1, keepdims=True)
     return powers
 
 
@@ -40,8 +40,7 @@ def _log_softmax(logits: Array) -> Array:
     if logits.ndim < 1:
         raise InvalidArgumentError(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
     shifted = _shifted(logits)
-    result: Array = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return result
+    return np.asarray(shifted - np.log(np.add.reduce(np.exp(shifted), -1, keepdims=True)))
 
 
 @kernel("Softmax")
@@ -68,8 +67,8 @@ def _cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
         raise InvalidArgumentError("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
     shifted = _shifted(np.broadcast_to(features, shape))
     powers = exp_float32(shifted)
-    total = powers.sum(axis=-1, keepdims=True)
-    loss = (labels * (np.log(total) - shifted)).sum(axis=-1)
+    total = np.add.reduce(powers, -1, keepdims=True)
+    loss = np.add.reduce(labels * (np.log(total) - shifted), -1)
     return loss, powers / total - labels
 
 
@@ -83,7 +82,7 @@ def _sparse_cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]
     _check_sparse(features, labels)
     shifted = _shifted(features)
     powers = exp_float32(shifted)
-    total = powers.sum(axis=-1)
+    total = np.add.reduce(powers, -1)
     rows = np.arange(features.shape[0])
     loss = np.log(total) - shifted[rows, labels]
     gradient = powers / total[:, None]
@@ -104,8 +103,9 @@ def _check_sparse(features: Array, labels: Array) -> None:
     classes = features.shape[1]
     if classes == 0:
         raise InvalidArgumentError(f"Must have at least one class, but got logits shape {shape_text(features.shape)}")
-    outside = (labels < 0) | (labels >= classes)
-    if outside.any():
+    # Of unsigned numbers the negative ones are the largest.
+    if np.maximum.reduce(labels.view(f"u{labels.itemsize}"), initial=0) >= classes:
+        outside = (labels < 0) | (labels >= classes)
         raise InvalidArgumentError(
             f"Received a label value of {labels[outside][0]} which is outside the valid range of [0, {classes}).  "
             f"Label values: {' '.join(map(str, labels))}"

@@ -20,8 +20,8 @@ from . import philox
 from .philox import Position
 from .random_ops import RESERVED, generator_of, scrambled
 
-_DOUBLE = np.dtype(np.float64)
-_FEW = 1 << 16  # comparisons of all samples with all classes, below which they are cheaper than a search per row
+_FEW_ROWS = 4  # a search in each of so many rows is cheaper than anything for all rows at once
+_FEW = 1 << 16  # comparisons of all samples with all classes, up to which they are cheaper than a search per row
 
 
 def _checked(logits: Array, samples: Array) -> int:
@@ -53,12 +53,11 @@ def _draw(place: Position, logits: Array, count: int, dtype: np.dtype[Any]) -> A
     """Class numbers [rows of `logits`, count]; the number of classes where a row has no finite logit."""
     cumulative = _cumulative(logits)
     total = len(logits) * count
-    uniform = philox.uniform_from(philox.stream(place, -(-total // 2)), _DOUBLE).reshape(-1)[:total]
-    points = uniform.reshape(-1, count) * cumulative[:, -1:]
-    if total * logits.shape[1] <= _FEW:
+    points = philox.uniform_doubles(place, total).reshape(-1, count) * cumulative[:, -1:]
+    if len(logits) > _FEW_ROWS and total * logits.shape[1] <= _FEW:
         return np.asarray(np.add.reduce(cumulative[:, None, :] <= points[:, :, None], 2, dtype))
     rows = zip(cumulative, points, strict=True)
-    return np.stack([row.searchsorted(places, "right") for row, places in rows]).astype(dtype, copy=False)
+    return np.array([row.searchsorted(places, "right") for row, places in rows], dtype)
 
 
 @kernel("Multinomial")

@@ -61,6 +61,19 @@ def packed(words: Array) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
+def doubles(words: Words, count: int) -> Array:
+    """The uniform numbers in [0, 1) of `count` blocks: float64 [count, 2].
+
+    Their 52 bits are the upper 20 from one word and the lower 32 from the next: whole numbers that floats hold exactly.
+    """
+    a, b, c, d = words
+    upper = lanes(count).ones * 0xFFFFF
+    numbers: Array = np.empty((count, 2))
+    for column, bits in enumerate(((a & upper) << 32 | b, (c & upper) << 32 | d)):
+        np.multiply(np.frombuffer(bits.to_bytes(8 * count, "little"), np.uint64), 2.0**-52, numbers[:, column])
+    return numbers
+
+
 def unpacked(words: Words, count: int) -> Array:
     """The words of `count` blocks: uint32 [count, 4]."""
     a, b, c, d = words

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..half_types import BFLOAT16
-from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, Words, encrypted, lanes, packed, unpacked
+from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, Words, doubles, encrypted, lanes, packed, unpacked
 
 _MASK_64, _MASK_128 = (1 << 64) - 1, (1 << 128) - 1
 _FEW = 256  # blocks up to which lanes of Python's integers are faster than numpy's columns
@@ -72,16 +72,30 @@ def blocks(start: Position, numbers: Array) -> Array:
     return np.stack(columns, axis=-1).astype(np.uint32)
 
 
-def stream(start: Position, count: int) -> Array:
-    """The first `count` blocks from `start` on: uint32 [count, 4]."""
+def _packed_stream(start: Position, count: int) -> Words | None:
+    """The first `count` blocks from `start` on, in lanes; None if they are too many for that."""
     key, counter = start
     first = counter & MASK_32
     if count > _FEW or first + count > MASK_32:  # the sum of a lane and its number might have a carry
-        return blocks(start, np.arange(count, dtype=np.uint64))
+        return None
     own = lanes(count)
     ones = own.ones
     low, middle, high = counter >> 32 & MASK_32, counter >> 64 & MASK_32, counter >> 96
-    return unpacked(encrypted((first * ones + own.numbers, low * ones, middle * ones, high * ones), key, own), count)
+    return encrypted((first * ones + own.numbers, low * ones, middle * ones, high * ones), key, own)
+
+
+def stream(start: Position, count: int) -> Array:
+    """The first `count` blocks from `start` on: uint32 [count, 4]."""
+    words = _packed_stream(start, count)
+    return blocks(start, np.arange(count, dtype=np.uint64)) if words is None else unpacked(words, count)
+
+
+def uniform_doubles(start: Position, count: int) -> Array:
+    """The first `count` float64 numbers in [0, 1) from `start` on, two of each block."""
+    num_blocks = -(-count // 2)
+    words = _packed_stream(start, num_blocks)
+    numbers = _uniform_64(stream(start, num_blocks)) if words is None else doubles(words, num_blocks)
+    return numbers.reshape(-1)[:count]
 
 
 def _uniform_32(words: Array) -> Array:

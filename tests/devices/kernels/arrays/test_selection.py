@@ -27,11 +27,16 @@ def test_top_k_sorts_down_and_prefers_lower_indices(x: Array, data: st.DataObjec
         assert same(values[row], x[row][np.array(ranked[:k], np.int64)])
 
 
-@given(st.integers(1, 5), st.integers(0, 99), st.sampled_from([np.float32, np.uint8, np.int64]))
-def test_top_k_of_long_rows_is_that_of_sorting_them(k: int, seed: int, dtype: Any) -> None:
-    x = np.random.default_rng(seed).integers(0, 30, 500).astype(dtype)
-    expected = np.argsort(-x.astype(np.int64), kind="stable")[:k]
+@given(st.integers(0, 80), st.integers(0, 3), st.integers(0, 99), st.sampled_from([np.float32, np.uint8, np.int64]))
+def test_top_k_of_wide_rows_is_that_of_sorting_them(k: int, rows: int, seed: int, dtype: Any) -> None:
+    """Few of many elements are found among candidates; a NaN comes last in any case."""
+    x = np.random.default_rng(seed).integers(0, 30, (rows, 520)).astype(dtype)
+    expected = np.argsort(-x.astype(np.int64), axis=-1, kind="stable")[:, :k]
     assert run("TopKV2", x, np.int32(k))[1].tolist() == expected.tolist()
+    if dtype is np.float32 and rows:
+        x[0, 0] = np.nan
+        expected = np.argsort(-x, axis=-1, kind="stable")[:, :k]
+        assert run("TopKV2", x, np.int32(k))[1].tolist() == expected.tolist()
 
 
 @given(arrays(least=1, smallest=1, dtypes=NUMBERS), st.data())

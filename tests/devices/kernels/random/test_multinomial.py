@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.devices.kernels.random import philox
+from partita.devices.kernels.random.random_ops import scrambled
 from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
@@ -28,6 +30,18 @@ def test_rows_draw_as_many_classes_as_asked_for(rows: int, classes: int, count: 
     logits[:, 1:] = -1e3
     drawn = check_shapes("StatelessMultinomial", logits, np.int32(count), np.array([seed, 1]))
     np.testing.assert_array_equal(drawn, np.zeros((rows, count)))
+
+
+@given(st.integers(1, 9), st.integers(1, 600), st.integers(0, 2**31))
+def test_a_class_is_the_first_that_lies_above_its_point(rows: int, count: int, seed: int) -> None:
+    """Few rows, many rows and many samples take different ways to the same classes."""
+    logits = np.random.default_rng(seed).normal(size=(rows, 3))
+    sums = np.cumsum(np.exp(logits - logits.max(axis=1, keepdims=True)), axis=1)
+    words = philox.stream(scrambled(np.array([seed, 1])), -(-rows * count // 2))
+    points = philox.uniform_from(words, np.dtype(np.float64)).reshape(-1)[: rows * count].reshape(rows, count)
+    expected = (points[:, :, None] * sums[:, None, -1:] >= sums[:, None, :]).sum(axis=2)
+    drawn = run("StatelessMultinomial", logits, np.int32(count), np.array([seed, 1]))
+    np.testing.assert_array_equal(drawn, expected)
 
 
 def test_classes_come_as_often_as_they_should() -> None:
