@@ -159,9 +159,9 @@ class _Lazy:
         )
 
     @property
-    def is_short(self) -> bool:
-        """Whether the function is short, as one that runs as a whole on one device."""
-        return self.functions.callee(Called(self.function, self.device, None, self.is_gradient)).is_short
+    def is_alone(self) -> bool:
+        """Whether the function is alone, as one that runs as a whole on one device."""
+        return self.functions.callee(Called(self.function, self.device, None, self.is_gradient)).is_alone
 
 
 def _truth(value: Any) -> bool:
@@ -211,14 +211,14 @@ class _While:
     def start(self, call: PendingCall, *inputs: Any) -> None:
         """Starts the deferred node."""
         cond = self.cond(inputs)
-        if cond.is_short and self.body.is_short:
+        if cond.is_alone and self.body.is_alone:
             call.part.actor.continue_work(call, _turns(cond, self.body, inputs, call.part.actor.pacer))
         else:
             _LongWhile(call, cond, self.body).decide(inputs)
 
 
 def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> Work:
-    """Runs a loop of short functions."""
+    """Runs a loop of functions that are alone: iterations that take long, and the first of a long body, in turns."""
     looks = Looks(pacer)
     looks.add(cond.segments)
     iteration, next_look, is_watched = 0, looks.next, looks.is_watched
@@ -229,7 +229,7 @@ def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> Work:
         callee = body(values)
         if not iteration:
             looks.add(callee.segments)
-            is_watched = looks.is_watched
+            is_watched = looks.is_watched or not callee.is_short
         values = (yield from callee.run_in_turns(values, pacer)) if is_watched else callee.run(*values)
         iteration += 1
         if iteration == next_look:
@@ -239,7 +239,7 @@ def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> Work:
 
 
 class _LongWhile:
-    """A loop with a function that is not short: the end of each call starts the next."""
+    """A loop with a function that has several devices, or waits: the end of each call starts the next."""
 
     __slots__ = ("body", "call", "cond", "iteration")
 

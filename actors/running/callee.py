@@ -1,8 +1,9 @@
-"""A function compiled for calls from one device, and the two ways of calling it.
+"""A function compiled for calls from one device, and the ways of calling it.
 
-A short function (one device, no messages, no deferred nodes, few instructions including those it calls) runs as a
-single instruction of its caller, by `Callee.run`. Any other is started by `Callee.start` for a deferred node: each of
-its plans runs as a part on the actor of its device, with keys of the call's own frame. When all parts have ended, a
+A function is alone if it has one device, no messages and no deferred nodes. A short one, of few instructions including
+those it calls, runs as a single instruction of its caller, by `Callee.run`; a loop calls all that are alone itself, by
+`run_in_turns` when they take long. Any other function is started by `Callee.start` for a deferred node: each of its
+plans runs as a part on the actor of its device, with keys of the call's own frame. When all parts have ended, a
 `Return` message brings the results to the actor of the caller:
 
     caller: launch --> Part on device 0 <--tensors--> Part on device 1        (all are started at once)
@@ -113,23 +114,27 @@ class Callee:
         return len(self.result_types)
 
     @property
-    def is_short(self) -> bool:
-        """Whether a call runs as one instruction of the caller."""
+    def is_alone(self) -> bool:
+        """Whether one device runs it without waiting for anything, so that `run_in_turns` may call it."""
         if self.interpreted is not None:
             return False
         if not self.work:
             return True
         plan = self.work[0][0]
-        alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
-        return alone and self.size <= _MAX_SHORT_SIZE
+        return len(self.work) == 1 and not plan.arrivals and not plan.deferred
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a call runs as one instruction of the caller."""
+        return self.size <= _MAX_SHORT_SIZE and self.is_alone
 
     @property
     def segments(self) -> Iterator[Segment]:
-        """What a short function runs, in order."""
+        """What a function that is alone runs, in order."""
         return (segment for plan, _ in self.work for segment in plan.segments)
 
     def run(self, *arguments: Any) -> list[Any]:
-        """Calls a short function, with arguments that `call_checks` has accepted."""
+        """Calls a function that is alone and takes no long time, with arguments that `call_checks` has accepted."""
         results: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)
@@ -144,7 +149,7 @@ class Callee:
         return self.checked_results(results)
 
     def run_in_turns(self, arguments: Values, pacer: Pacer) -> Work:
-        """As `run`, for a short function that takes long: its slow kernels run in a thread."""
+        """As `run`, for any function that is alone: other tasks may run in between, and slow kernels in a thread."""
         results: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)

@@ -25,7 +25,7 @@ class TracedCallee(Callee):
     _interpreted_part = TracedInterpretedPart
 
     @property
-    def is_short(self) -> bool:
+    def is_alone(self) -> bool:
         """Never: see above."""
         return False
 

@@ -33,7 +33,7 @@ class VirtualCallee(Callee):
     actor: DeviceActor
 
     @property
-    def is_short(self) -> bool:
+    def is_alone(self) -> bool:
         """False: the nodes of every body take simulated time."""
         return False
 

@@ -26,7 +26,7 @@ def _top_row(keys: Array, k: int) -> Array:
     """The positions of the k smallest keys of one wide row, equal keys by position."""
     partitioned = keys.copy()
     partitioned.partition(k - 1)
-    candidates = (keys <= partitioned[k - 1]).nonzero()[0]
+    candidates: Array = (keys <= partitioned[k - 1]).nonzero()[0]
     return candidates[keys[candidates].argsort(kind="stable")[:k]]
 
 

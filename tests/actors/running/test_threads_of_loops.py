@@ -68,15 +68,18 @@ def two_loops() -> GraphDef:
     return builder.graph_def()
 
 
-def function_loop() -> GraphDef:
-    """y = x negated by the body of a While."""
+def function_loop(products: int = 0) -> GraphDef:
+    """y = x negated by the body of a While, which also multiplies it by ones so often."""
     condition, body, builder = GraphBuilder(), GraphBuilder(), GraphBuilder()
     for inner in (condition, body):
         inner.placeholder("i", "int32", ())
         inner.placeholder("v", "float32", (2,))
     condition.op("Less", "i:0", condition.constant(np.int32(TIMES)), name="less")
     body.op("AddV2", "i:0", body.constant(np.int32(1)), name="next")
-    body.op("Neg", "v:0", name="negated")
+    value = body.op("Reshape", "v:0", body.constant(np.int32([2, 1])))[0]
+    for _ in range(products):
+        value = body.op("MatMul", value, body.constant(np.float32([[1]])))[0]
+    body.op("Neg", body.op("Reshape", value, body.constant(np.int32([2]))), name="negated")
     x, zero = builder.placeholder("x", "float32", (2,)), builder.constant(np.int32(0))
     attrs = {"T": ["int32", "float32"], "cond": func_attr("condition"), "body": func_attr("body")}
     builder.identity(builder.op("While", [zero, x], attrs=attrs)[1], name="y")
@@ -87,6 +90,11 @@ def function_loop() -> GraphDef:
     ]
     graph_def.library.CopyFrom(library_of(*functions))
     return graph_def
+
+
+def long_function_loop() -> GraphDef:
+    """The same with a body that is too long for one instruction of its caller."""
+    return function_loop(products=4)
 
 
 def mapped_rows() -> GraphDef:
@@ -107,7 +115,9 @@ def mapped_rows() -> GraphDef:
     return graph_def
 
 
-LOOPS = pytest.mark.parametrize("loop", [frames, nested_frames, two_loops, function_loop, mapped_rows])
+LOOPS = pytest.mark.parametrize(
+    "loop", [frames, nested_frames, two_loops, function_loop, long_function_loop, mapped_rows]
+)
 Loop = Callable[[], GraphDef]
 
 
