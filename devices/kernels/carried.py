@@ -69,6 +69,10 @@ def _named(strings: Array) -> object:
 
 def carried(value: Array | Variable, kind: type[Thing], what: str) -> Thing:
     """The object of class `kind` that a handle of any form carries; InvalidArgumentError if it carries none."""
+    if value.__class__ is np.ndarray and not value.ndim:  # nearly every handle
+        thing = value.item()
+        if thing.__class__ is kind:
+            return thing
     value = value.read() if isinstance(value, Variable) else value
     thing = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     if isinstance(thing, np.ndarray) and thing.size and isinstance(thing.flat[0], bytes):

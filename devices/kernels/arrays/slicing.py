@@ -245,6 +245,18 @@ def split_sizes(sizes: list[int], length: int) -> list[int]:
     return [length - total if size == -1 else size for size in sizes]
 
 
+def stacked(values: Sequence[Array], axis: int = 0) -> Array:
+    """Tensors of one shape along a new axis, which is not negative.
+
+    What is next to each other along the new axis is joined along the axis behind it, if there is one, and only the
+    result is reshaped: `np.stack` would reshape every tensor, which takes longer than to copy a small one.
+    """
+    shape = values[0].shape
+    if axis < len(shape):
+        return np.concatenate(values, axis).reshape((*shape[:axis], len(values), *shape[axis:]))
+    return np.stack(values, axis)
+
+
 @kernel("Pack")
 def pack(node: Construction) -> Kernel:
     """The inputs, all of one shape, stacked along a new axis."""
@@ -265,9 +277,7 @@ def pack(node: Construction) -> Kernel:
                 )
         if rank == 1 and numbers:
             return np.array(values, dtype)
-        place = axis % rank
-        widened = (*shape[:place], 1, *shape[place:])
-        return np.concatenate([x.reshape(widened) for x in values], axis=place)
+        return stacked(values, axis % rank)
 
     return run
 

@@ -24,6 +24,8 @@ _NO_SUMS = (DataType.STRING, DataType.BOOL, DataType.RESOURCE, DataType.VARIANT)
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether one tensor can have both shapes."""
+    if a == b:
+        return True
     try:
         merge(a, b)
     except InvalidArgumentError:
@@ -96,7 +98,8 @@ class TensorArray:
                 f"because the value shape is {shape_text(value.shape)} which is incompatible with the TensorArray's "
                 f"inferred element shape: {shape_text(self.element_shape)} (consider setting infer_shape=False).",
             )
-        self.grow(index + 1)
+        if index >= len(self.places):
+            self.grow(index + 1)
         place = self.places[index]
         if place.read:
             self._refuse(index, "because it has already been read.")

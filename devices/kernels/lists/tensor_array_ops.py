@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, Shape
 from ...state import Variable
+from ..arrays.slicing import stacked
 from ..carried import carried, handle_carrying
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
@@ -155,7 +156,7 @@ def tensor_array_scatter(node: Construction) -> Kernel:
 
 def _write_rows(array: TensorArray, indices: Iterable[int], rows: Array) -> None:
     for index, row in zip(indices, rows, strict=True):
-        array.write(index, np.asarray(row, rows.dtype))
+        array.write(index, row if rows.ndim > 1 else np.asarray(row, rows.dtype))
 
 
 @kernel("TensorArrayUnpack")
@@ -276,7 +277,7 @@ def _stacking(node: Construction) -> Callable[[TensorArray, Sequence[int]], Arra
                     f"TensorArray has inconsistent shapes.  Index 0 has shape: {shape_text(values[0].shape)} "
                     f"but index {index} has shape: {shape_text(value.shape)}"
                 )
-        return np.stack(values)
+        return stacked(values)
 
     return stack
 

@@ -10,7 +10,7 @@ loop of n pushes and then n pops therefore takes n steps.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .tensor_array import compatible, is_complete, zeros_of
 Item = Array | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that would make it five times as slow to make one
 class TensorList:
     """`limit` is the largest number of elements that pushes may give it, unlimited if negative."""
 
@@ -54,6 +54,10 @@ class TensorList:
             storage = [*storage[:length], item]
         return TensorList(self.dtype, self.shape, storage, length + 1, self.limit)
 
+    def popped(self) -> TensorList:
+        """The list without its last element."""
+        return TensorList(self.dtype, self.shape, self.storage, self.length - 1, self.limit)
+
     def plus(self, other: TensorList) -> TensorList:
         """The sums of the elements; an element that is not set counts as zeros."""
         if self.dtype != other.dtype:
@@ -68,12 +72,11 @@ class TensorList:
                 "Trying to add two lists of tensors with different lengths. "
                 f"One is {self.length} and the other is {other.length}"
             )
-        result = self.holding(self._sum(a, b) for a, b in zip(self.items, other.items, strict=True))
-        return replace(result, shape=merge(self.shape, other.shape))
+        pairs = zip(self.items, other.items, strict=True)
+        sums = [b if a is None else a if b is None else self._sum(a, b) for a, b in pairs]
+        return TensorList(self.dtype, merge(self.shape, other.shape), sums, self.length, self.limit)
 
-    def _sum(self, a: Item, b: Item) -> Item:
-        if a is None or b is None:
-            return b if a is None else a
+    def _sum(self, a: Array, b: Array) -> Array:
         if a.shape != b.shape:
             self._refuse("tensors with incompatible element shapes", a.shape, b.shape)
         return sum_of(a, b, self.dtype)
@@ -106,11 +109,13 @@ def shape_of(value: Array) -> Shape:
         return None
     if value.ndim > 1:
         raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {value.ndim}")
-    return tuple(None if size < 0 else int(size) for size in value)
+    return tuple([None if size < 0 else size for size in value.tolist()])
 
 
 def merged(a: Shape, b: Shape) -> Shape:
     """The merged shape; InvalidArgumentError, in the words of the list ops, if the shapes differ."""
+    if a == b:
+        return a
     if not compatible(a, b):
         raise InvalidArgumentError(
             f"PartialTensorShape: Incompatible shapes during merge: {shape_text(a)} vs. {shape_text(b)}"
@@ -121,7 +126,7 @@ def merged(a: Shape, b: Shape) -> Shape:
 def common_shape(shape: Shape, items: Iterable[Item]) -> Shape:
     """`shape` merged with the shapes of the elements that are set."""
     for item in items:
-        if item is not None:
+        if item is not None and item.shape != shape:
             shape = merged(shape, item.shape)
     return shape
 
@@ -272,7 +277,7 @@ def tensor_list_pop_back(node: Construction) -> Kernel:
                     f"Trying to read an uninitialized tensor but element_shape is not fully defined.{shape_text(known)}"
                 )
             last = zeros_of(known, dtype)
-        return carrying(replace(tensors, length=tensors.length - 1)), last
+        return carrying(tensors.popped()), last
 
     return pop
 

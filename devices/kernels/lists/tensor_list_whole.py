@@ -9,6 +9,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name
+from ..arrays.slicing import stacked
 from ..carried import carrying
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import compatible, is_complete, zeros_of
@@ -28,6 +29,8 @@ def _check_element(shape: Shape, row: tuple[int, ...]) -> None:
 
 
 def _rows(value: Array) -> list[Array]:
+    if value.ndim > 1:
+        return list(value)
     return [np.asarray(row, value.dtype) for row in value] if value.dtype != object else [_boxed(row) for row in value]
 
 
@@ -81,7 +84,7 @@ def _stacked(items: Sequence[Item], shape: Shape, dtype: DataType, doing: str) -
     if not is_complete(shape):
         raise InvalidArgumentError(f"Tried to {doing} non-fully-defined element_shape: {shape_text(shape)}")
     rows = filled(items, shape, dtype)
-    return np.stack(rows) if rows else zeros_of((0, *(shape or ())), dtype)
+    return stacked(rows) if rows else zeros_of((0, *(shape or ())), dtype)
 
 
 @kernel("TensorListGather")
