@@ -6,26 +6,36 @@ are made in bulk, column by column; the others one by one.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ...devices.kernels.registry import bound_forms
 from ...graph.arrays import Flags, Numbers, first_seen, positions, sizes
 from ...graph.dtypes import is_ref
+from ...graph.ops.registry import find_op
 from . import instructions as form
 from .binding import is_shared
 from .deferred import End
 from .draft import Draft
 from .numbering import NodeNumber, SlotNumber
-from .roles import Role
+from .roles import Role, roles_of
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Kernel, Start
+    from ...devices.kernels.registry import BoundForm, Kernel, Start
     from ...graph.ops.properties import NodeProperties
     from .binding import Binder
     from .instructions import Instruction
     from .transfers import Messages
+
+
+def _bound_forms(properties: NodeProperties) -> Sequence[BoundForm]:
+    """The forms of an op's kernel for constant inputs; a function that has the name of an op has none."""
+    if len(properties.input_types) < 2 or find_op(properties.op) is not properties.op_def:
+        return ()
+    return bound_forms(properties.op)
 
 
 class Assembler:
@@ -75,8 +85,20 @@ class Assembler:
         simple: Flags = (computes | draft.has_role(Role.SEND)) & ~draft.may_be_dead
         if draft.may_refer is not None:
             simple[columns.data.dst[draft.may_refer[columns.data_value]]] = False
+        simple &= ~np.array(list(map(bool, self._bound_forms)), bool)[columns.kind]
         simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
         return simple
+
+    @cached_property
+    def _bound_forms(self) -> list[Sequence[BoundForm]]:
+        """By kind: the forms of its kernel for constant inputs. Traced plans show every input, and have none."""
+        kinds = self.draft.columns.kinds
+        if self.draft.every_node:
+            return [()] * len(kinds)
+        return [
+            _bound_forms(kind) if role is Role.COMPUTE else ()
+            for role, kind in zip(roles_of(kinds), kinds, strict=True)
+        ]
 
     def _bulk(self, nodes: Numbers) -> list[Instruction]:
         """Instructions of sends, and of nodes that compute one output from one or two inputs."""
@@ -135,18 +157,20 @@ class Assembler:
         elif role is Role.RETVAL:
             outputs = [self.slots[draft.result(node)]]
         flag = self.flag(node)
+        kernel, ports = self._kernel(node, role)
+        if ports is not None:
+            inputs = [inputs[port] for port in ports]
         if role is Role.SWITCH and not (control or flag or any(self._marks(node))):
             return form.switch_to(inputs, outputs)
         if role is Role.CONST and 1 <= len(control) <= 2 and not flag:
             return form.if_alive(form.always(self._constant(node)), control, outputs[0])
         if draft.may_be_dead[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or flag):
-            step = self._step(node, role, inputs, outputs)
+            step = self._step(node, kernel, inputs, outputs)
             return form.guarded(step, [*inputs, *control], outputs, flag)
-        kernel = self._kernel(node, role)
         if draft.may_be_dead[node] and kernel is not None:
             return form.if_alive(kernel, inputs, outputs[0])
         if kernel is None:
-            return form.whole(self._step(node, role, inputs, outputs), inputs, outputs)
+            return form.whole(self._step(node, kernel, inputs, outputs), inputs, outputs)
         return form.plain(kernel, inputs, outputs)
 
     def _launch(self, node: NodeNumber, inputs: list[SlotNumber], control: list[SlotNumber]) -> Instruction:
@@ -182,29 +206,63 @@ class Assembler:
         watched = [[self.slots[v] for v in draft.watched.get(send, ())] for send in nodes]
         return form.send_bundle_either(key, values, watched)
 
-    def _step(self, node: NodeNumber, role: Role, inputs: list[SlotNumber], outputs: list[SlotNumber]) -> form.Step:
+    def _step(
+        self, node: NodeNumber, kernel: Kernel | None, inputs: list[SlotNumber], outputs: list[SlotNumber]
+    ) -> form.Step:
         """The step of a node that is alive."""
-        if role is Role.CONST:
+        if self.draft.roles[node] is Role.CONST:
             return form.store(self._constant(node), outputs[0])
-        kernel = self._kernel(node, role)
         return form.nothing if kernel is None else form.step_of(kernel, inputs, outputs)
 
     def _constant(self, node: NodeNumber) -> Any:
         columns = self.draft.columns
         return self.binder.constant(columns.names[node], columns.properties[node])
 
-    def _kernel(self, node: NodeNumber, role: Role) -> Kernel | None:
-        """The kernel of a node, with variables read for it; None for nodes that compute nothing."""
+    def _kernel(self, node: NodeNumber, role: Role) -> tuple[Kernel | None, list[int] | None]:
+        """The kernel of a node, with variables read for it; None for nodes that compute nothing.
+
+        Also the ports that it reads, None for all of them.
+        """
         columns = self.draft.columns
         if role in (Role.CONST, Role.NOTHING, Role.TRIGGER):
-            return None
+            return None, None
         if role is Role.COMPUTE:
-            return self._dereferenced(node, self.binder.kernel(columns.names[node], columns.properties[node]))
-        if role is Role.SWITCH:
-            return self._dereferenced(node, form.switch)
-        if role is Role.SWITCH_N:
-            return self._dereferenced(node, form.switch_n(len(columns.properties[node].output_types)))
-        return self._passed_on(node)
+            for bound in self._bound_forms[columns.kind[node]]:
+                kernel, ports = self._bound(node, bound)
+                if kernel is not None:
+                    return kernel, ports
+            kernel = self.binder.kernel(columns.names[node], columns.properties[node])
+        elif role is Role.SWITCH:
+            kernel = form.switch
+        elif role is Role.SWITCH_N:
+            kernel = form.switch_n(len(columns.properties[node].output_types))
+        else:
+            return self._passed_on(node), None
+        return self._dereferenced(node, kernel), None
+
+    def _bound(self, node: NodeNumber, bound: BoundForm) -> tuple[Kernel | None, list[int]]:
+        """The kernel of a node whose inputs at the ports of a form are constants, or None, and the ports it reads."""
+        inputs = self.draft.inputs[node]
+        ports = [port % len(inputs) for port in bound.ports]
+        values = [self.constants.get(inputs[port]) for port in ports]
+        others = [port for port in range(len(inputs)) if port not in ports]
+        if not others or any(value is None for value in values):
+            return None, others
+        kernel = self.binder.bound_kernel(self.draft.columns.properties[node], bound, values)
+        marks = self._marks(node)
+        if kernel is not None and any(marks):
+            return form.dereferencing(kernel, [marks[port] for port in others]), others
+        return kernel, others
+
+    @cached_property
+    def constants(self) -> dict[int, Any]:  # Any: tensors of any type
+        """By number: the values that are in their slots from the beginning."""
+        draft = self.draft
+        values: dict[int, Any] = {}
+        for node in cast("list[NodeNumber]", positions(draft.has_role(Role.CONST) & ~draft.emits).tolist()):
+            known = draft.known.get(node) or [self._constant(node)]
+            values.update(enumerate(known, draft.first[node]))
+        return values
 
     def _passed_on(self, node: NodeNumber) -> Kernel:
         """The kernel of a node that passes its input on: a variable too, which has to be initialised."""

@@ -7,7 +7,7 @@ flow and arguments have no kernel: the executor carries them out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
@@ -18,6 +18,7 @@ from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
     from ...devices.kernels.functions import FunctionProvider
+    from ...devices.kernels.registry import BoundForm
     from ...devices.state import DeviceState
     from ...graph.dtypes import Array
     from ...graph.library.function_library import FunctionLibrary
@@ -75,6 +76,7 @@ class Binder:
         self.state = state
         self.functions: CallResolver | None = None
         self._shared: dict[NodeProperties, Kernel] = {}
+        self._constructions: dict[NodeProperties, Construction] = {}
         self.missing: list[tuple[str, str]] = []
 
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:
@@ -97,18 +99,8 @@ class Binder:
                 return self.functions.kernel(properties, self.device)
             except PartitaError as error:
                 raise error.located(node=name, op=op, device=self.device) from error.__cause__
-        construction = Construction(
-            name=name,
-            op=op,
-            attrs=properties.attrs,
-            input_types=properties.input_types,
-            output_types=properties.output_types,
-            device=self.device,
-            state=self.state,
-            functions=None if self.functions is None else self.functions.for_kernels(),
-        )
         try:
-            kernel = factory(construction)
+            kernel = factory(self._construction(name, properties))
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
         if not is_built_in(op):
@@ -116,6 +108,31 @@ class Binder:
         if is_shared(properties):
             self._shared[properties] = kernel
         return kernel
+
+    def bound_kernel(self, properties: NodeProperties, form: BoundForm, values: Sequence[Any]) -> Kernel | None:
+        """The kernel of a node for its other inputs, or None where only the ordinary one will do; see `binding`.
+
+        `values` are those of the inputs that `form` names. The node is stateless, so that its name does not matter.
+        """
+        construction = self._constructions.get(properties)
+        if construction is None:
+            construction = self._constructions[properties] = self._construction("", properties)
+        try:
+            return form.factory(construction, *values)
+        except (PartitaError, ArithmeticError, LookupError, TypeError, ValueError):
+            return None
+
+    def _construction(self, name: str, properties: NodeProperties) -> Construction:
+        return Construction(
+            name=name,
+            op=properties.op_def.name,
+            attrs=properties.attrs,
+            input_types=properties.input_types,
+            output_types=properties.output_types,
+            device=self.device,
+            state=self.state,
+            functions=None if self.functions is None else self.functions.for_kernels(),
+        )
 
     def is_deferred(self, properties: NodeProperties) -> bool:
         """Whether the outputs of a node come later than its kernel returns; then `kernel` gives what starts it."""

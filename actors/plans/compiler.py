@@ -38,8 +38,10 @@ is the plan (`planning`, `plan`):
       s7 = Mul(s8, s6)    # y
     result 0 (float) = s7
 
-Constants, identities and no-ops leave no instruction behind, unless `every_node` asks for one instruction a node, as
-traces do. Where a tensor may be dead, and only there, instructions look for it (`deadness`).
+Constants, identities and no-ops leave no instruction behind, nor does arithmetic on small constants (`known`), unless
+`every_node` asks for one instruction a node, as traces do. Slices, reshapes and the like have their constants built in
+(`binding` of `devices.kernels.registry`). Where a tensor may be dead, and only there, instructions look for it
+(`deadness`).
 
 A partition with loops is folded into `levels` before all that, and each level becomes a plan of its own, inner loops
 first. A loop that one device runs by itself becomes a `LocalLoop`. Of a loop that exchanges messages, the shares of all
@@ -173,11 +175,12 @@ def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan
     drafts = [
         draft_of(
             own,
+            share.binder,
             dead_sources=dead_sources,
             receives_may_be_references=setting.from_elsewhere or (len(shares) > 1 and has_references),
             every_node=every_node,
         )
-        for own in columns
+        for own, share in zip(columns, shares, strict=True)
     ]
     transfers = shares_of([s.graph for s in shares], drafts, bundled=not every_node, framed=setting.framed)
     plans = [

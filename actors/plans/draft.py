@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +30,12 @@ from ...graph.arrays import Flags, Numbers, positions
 from ...graph.dtypes import REF_OFFSET
 from .columns import Columns, Rows
 from .deadness import may_be_dead
+from .known import Known, known_nodes
 from .numbering import NodeNumber, ValueNumber
 from .roles import Role, role_flags, roles_of
+
+if TYPE_CHECKING:
+    from .binding import Binder
 
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE, Role.DEFERRED, Role.LAUNCH)
 _DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE, Role.DEFERRED, Role.ARRIVAL)
@@ -41,7 +46,7 @@ class Draft:
     """One level of a partition.
 
     `is_reference` says by output whether its type is that of a reference; None if no type is. With `every_node` each
-    node emits, as traces want it.
+    node emits, as traces want it. Nodes in `known` have the role of constants.
     """
 
     columns: Columns
@@ -50,6 +55,7 @@ class Draft:
     is_reference: Flags | None
     receives_may_be_references: bool
     every_node: bool
+    known: Known
 
     @cached_property
     def codes(self) -> Numbers:
@@ -203,22 +209,28 @@ class Draft:
 
 def draft_of(
     columns: Columns,
+    binder: Binder,
     *,
     dead_sources: Collection[Role] = (),
     receives_may_be_references: bool = False,
     every_node: bool = False,
 ) -> Draft:
-    """The draft of a level; `dead_sources` as in `may_be_dead`."""
+    """The draft of a level; `dead_sources` as in `may_be_dead`, `binder` has the kernels of its device."""
     role_of_kind = roles_of(columns.kinds)
     roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))
     refers = receives_may_be_references or any(t > REF_OFFSET for p in columns.kinds for t in p.output_types)
+    dead = may_be_dead(columns, roles, dead_sources)
+    known = {} if every_node else known_nodes(columns, roles, dead, binder)
+    for node in known:
+        roles[node] = Role.CONST
     return Draft(
         columns=columns,
         roles=roles,
-        may_be_dead=may_be_dead(columns, roles, dead_sources),
+        may_be_dead=dead,
         is_reference=_is_reference(columns) if refers else None,
         receives_may_be_references=receives_may_be_references,
         every_node=every_node,
+        known=known,
     )
 
 

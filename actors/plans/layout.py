@@ -73,8 +73,6 @@ def _uses(draft: Draft, position: Numbers) -> tuple[Numbers, Numbers]:
 def template_of(draft: Draft, assembler: Assembler, num_slots: int) -> list[Any]:  # Any: tensors of any type
     """What the slots hold before the first instruction: the constants that need none."""
     template: list[Any] = [None] * num_slots
-    columns = draft.columns
-    for node in positions(draft.has_role(Role.CONST) & ~draft.emits).tolist():
-        value = assembler.binder.constant(columns.names[node], columns.properties[node])
-        template[assembler.slots[draft.first[node]]] = value
+    for value, constant in assembler.constants.items():
+        template[assembler.slots[value]] = constant
     return template

@@ -149,7 +149,7 @@ class _Compiler:
         self.columns = columns
         self.is_body = is_body
         self.inner = inner
-        self.draft: Draft = draft_of(columns, every_node=every_node)
+        self.draft: Draft = draft_of(columns, binder, every_node=every_node)
         self.program: Numbers = positions(self.draft.emits)
         (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
         position = np.full(columns.num_nodes, -1, np.int64)

@@ -57,8 +57,21 @@ class Construction:
 
 Factory = Callable[[Construction], Kernel]
 
+BoundFactory = Callable[..., Kernel]
+"""takes a `Construction` and the values of some inputs"""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundForm:
+    """The factory for nodes of an op whose inputs at `ports` are the same in every step."""
+
+    ports: tuple[int, ...]
+    factory: BoundFactory
+
+
 _FACTORIES: OpTable[Factory] = OpTable("a kernel", __package__, via=__name__)
 _DEFERRED: set[str] = set()
+_BOUND_FORMS: dict[str, list[BoundForm]] = {}
 
 
 class KernelsByKind:
@@ -114,6 +127,26 @@ def is_built_in(op: str) -> bool:
 def simple(op: str, function: Kernel) -> None:
     """Registers `function` itself as the kernel of an op whose attrs do not change what is computed."""
     kernel(op)(lambda node: function)
+
+
+def binding(op: str, *ports: int) -> Callable[[BoundFactory], BoundFactory]:
+    """Registers a further factory of a stateless op, for nodes whose inputs at `ports` (-1: the last) are constants.
+
+    It gets the node and these values; its kernel gets the other inputs and does what the ordinary one does, errors
+    included, without working out again what the constants mean. Where the factory raises, the node has the
+    ordinary kernel, which reports the error in the step. Of several the first that fits is taken.
+    """
+
+    def register(factory: BoundFactory) -> BoundFactory:
+        _BOUND_FORMS.setdefault(op, []).append(BoundForm(ports, factory))
+        return factory
+
+    return register
+
+
+def bound_forms(op: str) -> Sequence[BoundForm]:
+    """What `binding` registered for `op`; nothing if the op's kernel was replaced."""
+    return _BOUND_FORMS.get(op, ()) if _FACTORIES.is_built_in(op) else ()
 
 
 class Call(Protocol):

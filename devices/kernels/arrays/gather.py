@@ -34,7 +34,8 @@ def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
     raise InvalidArgumentError(f"{what}{where} = {flat[first]} is not in [0, {limit})")
 
 
-def _take(x: Array, indices: Array, axis: int) -> Array:
+def take(x: Array, indices: Array, axis: int) -> Array:
+    """The slices along an axis that the indices name; InvalidArgumentError for an index out of range."""
     if x.size == 0 and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
         return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)  # the result is empty
     if indices.ndim == 0:
@@ -56,7 +57,7 @@ def gather(node: Construction) -> Kernel:
     def run(params: Array, indices: Array) -> Array:
         if params.ndim == 0:
             raise InvalidArgumentError("params must be at least 1 dimensional")
-        return _take(params, indices, 0)
+        return take(params, indices, 0)
 
     return run
 
@@ -77,7 +78,7 @@ def gather_v2(node: Construction) -> Kernel:
             raise InvalidArgumentError(f"Shape must be at least rank {least} but is rank {rank}")
         place %= rank
         if not batch_dims:
-            return _take(params, indices, place)
+            return take(params, indices, place)
         return _batched(params, indices, place, batch_dims)
 
     return run

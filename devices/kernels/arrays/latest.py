@@ -26,3 +26,17 @@ def keeping_latest(compute: Callable[..., T]) -> Callable[..., T]:
         return known[1]
 
     return computed
+
+
+def for_latest_shape(compute: Callable[[tuple[int, ...]], T]) -> Callable[[tuple[int, ...]], T]:
+    """`compute`, a function of a shape, called only if the shape differs from the last call's."""
+    latest: tuple[tuple[int, ...], T] | None = None
+
+    def computed(shape: tuple[int, ...]) -> T:
+        nonlocal latest
+        known = latest
+        if known is None or known[0] != shape:
+            known = latest = shape, compute(shape)
+        return known[1]
+
+    return computed

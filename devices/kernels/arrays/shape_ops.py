@@ -165,30 +165,40 @@ def linspace(node: Construction) -> Kernel:
     return run
 
 
-def tile(x: Array, multiples: Array) -> Array:
-    """The input repeated `multiples[i]` times along each axis i."""
+Tiling = tuple[list[int], list[int], list[int]]
+"""shapes: of the result with two axes for each axis of the input, of the input with as many, and of the result"""
+
+
+def tiling(shape: tuple[int, ...], multiples: Array) -> Tiling:
+    """How to repeat a tensor of that shape; InvalidArgumentError for multiples that do not fit it."""
     times = multiples.tolist()
     if multiples.ndim != 1:
         raise InvalidArgumentError(f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}")
-    if len(times) != x.ndim:
+    if len(times) != len(shape):
         raise InvalidArgumentError(
-            f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(times)}"
+            f"Expected multiples argument to be a vector of length {len(shape)} but got length {len(times)}"
         )
     blocks: list[int] = []
     singles: list[int] = []
     final: list[int] = []
-    for i, (count, length) in enumerate(zip(times, x.shape, strict=True)):
+    for i, (count, length) in enumerate(zip(times, shape, strict=True)):
         if count < 0:
             raise InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {count}")
         blocks += (count, length)
         singles += (1, length)
         final.append(count * length)
+    return blocks, singles, final
+
+
+def tile(x: Array, forms: Tiling) -> Array:
+    """The input repeated along each axis."""
+    blocks, singles, final = forms
     result = np.empty(blocks, x.dtype)
     result[...] = x.reshape(singles)
     return result.reshape(final)
 
 
-simple("Tile", tile)
+simple("Tile", lambda x, multiples: tile(x, tiling(x.shape, multiples)))
 
 
 def _check_permutation(rank: int, perm: Array) -> None:

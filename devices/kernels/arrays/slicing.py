@@ -6,6 +6,7 @@ The results of ops that only select are views; errors have TensorFlow's words.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,30 @@ def take_slice(x: Array, begin: Array, size: Array) -> Array:
             f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
             f"{shape_text(begin.shape)} and {shape_text(size.shape)} instead."
         )
+    result: Array = x[slice_index(starts, sizes, x.shape)]
+    return result
+
+
+def slice_index(starts: list[int], sizes: list[int], shape: tuple[int, ...]) -> tuple[IndexEntry, ...]:
+    """The numpy index of a Slice; InvalidArgumentError where it leaves a tensor of that shape."""
     index: list[IndexEntry] = [Ellipsis]
-    for axis, (first, count, length) in enumerate(zip(starts, sizes, x.shape, strict=True)):
+    for axis, (first, count, length) in enumerate(zip(starts, sizes, shape, strict=True)):
         size_taken = length - first if count == -1 else count
         if not 0 <= first <= length:
             raise InvalidArgumentError(f"Expected begin[{axis}] in [0, {length}], but got {first}")
         if not 0 <= size_taken <= length - first:
             raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - first}], but got {size_taken}")
         index.append(slice(first, first + size_taken))
-    result: Array = x[tuple(index)]
-    return result
+    return tuple(index)
 
 
 simple("Slice", take_slice)
 
+
 Locate = Callable[[tuple[int, ...], Array, Array, Array], tuple[IndexEntry, ...]]
 
 
-def _locate(masks: Masks) -> Locate:
+def locator(masks: Masks) -> Locate:
     """Makes numpy indices of slices; they end with an ellipsis, so that the result of a scalar is an array too."""
 
     def index_of(shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
@@ -65,7 +72,7 @@ def _locate(masks: Masks) -> Locate:
 def strided_slice(node: Construction) -> Kernel:
     """The part of the input that begin, end, strides and the masks describe, as a view."""
     masks = Masks.of(node.attrs)
-    locate = _locate(masks)
+    locate = locator(masks)
     if numpy_dtype(node.output_types[0]).kind == "O":
         return lambda x, begin, end, strides: x[locate(x.shape, begin, end, strides)]
     drop_one = masks.shrink == 1 and not masks.ellipsis & 1 and not masks.new_axis & 1
@@ -96,19 +103,28 @@ def empty_of(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 @kernel("StridedSliceGrad")
 def strided_slice_grad(node: Construction) -> Kernel:
     """Zeros of the shape that was sliced, with dy where the slice was."""
-    locate = _locate(Masks.of(node.attrs))
+    locate = locator(Masks.of(node.attrs))
     dtype = numpy_dtype(node.output_types[0])
     index_of = keeping_latest(lambda shape, *bounds: locate(tuple(shape.tolist()), *bounds))
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
-        result = empty_of(shape.tolist(), dtype)
-        cut = result[index_of(shape, begin, end, strides)]
-        if dy.shape != cut.shape:
-            raise InvalidArgumentError(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(cut.shape)}")
-        cut[...] = dy
-        return result
+        return with_gradient(empty_of(shape.tolist(), dtype), index_of(shape, begin, end, strides), dy)
 
     return run
+
+
+def with_gradient(result: Array, index: tuple[IndexEntry, ...], dy: Array) -> Array:
+    """`result` with dy at an index; InvalidArgumentError unless it has the shape of what was there."""
+    cut = result[index]
+    if dy.shape != cut.shape:
+        raise wrong_gradient(dy.shape, cut.shape)
+    cut[...] = dy
+    return result
+
+
+def wrong_gradient(shape: tuple[int, ...], expected: tuple[int, ...]) -> InvalidArgumentError:
+    """The error for a gradient that has not the shape of the slice."""
+    return InvalidArgumentError(f"shape of dy was {shape_text(shape)} instead of {shape_text(expected)}")
 
 
 def overwriting(attrs: Mapping[str, Any]) -> Callable[[Array, Array, Array, Array, Array], Array]:
@@ -116,7 +132,7 @@ def overwriting(attrs: Mapping[str, Any]) -> Callable[[Array, Array, Array, Arra
 
     The value is broadcast to the slice; any value fits an empty one. `attrs` hold the masks.
     """
-    locate = _locate(Masks.of(attrs))
+    locate = locator(Masks.of(attrs))
 
     def overwritten(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
         result = np.array(x)
@@ -141,6 +157,7 @@ def tensor_strided_slice_update(node: Construction) -> Kernel:
 
 
 def concatenate(values: Sequence[Array], axis: Array) -> Array:
+    """Tensors joined along an axis; InvalidArgumentError where they do not fit."""
     try:
         return np.concatenate(values, axis=axis.item())
     except ValueError:
@@ -178,14 +195,10 @@ def _split_axis(split_dim: Array, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def _pieces(x: Array, axis: int, sizes: Sequence[int]) -> object:
+def _cuts(axis: int, sizes: Sequence[int]) -> list[tuple[slice, ...]]:
+    """The indices of consecutive parts along an axis."""
     before: tuple[slice, ...] = (slice(None),) * axis
-    pieces = []
-    first = 0
-    for size in sizes:
-        pieces.append(x[(*before, slice(first, first + size))])
-        first += size
-    return outputs(pieces)
+    return [(*before, slice(end - size, end)) for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 @kernel("Split")
@@ -194,17 +207,22 @@ def split(node: Construction) -> Kernel:
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, x: Array) -> object:
-        if split_dim.ndim:
-            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {split_dim.ndim}")
-        axis = _split_axis(split_dim, x.ndim)
-        if x.shape[axis] % count:
-            raise InvalidArgumentError(
-                "Number of ways to split should evenly divide the split dimension, but got split_dim "
-                f"{axis} (size = {x.shape[axis]}) and num_split {count}"
-            )
-        return _pieces(x, axis, (x.shape[axis] // count,) * count)
+        return outputs([x[cut] for cut in even_cuts(split_dim, x.shape, count)])
 
     return run
+
+
+def even_cuts(split_dim: Array, shape: tuple[int, ...], count: int) -> list[tuple[slice, ...]]:
+    """The indices of `count` parts of one size; InvalidArgumentError where there are none."""
+    if split_dim.ndim:
+        raise InvalidArgumentError(f"split_dim must be a scalar but has rank {split_dim.ndim}")
+    axis = _split_axis(split_dim, len(shape))
+    if shape[axis] % count:
+        raise InvalidArgumentError(
+            "Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{axis} (size = {shape[axis]}) and num_split {count}"
+        )
+    return _cuts(axis, (shape[axis] // count,) * count)
 
 
 @kernel("SplitV")
@@ -219,7 +237,7 @@ def split_v(node: Construction) -> Kernel:
                 "size of the split_tensor must be 1-D and have the same elements as outputs got "
                 f"{sizes.ndim} -D and {sizes.size} elements"
             )
-        return _pieces(x, axis, split_sizes(sizes.tolist(), x.shape[axis]))
+        return outputs([x[cut] for cut in _cuts(axis, split_sizes(sizes.tolist(), x.shape[axis]))])
 
     return run
 

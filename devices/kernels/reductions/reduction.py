@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.division import cut_quotient
 from ..half_types import BFLOAT16, in_float32, is_half
-from ..registry import Construction, Kernel, kernel
+from ..registry import Construction, Kernel, binding, kernel
 from .in_order import ORDERED_TYPES, reduce_all, reduce_in_order
 from .limits import highest, lowest
 
@@ -37,35 +37,55 @@ def _reduction_axes(axes: bytes, dtype: np.dtype[Any], rank: int) -> tuple[int, 
     return tuple(result)
 
 
-def _along(reduce: Callable[[Any, tuple[int, ...]], Any]) -> Kernel:
-    return lambda x, axes: reduce(x, _reduction_axes(axes.tobytes(), axes.dtype, x.ndim))
+Reduce = Callable[[Any, tuple[int, ...]], Any]
+"""takes a tensor and distinct axes from 0 on"""
 
 
-@kernel("Sum", "Prod")
-def sum_or_product(node: Construction) -> Kernel:
+def _reduction(*ops: str) -> Callable[[Callable[[Construction], Reduce]], Callable[[Construction], Reduce]]:
+    """Registers the kernels that the decorated function makes; constant axes are worked out once for every rank."""
+
+    def register(make: Callable[[Construction], Reduce]) -> Callable[[Construction], Reduce]:
+        def over_given_axes(node: Construction) -> Kernel:
+            reduce = make(node)
+            return lambda x, axes: reduce(x, _reduction_axes(axes.tobytes(), axes.dtype, x.ndim))
+
+        def over_constant_axes(node: Construction, axes: Array) -> Kernel:
+            reduce, axes_for_rank = make(node), cache(partial(_reduction_axes, axes.tobytes(), axes.dtype))
+            return lambda x: reduce(x, axes_for_rank(x.ndim))
+
+        for op in ops:
+            kernel(op)(over_given_axes)
+            binding(op, 1)(over_constant_axes)
+        return make
+
+    return register
+
+
+@_reduction("Sum", "Prod")
+def sum_or_product(node: Construction) -> Reduce:
     """Sum or product over the axes, in the type of the tensor."""
     ufunc = np.add if node.op == "Sum" else np.multiply
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if dtype == BFLOAT16:
-        return _along(lambda x, axes: ufunc.reduce(x.astype(np.float32), axes, keepdims=keep).astype(dtype))
+        return lambda x, axes: ufunc.reduce(x.astype(np.float32), axes, keepdims=keep).astype(dtype)
     if dtype in ORDERED_TYPES:
-        return _along(lambda x, axes: reduce_in_order(ufunc, x, axes, keep))
-    return _along(lambda x, axes: ufunc.reduce(x, axes, dtype, keepdims=keep))
+        return lambda x, axes: reduce_in_order(ufunc, x, axes, keep)
+    return lambda x, axes: ufunc.reduce(x, axes, dtype, keepdims=keep)
 
 
-@kernel("Max", "Min")
-def extreme(node: Construction) -> Kernel:
+@_reduction("Max", "Min")
+def extreme(node: Construction) -> Reduce:
     """The greatest or least element over the axes, NaN if there is one; over none, the least or greatest value."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     ufunc, of_nothing = (np.maximum, lowest(dtype)) if node.op == "Max" else (np.minimum, highest(dtype))
-    return _along(lambda x, axes: ufunc.reduce(x, axes, keepdims=keep, initial=of_nothing))
+    return lambda x, axes: ufunc.reduce(x, axes, keepdims=keep, initial=of_nothing)
 
 
-@kernel("All", "Any")
-def logical(node: Construction) -> Kernel:
+@_reduction("All", "Any")
+def logical(node: Construction) -> Reduce:
     """Whether all, or any, of the elements over the axes are true."""
     ufunc, keep = np.logical_and if node.op == "All" else np.logical_or, node.attrs["keep_dims"]
-    return _along(lambda x, axes: ufunc.reduce(x, axes, keepdims=keep))
+    return lambda x, axes: ufunc.reduce(x, axes, keepdims=keep)
 
 
 def _count(x: Array, axes: tuple[int, ...]) -> int:
@@ -77,30 +97,28 @@ def _averaged(x: Array, sums: Any) -> Any:
     return sums / (x.size // (sums.size or 1))
 
 
-@kernel("Mean")
-def mean(node: Construction) -> Kernel:
+@_reduction("Mean")
+def mean(node: Construction) -> Reduce:
     """The mean over the axes, for integers cut towards zero; over no elements NaN for floating types, else zero."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if is_half(dtype):
-        return _along(
-            lambda x, axes: (np.add.reduce(x, axes, np.float32, keepdims=keep) / _count(x, axes)).astype(dtype)
-        )
+        return lambda x, axes: (np.add.reduce(x, axes, np.float32, keepdims=keep) / _count(x, axes)).astype(dtype)
     if dtype in ORDERED_TYPES:
-        return _along(lambda x, axes: _averaged(x, reduce_in_order(np.add, x, axes, keep)))
+        return lambda x, axes: _averaged(x, reduce_in_order(np.add, x, axes, keep))
     if dtype.kind not in "iu":
         least = 1 if dtype.kind == "c" else 0
-        return _along(lambda x, axes: np.add.reduce(x, axes, keepdims=keep) / max(_count(x, axes), least))
+        return lambda x, axes: np.add.reduce(x, axes, keepdims=keep) / max(_count(x, axes), least)
     wide = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
     def of_integers(x: Array, axes: tuple[int, ...]) -> Any:
         total = np.add.reduce(x, axes, wide, keepdims=keep)
         return cut_quotient(total, wide.type(max(_count(x, axes), 1))).astype(dtype)
 
-    return _along(of_integers)
+    return of_integers
 
 
-@kernel("EuclideanNorm")
-def euclidean_norm(node: Construction) -> Kernel:
+@_reduction("EuclideanNorm")
+def euclidean_norm(node: Construction) -> Reduce:
     """The square root of the sum of squared absolute values over the axes."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
 
@@ -109,8 +127,8 @@ def euclidean_norm(node: Construction) -> Kernel:
         return np.sqrt(np.add.reduce(squares, axes, squares.dtype, keepdims=keep))
 
     if is_half(dtype):
-        return _along(lambda x, axes: norm(x.astype(np.float32), axes).astype(dtype))
-    return _along(norm if dtype.kind not in "iu" else lambda x, axes: norm(x, axes).astype(dtype))
+        return lambda x, axes: norm(x.astype(np.float32), axes).astype(dtype)
+    return norm if dtype.kind not in "iu" else lambda x, axes: norm(x, axes).astype(dtype)
 
 
 @kernel("L2Loss")

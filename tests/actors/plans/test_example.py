@@ -27,9 +27,10 @@ def test_the_example_is_what_is_printed() -> None:
     added = b.op("Add", same, b.constant(np.float32(1), name="one"), name="sum", device=cpu(1))[0]
     b.op("Mul", added, same, name="y", device=cpu(0))
     parts = cut(b.graph_def(), "cpu:2", feeds=["x"], fetches=["y"])
-    drafts = [draft_of(columns_of(part)) for part in parts.values()]
+    pairs = [(part, Binder(name, DeviceState(0))) for name, part in parts.items()]
+    drafts = [draft_of(columns_of(part), binder) for part, binder in pairs]
     shares = shares_of(list(parts.values()), drafts, bundled=True)
-    plans = compiler.compile_plans([(part, Binder(name, DeviceState(0))) for name, part in parts.items()])
+    plans = compiler.compile_plans(pairs)
     for text in (str(parts[cpu(0)]), draft_text(drafts[0], shares[0]), str(plans[0])):
         short = text.replace("/job:localhost/replica:0/task:0/device:", "").replace(";0000000000000001;", ";1;")
         assert compiler.__doc__ is not None
@@ -47,7 +48,7 @@ def test_the_columns_and_the_roles_of_a_small_graph() -> None:
     assert columns.first_value.tolist() == [1, 2, 3, 4, 5, 5]
     assert list(zip(columns.data.src, columns.data.dst, strict=True)) == [(1, 2), (2, 3), (0, 3), (3, 4)]
     assert (columns.data_value.tolist(), columns.inputs[3]) == ([2, 3, 1, 4], [3, 1])
-    draft = draft_of(columns)
+    draft = draft_of(columns, Binder(cpu(0), DeviceState(0)))
     assert draft.roles == [Role.CONST, Role.ARG, Role.COMPUTE, Role.COMPUTE, Role.RETVAL]
     assert draft.emits.tolist() == [False, False, True, True, False]
 

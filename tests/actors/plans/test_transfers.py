@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.actors import open_session
+from partita.actors.plans.binding import Binder
 from partita.actors.plans.columns import columns_of
 from partita.actors.plans.draft import Draft, draft_of
 from partita.actors.plans.keys import stem_of
 from partita.actors.plans.roles import Role
 from partita.actors.plans.transfers import Messages, Share, shares_of
+from partita.devices.state import DeviceState
 from partita.graph import Graph, graph_def_to_graph, split_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.partition import transfer_of
@@ -44,7 +46,8 @@ class Crowd:
         whole = graph_def_to_graph(graph_def, add_default_attrs=True)
         whole.assign_devices(whole.requested_device_indices())
         self.graphs: list[Graph] = list(split_graph(whole).values())
-        self.drafts: list[Draft] = [draft_of(columns_of(g)) for g in self.graphs]
+        binder = Binder(cpu(0), DeviceState(0))
+        self.drafts: list[Draft] = [draft_of(columns_of(g), binder) for g in self.graphs]
         self.shares: list[Share] = shares_of(self.graphs, self.drafts, bundled=bundled)
 
     def tensors(self, part: int, messages: Messages) -> dict[str, list[str]]:
