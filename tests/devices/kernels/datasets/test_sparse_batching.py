@@ -17,7 +17,7 @@ from partita.graph.protos import GraphDef
 from tests.devices.kernels.datasets.pipelines import INT64, Pipeline
 from tests.devices.kernels.datasets.test_batching import filled
 
-VARIANT = {"types": [DataType.VARIANT], "shapes": [(3,)]}
+VARIANT: dict[str, Any] = {"types": [DataType.VARIANT], "shapes": [(3,)]}
 
 
 def iterated(p: Pipeline, dataset: Tensor) -> GraphDef:

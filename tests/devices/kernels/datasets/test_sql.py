@@ -41,7 +41,7 @@ def query(path: bytes, text: bytes, types: list[DataType], driver: bytes = b"sql
 
 async def rows(graph: GraphDef, count: int) -> list[Any]:
     """All rows of `count` columns as Python values."""
-    found = []
+    found: list[Any] = []
     async with open_session(graph, "cpu:1") as session:
         await session.run([], targets=["init"])
         while True:

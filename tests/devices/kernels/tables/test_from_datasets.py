@@ -30,7 +30,7 @@ def table_of(*columns: Array, types: tuple[DataType, ...] = (DataType.INT64, Dat
 
 async def test_every_element_is_an_entry() -> None:
     """A key and its value."""
-    async with open_session(table_of(np.array([3, 5]), np.float32([0.5, 1])), "cpu:1") as session:
+    async with open_session(table_of(np.array([3, 5]), np.array([0.5, 1], np.float32)), "cpu:1") as session:
         await session.run([], targets=["init"])
         assert np.asarray((await session.run("found"))[0]).tolist() == [0.5, -1]
 
@@ -44,9 +44,9 @@ async def test_every_element_is_an_entry() -> None:
             InvalidArgumentError,
             "Value dtype expected: float but obtained: int64",
         ),
-        (table_of(np.array([[3]]), np.float32([[4]])), InvalidArgumentError, "should be pairs of scalars"),
+        (table_of(np.array([[3]]), np.array([[4]], np.float32)), InvalidArgumentError, "should be pairs of scalars"),
         (
-            table_of(np.array([3, 3]), np.float32([4, 5])),
+            table_of(np.array([3, 3]), np.array([4, 5], np.float32)),
             FailedPreconditionError,
             "different value for same key. Key 3",
         ),
