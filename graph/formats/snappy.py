@@ -1,4 +1,4 @@
-"""Decompresses blocks in snappy's raw format, which some writers of tables use.
+"""Blocks in snappy's raw format, which some writers of tables and the files of snapshots use.
 
 The format (github.com/google/snappy, format_description.txt) is the length as a varint, then elements. The low two bits
 of an element's first byte say whether it is a literal or a copy of earlier output, and how the other bytes are laid
@@ -8,10 +8,20 @@ out. A result of another length than announced is a DataLossError.
 from __future__ import annotations
 
 from ...errors import DataLossError
-from ..varint import read_varint
+from ..varint import read_varint, varint
 
 _LITERAL = 0
 _LONG_LITERAL = 60  # from this code on the length is in the next 1 to 4 bytes
+_LARGEST_LITERAL = 1 << 16  # of those with their length in two bytes
+
+
+def as_literals(data: bytes) -> bytes:
+    """A block of `data` as literals only, which is valid and does not compress: a compressor would be slow here."""
+    parts = [varint(len(data))]
+    for start in range(0, len(data), _LARGEST_LITERAL):
+        piece = data[start : start + _LARGEST_LITERAL]
+        parts += bytes([_LONG_LITERAL + 1 << 2]), (len(piece) - 1).to_bytes(2, "little"), piece
+    return b"".join(parts)
 
 
 def uncompressed(block: bytes) -> bytes:

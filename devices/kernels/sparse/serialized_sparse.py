@@ -46,12 +46,12 @@ def serialized_row(parts: Parts, dtype: DataType, *, as_variants: bool) -> Array
     """The three strings, or variants, of one sparse tensor: its indices, values and shape."""
     result = np.empty(3, object)
     for i, (part, kind) in enumerate(zip(parts, (DataType.INT64, dtype, DataType.INT64), strict=True)):
-        held: Any = _Held(part, kind) if as_variants else _serialized(part, kind)
+        held: Any = _Held(part, kind) if as_variants else serialized_tensor(part, kind)
         result[i] = held
     return result
 
 
-def _serialized(x: Array, dtype: DataType) -> bytes:
+def serialized_tensor(x: Array, dtype: DataType) -> bytes:
     """A TensorProto with the bytes of the elements; of strings their lengths and then all of them."""
     message = numpy_to_tensor(x, dtype)
     if dtype == DataType.STRING and x.size:

@@ -54,6 +54,7 @@ shape_fn("GroupByReducerDataset", "ExperimentalGroupByReducerDataset")(scalar)
 shape_fn("MultiDeviceIterator", "AnonymousMultiDeviceIteratorV3", "MultiDeviceIteratorInit")(scalar)
 shape_fn("MultiDeviceIteratorToStringHandle", "MultiDeviceIteratorFromStringHandle")(scalar)
 shape_fn("DeleteMultiDeviceIterator")(no_outputs)
+shape_fn("SaveDataset")(no_outputs)
 shape_fn("UniqueDataset", "ExperimentalUniqueDataset")(scalar)
 shape_fn("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")(scalar)
 shape_fn("NonSerializableDataset", "ExperimentalNonSerializableDataset")(scalar)
@@ -72,6 +73,13 @@ shape_fn("Iterator", "IteratorV2", "OneShotIterator", "AnonymousIterator", "Anon
 shape_fn("IteratorGetNextAsOptional")(scalar)
 shape_fn("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2")(scalar)
 shape_fn("MakeIterator", "DeleteIterator")(no_outputs)
+
+
+@shape_fn("SaveDatasetV2", "LoadDataset", "SnapshotDatasetV2")
+def saved(c: ShapeContext) -> Sequence[Shape]:
+    """A dataset; the path is a scalar."""
+    with_rank(c.inputs[0 if c.op == "LoadDataset" else 1], 0)
+    return ((),)
 
 
 @shape_fn("DenseToSparseBatchDataset", "ExperimentalDenseToSparseBatchDataset")
