@@ -76,10 +76,10 @@ def function_loop(products: int = 0) -> GraphDef:
         inner.placeholder("v", "float32", (2,))
     condition.op("Less", "i:0", condition.constant(np.int32(TIMES)), name="less")
     body.op("AddV2", "i:0", body.constant(np.int32(1)), name="next")
-    value = body.op("Reshape", "v:0", body.constant(np.int32([2, 1])))[0]
+    value = body.op("Reshape", "v:0", body.constant(np.array([2, 1], np.int32)))[0]
     for _ in range(products):
-        value = body.op("MatMul", value, body.constant(np.float32([[1]])))[0]
-    body.op("Neg", body.op("Reshape", value, body.constant(np.int32([2]))), name="negated")
+        value = body.op("MatMul", value, body.constant(np.ones((1, 1), np.float32)))[0]
+    body.op("Neg", body.op("Reshape", value, body.constant(np.array([2], np.int32))), name="negated")
     x, zero = builder.placeholder("x", "float32", (2,)), builder.constant(np.int32(0))
     attrs = {"T": ["int32", "float32"], "cond": func_attr("condition"), "body": func_attr("body")}
     builder.identity(builder.op("While", [zero, x], attrs=attrs)[1], name="y")
