@@ -19,20 +19,22 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from . import philox
+from .packed import double
 from .random_ops import Generator, generator_of, start_of
 from .unigrams import AliasTable, LearnedUnigrams, fixed_weights
-from .words import Words, below_wide
+from .words import FEW, Numbers, Words, below_wide
 
 _DOUBLE = np.dtype(np.float64)
 _RESERVED_BLOCKS = 512  # per sample, however many draws it takes
 _MOST_DRAWS = 1 << 16  # at a time
+_MOST_TABLED = 1 << 16  # classes
 
-Draw = Callable[[Words, int], Array]
+Draw = Callable[[Words, int], Numbers]
 Probability = Callable[[Array], Array]
 
 
 class Distribution(NamedTuple):
-    """How a sampler draws numbers (int64) from words, and how likely a draw is to give a number (float32)."""
+    """How a sampler draws numbers from words, and how likely a draw is to give a number (float32)."""
 
     draw: Draw
     probability: Probability
@@ -72,7 +74,8 @@ def _different(draw: Draw, words: Words, count: int) -> tuple[Array, int]:
     numbers: dict[int, None] = {}
     draws, at_once = 0, max(2 * count, 16)
     while True:
-        drawn = draw(words, at_once).tolist()
+        drawn = draw(words, at_once)
+        drawn = drawn if isinstance(drawn, list) else drawn.tolist()
         numbers.update(dict.fromkeys(drawn))  # a dict keeps the order in which its keys came
         if len(numbers) >= count:
             first = list(islice(numbers, count))
@@ -94,7 +97,7 @@ def _sample(
     if options.unique:
         numbers, draws = _different(distribution.draw, words, options.sampled)
     else:
-        numbers, draws = distribution.draw(words, options.sampled), options.sampled
+        numbers, draws = np.asarray(distribution.draw(words, options.sampled), np.int64), options.sampled
     # Both sorts of classes at once: for few numbers the calls are what takes time.
     classes, num_true = np.concatenate([true_classes, numbers], None), true_classes.size
     expected = _expected(distribution.probability(classes), options.sampled, draws)
@@ -132,14 +135,26 @@ def log_uniform_candidate_sampler(node: Construction) -> Kernel:
     size = int(node.attrs["range_max"])
     log_range = math.log1p(size)
 
-    def draw(words: Words, count: int) -> Array:
+    def draw(words: Words, count: int) -> Numbers:
+        if count <= FEW:
+            halves = words.take(2 * count).tolist()
+            few = map(double, halves[0::2], halves[1::2])
+            return [(int(math.exp(point * log_range)) - 1) % size for point in few]
         points = philox.uniform_from(words.take(2 * count), _DOUBLE)
         return (np.exp(points * log_range).astype(np.int64) - 1) % size
 
     def probability(numbers: Array) -> Array:
         return np.asarray(np.log((numbers + 2.0) / (numbers + 1.0)) / log_range, np.float32)
 
-    return _sampler(node, Distribution(draw, probability))
+    return _sampler(node, Distribution(draw, _tabled(probability, size)))
+
+
+def _tabled(probability: Probability, size: int) -> Probability:
+    """The probabilities of classes, looked up in a table unless there are very many."""
+    if size > _MOST_TABLED:
+        return probability
+    table = probability(np.arange(size))
+    return lambda numbers: np.asarray(table[numbers])
 
 
 @kernel("FixedUnigramCandidateSampler")

@@ -20,7 +20,8 @@ from . import philox
 from .philox import Position
 from .random_ops import RESERVED, generator_of, scrambled
 
-_FEW_ROWS = 4  # a search in each of so many rows is cheaper than anything for all rows at once
+_DOUBLE = np.dtype(np.float64)
+_FEW_SAMPLES = 8  # that are cheaper one by one, in Python
 _FEW = 1 << 16  # comparisons of all samples with all classes, up to which they are cheaper than a search per row
 
 
@@ -53,11 +54,17 @@ def _draw(place: Position, logits: Array, count: int, dtype: np.dtype[Any]) -> A
     """Class numbers [rows of `logits`, count]; the number of classes where a row has no finite logit."""
     cumulative = _cumulative(logits)
     total = len(logits) * count
-    points = philox.uniform_doubles(place, total).reshape(-1, count) * cumulative[:, -1:]
-    if len(logits) > _FEW_ROWS and total * logits.shape[1] <= _FEW:
+    if total <= _FEW_SAMPLES:
+        few = philox.few_doubles(place, total)
+        each = [row for row in cumulative for _ in range(count)]
+        drawn = [row.searchsorted(u * row[-1], "right") for row, u in zip(each, few, strict=True)]
+        return np.array(drawn, dtype).reshape(-1, count)
+    uniform = philox.uniform_from(philox.stream(place, -(-total // 2)), _DOUBLE).reshape(-1)[:total]
+    points = uniform.reshape(-1, count) * cumulative[:, -1:]
+    if total * logits.shape[1] <= _FEW:
         return np.asarray(np.add.reduce(cumulative[:, None, :] <= points[:, :, None], 2, dtype))
     rows = zip(cumulative, points, strict=True)
-    return np.array([row.searchsorted(places, "right") for row, places in rows], dtype)
+    return np.stack([row.searchsorted(places, "right") for row, places in rows]).astype(dtype, copy=False)
 
 
 @kernel("Multinomial")

@@ -61,17 +61,21 @@ def packed(words: Array) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
-def doubles(words: Words, count: int) -> Array:
-    """The uniform numbers in [0, 1) of `count` blocks: float64 [count, 2].
-
-    Their 52 bits are the upper 20 from one word and the lower 32 from the next: whole numbers that floats hold exactly.
-    """
+def doubles(words: Words, count: int) -> list[float]:
+    """The uniform numbers in [0, 1) of `count` blocks, two of each."""
     a, b, c, d = words
-    upper = lanes(count).ones * 0xFFFFF
-    numbers: Array = np.empty((count, 2))
-    for column, bits in enumerate(((a & upper) << 32 | b, (c & upper) << 32 | d)):
-        np.multiply(np.frombuffer(bits.to_bytes(8 * count, "little"), np.uint64), 2.0**-52, numbers[:, column])
+    numbers: list[float] = []
+    for lane in range(0, 64 * count, 64):
+        numbers += (double(a >> lane, b >> lane & MASK_32), double(c >> lane, d >> lane & MASK_32))
     return numbers
+
+
+def double(first: int, second: int) -> float:
+    """The uniform number in [0, 1) of two words.
+
+    Its 52 bits are the lower 20 of one and all of the other: a whole number that a float holds exactly.
+    """
+    return ((first & 0xFFFFF) << 32 | second) * 2.0**-52
 
 
 def unpacked(words: Words, count: int) -> Array:

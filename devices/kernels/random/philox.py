@@ -90,12 +90,13 @@ def stream(start: Position, count: int) -> Array:
     return blocks(start, np.arange(count, dtype=np.uint64)) if words is None else unpacked(words, count)
 
 
-def uniform_doubles(start: Position, count: int) -> Array:
-    """The first `count` float64 numbers in [0, 1) from `start` on, two of each block."""
+def few_doubles(start: Position, count: int) -> list[float]:
+    """The first `count` float64 numbers in [0, 1) from `start` on: a few faster than `uniform_from` gives them."""
     num_blocks = -(-count // 2)
     words = _packed_stream(start, num_blocks)
-    numbers = _uniform_64(stream(start, num_blocks)) if words is None else doubles(words, num_blocks)
-    return numbers.reshape(-1)[:count]
+    if words is None:
+        return list(_uniform_64(stream(start, num_blocks)).reshape(-1)[:count].tolist())
+    return doubles(words, num_blocks)[:count]
 
 
 def _uniform_32(words: Array) -> Array:

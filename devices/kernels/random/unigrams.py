@@ -6,6 +6,7 @@ Both draw from the words of a stream what TensorFlow draws from them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
 from ....graph.formats.storage import read_file
 from . import philox
-from .words import Words, below, is_rejected
+from .words import FEW, Numbers, Words, below, is_rejected, rejected
 
 _FLOAT = np.dtype(np.float32)
 _MOST = (1 << 31) - 1
@@ -36,14 +37,30 @@ class AliasTable:
             parts = weights * np.float32(len(weights)) / np.cumsum(weights, dtype=np.float64)[-1]
         self._share, self._alias = _shares_and_aliases(parts.tolist())
 
-    def draw(self, words: Words, count: int) -> Array:
-        """`count` numbers: int64."""
+    def draw(self, words: Words, count: int) -> Numbers:
+        """`count` numbers."""
+        if count <= FEW:
+            return self._few(words, count)
         drawn: Array = np.empty(0, np.int64)
         bound = len(self._share)
         while len(drawn) < count:
             points, numbers = _points_and_numbers(words, bound, count - len(drawn))
             kept = points < self._share[numbers]
             drawn = np.concatenate([drawn, np.where(kept, numbers, self._alias[numbers])])
+        return drawn
+
+    def _few(self, words: Words, count: int) -> list[int]:
+        """The same, one by one."""
+        bound, drawn = len(self._share), list[int]()
+        lowest, ahead = rejected(32, bound), iter(words.take(2 * count).tolist())
+        following = chain(ahead, iter(lambda: words.take(1).item(), None))
+        for _ in range(count):
+            point = (next(following) & 0x7FFFFF) * 2.0**-23
+            number = next(following)
+            while number < lowest:
+                number = next(following)
+            number %= bound
+            drawn.append(number if point < self._share.item(number) else self._alias.item(number))
         return drawn
 
 

@@ -14,6 +14,9 @@ from ....graph.dtypes import Array
 from . import philox
 from .philox import Position
 
+Numbers = Array | list[int]
+"""integers: of a few a list, of many an array (int64)"""
+
 
 class Words:
     """The words of a stream from a place on, each read once."""
@@ -43,28 +46,47 @@ class Words:
         return words
 
 
-def _rejected(bits: int, bound: int) -> int:
+FEW = 64
+"""up to so many numbers are drawn one by one, as Python's integers; each call of numpy costs as much as ten of them"""
+
+
+def rejected(bits: int, bound: int) -> int:
     """How many of the lowest values of a word are redrawn, so that the others have each remainder equally often."""
     return (1 << bits) % bound
 
 
 def is_rejected(words: Array, bound: int) -> Array:
     """Whether each word (uint32) gives no integer in [0, bound), and the next one decides."""
-    return words < np.uint32(_rejected(32, bound))
+    return words < np.uint32(rejected(32, bound))
 
 
 def below(words: Words, bound: int, count: int) -> Array:
     """`count` integers in [0, bound), as int64: remainders of words, of which a few are redrawn."""
-    return _remainders(words.take, _rejected(32, bound), np.uint32(bound), count)
+    if count <= FEW:
+        return np.array(_few_remainders(words, 1, bound, count), np.int64)
+    return _remainders(words.take, rejected(32, bound), np.uint32(bound), count)
 
 
-def below_wide(words: Words, bound: int, count: int) -> Array:
+def below_wide(words: Words, bound: int, count: int) -> Numbers:
     """As `below`, from pairs of words: bounds up to 2 ** 63."""
+    if count <= FEW:
+        return _few_remainders(words, 2, bound, count)
 
     def take(count: int) -> Array:
         return philox.pairs(words.take(2 * count))
 
-    return _remainders(take, _rejected(64, bound), np.uint64(bound), count)
+    return _remainders(take, rejected(64, bound), np.uint64(bound), count)
+
+
+def _few_remainders(words: Words, size: int, bound: int, count: int) -> list[int]:
+    """The same from numbers of one word or of two, the first one lowest."""
+    lowest, accepted = rejected(32 * size, bound), list[int]()
+    while missing := count - len(accepted):
+        drawn = words.take(size * missing).tolist()
+        if size == 2:
+            drawn = [low | high << 32 for low, high in zip(drawn[::2], drawn[1::2], strict=True)]
+        accepted += [number % bound for number in drawn if number >= lowest]
+    return accepted
 
 
 def _remainders(take: Callable[[int], Array], lowest: int, bound: np.unsignedinteger, count: int) -> Array:

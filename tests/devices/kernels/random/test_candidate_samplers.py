@@ -73,6 +73,15 @@ def test_classes_come_as_often_as_expected(op: str) -> None:
     np.testing.assert_allclose(np.bincount(drawn, minlength=8) / 40000, expected[:, 0] / 40000, atol=0.01)
 
 
+@pytest.mark.parametrize("op", SAMPLERS)
+@given(st.integers(1, 999))
+def test_few_samples_are_the_first_of_many(op: str, seed: int) -> None:
+    """A few are drawn one by one, many at once."""
+    attrs = ATTRS | SAMPLERS[op] | {"seed": seed, "unique": False}
+    few, many = (run(op, TRUE, **attrs | {"num_sampled": count})[0] for count in (64, 100))
+    np.testing.assert_array_equal(few, many[:64])
+
+
 @given(st.lists(st.floats(0, 100, width=32), min_size=1, max_size=20).filter(any), st.integers(0, 99))
 def test_an_alias_table_never_draws_what_has_no_weight(weights: list[float], seed: int) -> None:
     """Each draw has a probability above zero; the probabilities add up to one."""
