@@ -6,6 +6,7 @@ Indices are checked before they are used; negative ones are refused, never count
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -17,6 +18,7 @@ from ....graph.ops.arrays.strided import IndexEntry
 from ..registry import Construction, Kernel, kernel
 
 _FEW = 32  # indices below which a loop is faster than two reductions
+_MOST_KEPT = 256  # rows whose starts are kept from one call to the next
 
 
 def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
@@ -84,6 +86,16 @@ def gather_v2(node: Construction) -> Kernel:
     return run
 
 
+def row_starts(rows: int, size: int) -> Array:
+    """The positions in a flat array at which rows of that size begin, as a column; not to be written into."""
+    return _few_starts(rows, size) if rows <= _MOST_KEPT else np.arange(rows)[:, None] * size
+
+
+@lru_cache(maxsize=64)
+def _few_starts(rows: int, size: int) -> Array:
+    return np.arange(rows)[:, None] * size
+
+
 def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
     if not -indices.ndim <= batch_dims <= indices.ndim:
         raise InvalidArgumentError(
@@ -107,7 +119,7 @@ def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array
     check_indices(indices, params.shape[axis])
     size = params.shape[axis]
     flat = params.reshape(count * deep * size, *inner)
-    first = np.arange(0, count * deep * size, size).reshape(count, deep, 1)
+    first = row_starts(count * deep, size).reshape(count, deep, 1)
     picked = flat.take(first + indices.reshape(count, 1, -1), 0)
     return picked.reshape(*outer, *middle, *index_shape, *inner)
 

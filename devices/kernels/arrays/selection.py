@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel
+from .gather import row_starts
 
 _WIDE, _SHARE = 512, 8  # wide rows of which one element in eight or fewer is asked for are cut down to candidates first
 
@@ -60,7 +61,7 @@ def top_k(node: Construction) -> Kernel:
         if x.ndim == 1:
             return x[places], places.astype(places_type)
         if x.ndim == 2:
-            return x[np.arange(x.shape[0])[:, None], places], places.astype(places_type)
+            return x.reshape(-1).take(places + row_starts(*x.shape)), places.astype(places_type)
         return np.take_along_axis(x, places, axis=-1), places.astype(places_type)
 
     return run

@@ -37,34 +37,38 @@ def _checked(logits: Array, samples: Array) -> int:
     return count
 
 
-def _cumulative(logits: Array) -> Array:
-    """Running sums of exp(logit - largest logit) along each row; classes of infinite or NaN logits count nothing."""
+def _cumulative(logits: Array) -> tuple[Array, list[float]]:
+    """Running sums of exp(logit - largest logit) along each row, and their ends.
+
+    Classes of infinite or NaN logits count nothing.
+    """
     wide = logits.astype(np.float64)
-    top = np.maximum.reduce(wide, 1, keepdims=True)
-    if np.isfinite(top).all():  # what is infinite then is negative, and its exponential zero
-        wide -= top
-        np.exp(wide, wide)
-        return np.add.accumulate(wide, 1, out=wide)
+    powers = wide - np.maximum.reduce(wide, 1, keepdims=True)
+    np.exp(powers, powers)
+    sums = np.add.accumulate(powers, 1, out=powers)
+    ends: list[float] = sums[:, -1].tolist()
+    if min(ends) >= 1:  # the largest gives one, unless it is infinite or NaN; infinite ones below it give zero
+        return sums, ends
     is_finite = np.isfinite(wide)
     top = np.max(wide, axis=1, keepdims=True, where=is_finite, initial=-np.finfo(np.float64).max)
-    return np.cumsum(np.where(is_finite, np.exp(wide - top), 0.0), axis=1)
+    sums = np.cumsum(np.where(is_finite, np.exp(wide - top), 0.0), axis=1)
+    return sums, sums[:, -1].tolist()
 
 
 def _draw(place: Position, logits: Array, count: int, dtype: np.dtype[Any]) -> Array:
     """Class numbers [rows of `logits`, count]; the number of classes where a row has no finite logit."""
-    cumulative = _cumulative(logits)
-    total = len(logits) * count
+    cumulative, ends = _cumulative(logits)
+    total = len(ends) * count
     if total <= _FEW_SAMPLES:
-        few = philox.few_doubles(place, total)
-        each = [row for row in cumulative for _ in range(count)]
-        drawn = [row.searchsorted(u * row[-1], "right") for row, u in zip(each, few, strict=True)]
+        few, rows = iter(philox.few_doubles(place, total)), zip(cumulative, ends, strict=True)
+        drawn = [row.searchsorted(next(few) * end, "right") for row, end in rows for _ in range(count)]
         return np.array(drawn, dtype).reshape(-1, count)
     uniform = philox.uniform_from(philox.stream(place, -(-total // 2)), _DOUBLE).reshape(-1)[:total]
     points = uniform.reshape(-1, count) * cumulative[:, -1:]
     if total * logits.shape[1] <= _FEW:
         return np.asarray(np.add.reduce(cumulative[:, None, :] <= points[:, :, None], 2, dtype))
-    rows = zip(cumulative, points, strict=True)
-    return np.stack([row.searchsorted(places, "right") for row, places in rows]).astype(dtype, copy=False)
+    found = [row.searchsorted(own, "right") for row, own in zip(cumulative, points, strict=True)]
+    return np.stack(found).astype(dtype, copy=False)
 
 
 @kernel("Multinomial")

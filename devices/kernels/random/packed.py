@@ -22,38 +22,45 @@ MASK_32 = (1 << 32) - 1
 FIRST, SECOND = 0xD2511F53, 0xCD9E8D57
 WEYL = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
-_BUMPS = [(WEYL[0] * number & MASK_32, WEYL[1] * number & MASK_32) for number in range(ROUNDS)]
 
 Words = tuple[int, int, int, int]
 """the first, second, third and fourth word of every block"""
 
 
 class Lanes(NamedTuple):
-    """Constants for so many lanes: a one in each, all lower halves, and the number of each lane."""
+    """Constants for so many lanes: a one in each, all lower halves, the number of each lane, the Weyl steps in each."""
 
     ones: int
     low: int
     numbers: int
+    steps: tuple[int, int]
 
 
 @cache
 def lanes(count: int) -> Lanes:
     """The constants for `count` lanes."""
     ones = sum(1 << 64 * lane for lane in range(count))
-    return Lanes(ones, ones * MASK_32, sum(lane << 64 * lane for lane in range(count)))
+    numbers = sum(lane << 64 * lane for lane in range(count))
+    return Lanes(ones, ones * MASK_32, numbers, (ones * WEYL[0], ones * WEYL[1]))
 
 
 def encrypted(words: Words, key: int, lanes: Lanes) -> Words:
-    """The words of the blocks whose counters are `words`; the key has 64 bits."""
-    ones, low, _ = lanes
+    """The words of the blocks whose counters are `words`; the key has 64 bits.
+
+    Upper halves of lanes are cleared where they would be multiplied, and nowhere else: there the products leave what
+    belongs to the next lane, and the keys, which grow without wrapping around, their carries.
+    """
+    ones, low, _, (step, other_step) = lanes
     a, b, c, d = words
-    k, m = key & MASK_32, key >> 32
-    for bump, other_bump in _BUMPS:
+    k, m = (key & MASK_32) * ones, (key >> 32) * ones
+    for _ in range(ROUNDS):
         first, second = a * FIRST, c * SECOND
-        a = (second >> 32 & low) ^ b ^ (k + bump & MASK_32) * ones
-        c = (first >> 32 & low) ^ d ^ (m + other_bump & MASK_32) * ones
-        b, d = second & low, first & low
-    return a, b, c, d
+        a = (second >> 32 ^ b ^ k) & low
+        c = (first >> 32 ^ d ^ m) & low
+        b, d = second, first
+        k += step
+        m += other_step
+    return a, b & low, c, d & low
 
 
 def packed(words: Array) -> int:

@@ -18,6 +18,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .draws import Draw, as_shape, full_integers, integers, normal, truncated, uniform
+from .packed import MASK_32, encrypted, lanes
 from .philox import Position
 
 RESERVED = 256  # blocks that a stateful node reserves per number, as in TensorFlow
@@ -118,7 +119,8 @@ def scrambled(seed: Array) -> Position:
     if seed.shape != (2,):
         raise InvalidArgumentError(f"seed must have shape [2], not {shape_text(seed.shape)}")
     first, second = seed.tolist()
-    a, b, c, d = philox.block(Position(_SCRAMBLER_KEY, (second & _MASK_64) << 64 | first & _MASK_64))
+    counter = first & MASK_32, first >> 32 & MASK_32, second & MASK_32, second >> 32 & MASK_32
+    a, b, c, d = encrypted(counter, _SCRAMBLER_KEY, lanes(1))
     return Position(b << 32 | a, (d << 32 | c) << 64)
 
 
