@@ -11,12 +11,13 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import Array
+from ....graph.dtypes import Array, DataType
 from ....graph.ops.nn.windows import window_attrs
 from ..checks import require
 from ..nn.conv_arithmetic import convolve
 from ..nn.sliding import sweep
 from ..registry import Construction, Kernel, kernel
+from .fused_products import conv_2d
 from .ranges import Range, as_integers, moved, range_of, range_of_products, range_of_sums, zero_of
 
 Ranged = tuple[Array, np.float32, np.float32]
@@ -56,6 +57,8 @@ def quantized_mat_mul(node: Construction) -> Kernel:
 @kernel("QuantizedConv2D")
 def quantized_conv_2d(node: Construction) -> Kernel:
     """A convolution of images [batch, rows, columns, channels]; cells outside stand for zero."""
+    if node.input_types[1] is DataType.QINT8:
+        return conv_2d(node)
     attrs = window_attrs(node.attrs, "NHWC")
     require(
         attrs.raw_strides[0] == attrs.raw_strides[3] == 1,

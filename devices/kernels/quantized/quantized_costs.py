@@ -7,20 +7,51 @@ from ..op_cost import CostContext, Product, flops, moves, products
 moves("QuantizedReshape")
 
 
-@products("QuantizedMatMul")
+_MAT_MULS = (
+    "QuantizedMatMul",
+    "QuantizedMatMulWithBias",
+    "QuantizedMatMulWithBiasAndDequantize",
+    "QuantizedMatMulWithBiasAndRelu",
+    "QuantizedMatMulWithBiasAndReluAndRequantize",
+    "QuantizedMatMulWithBiasAndRequantize",
+)
+
+
+@products(*_MAT_MULS)
 def matmul_product(c: CostContext) -> Product:
     """m and n are the sizes of the output."""
     m, n = c.outputs[0]
     return Product(m, n, c.inputs[0][0 if c.attrs.get("transpose_a") else 1])
 
 
-@flops("QuantizedMatMul", matrix=True)
+@flops(*_MAT_MULS, matrix=True)
 def matmul(c: CostContext) -> int:
     """2k for each element of the product."""
     return 2 * c.elements_out() * c.inputs[0][0 if c.attrs.get("transpose_a") else 1]
 
 
-@flops("QuantizedConv2D", matrix=True)
+@flops("UniformQuantizedDot", "UniformQuantizedDotHybrid", matrix=True)
+def uniform_dot(c: CostContext) -> int:
+    """2k for each element of the product of two plain matrices."""
+    return 2 * c.elements_out() * c.inputs[0][1]
+
+
+@flops(
+    *("QuantizedDepthwiseConv2D", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu"),
+    "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize",
+)
+def depthwise_conv(c: CostContext) -> int:
+    """2 for each cell of the window at each element of the result."""
+    return 2 * c.elements_out() * c.inputs[1][0] * c.inputs[1][1]
+
+
+@flops(
+    *("QuantizedConv2D", "QuantizedConv2DAndRelu", "QuantizedConv2DAndReluAndRequantize"),
+    *("QuantizedConv2DAndRequantize", "QuantizedConv2DPerChannel", "QuantizedConv2DWithBias"),
+    *("QuantizedConv2DWithBiasAndRelu", "QuantizedConv2DWithBiasAndReluAndRequantize"),
+    "QuantizedConv2DWithBiasAndRequantize",
+    matrix=True,
+)
 def conv(c: CostContext) -> int:
     """2 for each cell and channel of the window at each element of the result."""
     return 2 * c.elements_out() * (c.elements_in(1) // max(c.inputs[1][-1], 1))
@@ -33,7 +64,10 @@ def pool(c: CostContext) -> int:
     return int(rows * columns) * c.elements_out()
 
 
-@flops("QuantizedAdd", "QuantizedBiasAdd", "QuantizedConcat", "Requantize", "RequantizePerChannel", "UniformRequantize")
+@flops(
+    *("QuantizedAdd", "QuantizedBiasAdd", "QuantizedConcat", "QuantizedConcatV2", "Requantize", "RequantizePerChannel"),
+    *("UniformQuantizedAdd", "UniformRequantize"),
+)
 def conversions(c: CostContext) -> int:
     """To a float, to another integer, and the limits."""
     return 6 * c.elements_out()

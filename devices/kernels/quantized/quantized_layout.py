@@ -43,12 +43,13 @@ def quantized_avg_pool(node: Construction) -> Kernel:
     return pool
 
 
-@kernel("QuantizedConcat")
+@kernel("QuantizedConcat", "QuantizedConcatV2")
 def quantized_concat(node: Construction) -> Kernel:
     """As Concat, in a range with all numbers and zero, symmetric for signed integers."""
-    count = int(node.attrs["N"])
+    count, axis_at = int(node.attrs["N"]), int(node.attrs["N"]) if node.op.endswith("V2") else 0
 
-    def run(axis: Array, *inputs: Array) -> Ranged:
+    def run(*tensors: Array) -> Ranged:
+        axis, inputs = tensors[axis_at], tensors[:axis_at] + tensors[axis_at + 1 :]
         values, lows, highs = inputs[:count], inputs[count : 2 * count], inputs[2 * count :]
         require(all(end.ndim == 0 for end in (*lows, *highs)), "QuantizedConcat: ranges must be scalars")
         ranges = [range_of(low, high) for low, high in zip(lows, highs, strict=True)]

@@ -12,7 +12,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 
 
-def _along(values: Array, x: Array, axis: int, what: str) -> Array:
+def along(values: Array, x: Array, axis: int, what: str) -> Array:
     """Scales or zero points, shaped to broadcast against `x`."""
     if axis < 0:
         require(values.ndim == 0, f"quantization_axis is -1, {what} must be scalar, not {shape_text(values.shape)}")
@@ -31,7 +31,8 @@ def _rounded(x: Array, zero: Array, low: int, high: int, dtype: np.dtype[Any]) -
     return np.asarray(np.clip(whole, low, high), dtype)
 
 
-def _check_scales(scales: Array) -> None:
+def check_scales(scales: Array) -> None:
+    """InvalidArgumentError unless all scales are positive and finite."""
     require(bool((scales > 0).all() and np.isfinite(scales).all()), "All scales elements must be positive.")
 
 
@@ -42,8 +43,8 @@ def uniform_quantize(node: Construction) -> Kernel:
     axis, low, high = (int(attrs[f"quantization_{name}"]) for name in ("axis", "min_val", "max_val"))
 
     def run(x: Array, scales: Array, zeros: Array) -> Array:
-        _check_scales(scales)
-        scale, zero = _along(scales, x, axis, "scales"), _along(zeros, x, axis, "zero_points")
+        check_scales(scales)
+        scale, zero = along(scales, x, axis, "scales"), along(zeros, x, axis, "zero_points")
         return _rounded(x * (np.float32(1) / scale), zero, low, high, dtype)
 
     return run
@@ -55,8 +56,8 @@ def uniform_dequantize(node: Construction) -> Kernel:
     axis = int(node.attrs["quantization_axis"])
 
     def run(x: Array, scales: Array, zeros: Array) -> Array:
-        _check_scales(scales)
-        scale, zero = _along(scales, x, axis, "scales"), _along(zeros, x, axis, "zero_points")
+        check_scales(scales)
+        scale, zero = along(scales, x, axis, "scales"), along(zeros, x, axis, "zero_points")
         return np.asarray((x.astype(np.int32) - zero).astype(np.float32) * scale)
 
     return run
@@ -70,10 +71,10 @@ def uniform_requantize(node: Construction) -> Kernel:
     low, high = int(attrs["output_quantization_min_val"]), int(attrs["output_quantization_max_val"])
 
     def run(x: Array, scales: Array, zeros: Array, new_scales: Array, new_zeros: Array) -> Array:
-        _check_scales(scales)
-        _check_scales(new_scales)
-        old = _along(scales, x, axis_in, "input_scales"), _along(zeros, x, axis_in, "input_zero_points")
-        new = _along(new_scales, x, axis_out, "output_scales"), _along(new_zeros, x, axis_out, "output_zero_points")
+        check_scales(scales)
+        check_scales(new_scales)
+        old = along(scales, x, axis_in, "input_scales"), along(zeros, x, axis_in, "input_zero_points")
+        new = along(new_scales, x, axis_out, "output_scales"), along(new_zeros, x, axis_out, "output_zero_points")
         ratio = old[0].astype(np.float64) / new[0].astype(np.float64)
         return _rounded((x.astype(np.int64) - old[1]) * ratio, new[1], low, high, dtype)
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 from ...analysis.shape_functions import (
     ShapeContext,
     broadcast_binary,
+    merge_dims,
     shape_fn,
     with_rank,
 )
 from ...dtypes import Shape
 from ..arrays.shape_ops_shapes import reshape
-from ..arrays.slicing_shapes import concat
+from ..arrays.slicing_shapes import concat, concat_v2
 from ..linalg.matmul_shapes import matmul
 from ..nn.bias_shapes import bias_add
-from ..nn.conv_shapes import conv
+from ..nn.conv_shapes import conv, depthwise_conv
 from ..nn.pool_shapes import pool
 
 
@@ -30,6 +31,43 @@ def _scalars(c: ShapeContext, first: int) -> None:
 def quantized_mat_mul(c: ShapeContext) -> Sequence[Shape]:
     _scalars(c, 2)
     return (*matmul(replace(c, inputs=c.inputs[:2])), (), ())
+
+
+@shape_fn(
+    "QuantizedMatMulWithBias",
+    "QuantizedMatMulWithBiasAndDequantize",
+    "QuantizedMatMulWithBiasAndRelu",
+    "QuantizedMatMulWithBiasAndReluAndRequantize",
+    "QuantizedMatMulWithBiasAndRequantize",
+)
+def quantized_mat_mul_with_bias(c: ShapeContext) -> Sequence[Shape]:
+    """The ends of the range of the product follow it, unless it is one of floats."""
+    with_rank(c.inputs[2], 1)
+    _scalars(c, 3)
+    return (*matmul(replace(c, inputs=c.inputs[:2])), (), ())[: len(c.output_types)]
+
+
+@shape_fn(
+    *("QuantizedConv2DAndRelu", "QuantizedConv2DAndReluAndRequantize", "QuantizedConv2DAndRequantize"),
+    *("QuantizedConv2DPerChannel", "QuantizedConv2DWithBias", "QuantizedConv2DWithBiasAndRelu"),
+    *("QuantizedConv2DWithBiasAndReluAndRequantize", "QuantizedConv2DWithBiasAndRequantize"),
+)
+def fused_conv_2d(c: ShapeContext) -> Sequence[Shape]:
+    """The range of 32-bit sums has as many ends as that of the filter."""
+    return (*conv(replace(c, inputs=c.inputs[:2])), *_ends_of_sums(c))
+
+
+@shape_fn(
+    *("QuantizedDepthwiseConv2D", "QuantizedDepthwiseConv2DWithBias", "QuantizedDepthwiseConv2DWithBiasAndRelu"),
+    "QuantizedDepthwiseConv2DWithBiasAndReluAndRequantize",
+)
+def fused_depthwise_conv_2d(c: ShapeContext) -> Sequence[Shape]:
+    """As other fused convolutions."""
+    return (*depthwise_conv(replace(c, inputs=c.inputs[:2])), *_ends_of_sums(c))
+
+
+def _ends_of_sums(c: ShapeContext) -> Sequence[Shape]:
+    return ((), ()) if c.op.endswith("Requantize") else c.inputs[5:7] if "WithBias" in c.op else c.inputs[4:6]
 
 
 @shape_fn("QuantizedConv2D")
@@ -92,13 +130,43 @@ def quantized_concat(c: ShapeContext) -> Sequence[Shape]:
     return (*concat(replace(c, inputs=c.inputs[: 1 + count])), (), ())
 
 
+@shape_fn("QuantizedConcatV2")
+def quantized_concat_v2(c: ShapeContext) -> Sequence[Shape]:
+    """The axis comes behind the values."""
+    count = c.attrs["N"]
+    _scalars(c, 1 + count)
+    return (*concat_v2(replace(c, inputs=c.inputs[: 1 + count])), (), ())
+
+
+@shape_fn("QuantizedInstanceNorm")
+def quantized_instance_norm(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the image."""
+    with_rank(c.inputs[0], 4)
+    _scalars(c, 1)
+    return (c.inputs[0], (), ())
+
+
 @shape_fn("QuantizedReshape")
 def quantized_reshape(c: ShapeContext) -> Sequence[Shape]:
     _scalars(c, 2)
     return (*reshape(c), (), ())
 
 
-@shape_fn("UniformQuantize", "UniformDequantize", "UniformRequantize")
+@shape_fn("UniformQuantizedDot", "UniformQuantizedDotHybrid")
+def uniform_dot(c: ShapeContext) -> Sequence[Shape]:
+    """The product of two plain matrices."""
+    left, right = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 2)
+    merge_dims(left[1], right[0])
+    return ((left[0], right[1]),)
+
+
+@shape_fn("UniformQuantizedAdd")
+def uniform_add(c: ShapeContext) -> Sequence[Shape]:
+    """The operands broadcast against each other."""
+    return broadcast_binary(c)
+
+
+@shape_fn("UniformQuantize", "UniformDequantize", "UniformRequantize", "UniformQuantizedClipByValue")
 def uniform(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the first input."""
     return (c.inputs[0],)
