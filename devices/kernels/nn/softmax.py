@@ -11,9 +11,12 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..elementwise.exponential import exp_float32
+from ..elementwise.logarithm import log_float32
 from ..half_types import in_float32
+from ..reductions.in_order import LARGE, SHORT, reduce_lists
 from ..registry import Construction, Kernel, kernel
 
+_LANES = 8  # float32 numbers in a register
 _NARROW = 32  # up to this many classes, the maxima of many rows are found faster class by class
 
 
@@ -55,21 +58,48 @@ def log_softmax(node: Construction) -> Kernel:
     return in_float32(_log_softmax, node.output_types[0])
 
 
-def _cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
-    try:
-        shape = np.broadcast_shapes(features.shape, labels.shape)
-    except ValueError:
-        raise InvalidArgumentError(
-            "logits and labels must be broadcastable: "
-            f"logits_size={shape_text(features.shape)} labels_size={shape_text(labels.shape)}"
-        ) from None
-    if len(shape) != 2:
+def _is_small(powers: Array) -> bool:
+    """Whether TensorFlow's bits cost little: of float32 numbers in short rows."""
+    return powers.shape[1] <= SHORT and powers.size <= LARGE and powers.dtype == np.float32
+
+
+def _totals(powers: Array, shifted: Array) -> Array:
+    """The sums of the rows of `powers`, the exponentials of `shifted`, with TensorFlow's bits if both are small.
+
+    There, exponentials beyond whole registers of a row are computed singly, and all but correctly rounded.
+    """
+    if not _is_small(powers):
+        return np.asarray(np.add.reduce(powers, -1))
+    classes = powers.shape[1]
+    numbers = np.ascontiguousarray(powers.T)
+    whole = classes - classes % _LANES
+    if whole < classes:
+        numbers[whole:] = np.exp(shifted[:, whole:].T, dtype=np.float64)
+    return np.asarray(reduce_lists(np.add, numbers))
+
+
+def _broadcast(features: Array, labels: Array) -> Array:
+    """`features` in the common shape of both, as a matrix."""
+    if features.shape != labels.shape:
+        try:
+            features = np.broadcast_to(features, np.broadcast_shapes(features.shape, labels.shape))
+        except ValueError:
+            raise InvalidArgumentError(
+                "logits and labels must be broadcastable: "
+                f"logits_size={shape_text(features.shape)} labels_size={shape_text(labels.shape)}"
+            ) from None
+    if features.ndim != 2:
         raise InvalidArgumentError("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
-    shifted = _shifted(np.broadcast_to(features, shape))
+    return features
+
+
+def _cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
+    shifted = _shifted(_broadcast(features, labels))
     powers = exp_float32(shifted)
-    total = np.add.reduce(powers, -1, keepdims=True)
-    loss = np.add.reduce(labels * (np.log(total) - shifted), -1)
-    return loss, powers / total - labels
+    total = _totals(powers, shifted)
+    logarithms = log_float32(total) if _is_small(powers) else np.log(total)
+    loss = np.add.reduce(labels * (logarithms[:, None] - shifted), -1)  # of a one-hot row, in any order
+    return loss, powers / total[:, None] - labels
 
 
 @kernel("SoftmaxCrossEntropyWithLogits")
@@ -82,9 +112,9 @@ def _sparse_cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]
     _check_sparse(features, labels)
     shifted = _shifted(features)
     powers = exp_float32(shifted)
-    total = np.add.reduce(powers, -1)
+    total = _totals(powers, shifted)
     rows = np.arange(features.shape[0])
-    loss = np.log(total) - shifted[rows, labels]
+    loss = np.log(total, dtype=np.float64).astype(total.dtype) - shifted[rows, labels]
     gradient = powers / total[:, None]
     gradient[rows, labels] -= 1
     return loss, gradient

@@ -13,8 +13,8 @@ reduced the same way, row by row instead of register by register: columns in who
 there are 16 rows or more. Other columns are summed row after row. The order was found by experiments with TensorFlow
 2.21.
 
-Reductions of other axes, and of many numbers to one, are numpy's: in TensorFlow's order they would take several times
-as long.
+Rows are reduced as if each were alone, if they are short. Reductions of long rows, of axes in the middle, and of many
+numbers to one are numpy's: in TensorFlow's order they would take several times as long.
 """
 
 from __future__ import annotations
@@ -31,51 +31,64 @@ from ....graph.dtypes import Array
 
 ORDERED_TYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 LARGE = 1 << 12  # more numbers are reduced to one fast, at the cost of the last bit
+SHORT = 32  # longer rows are reduced fast, too
 _REGISTER = 32  # bytes
 _RUNNING = 4  # sums of whole registers
 _FEW_ROWS = 16  # fewer are summed one after the other
-# many times as fast for two scalars
+# for two scalars many times as fast
 _OF_SCALARS: dict[np.ufunc, Callable[[Any, Any], Any]] = {np.add: operator.add, np.multiply: operator.mul}
 
 
 def reduce_in_order(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keep: bool) -> Any:
     """`np.add` or `np.multiply` over distinct `axes` (none negative) of a float32 or float64 tensor, in its type."""
-    columns, shape = _layout(x.shape, axes, keep)
+    columns, length, shape = _layout(x.shape, axes, keep)
     if columns == 1:
         result = reduce_all(ufunc, x)
     elif columns > 1:
         result = reduce_rows(ufunc, x.reshape(-1, columns))
+    elif length * x.itemsize >= _REGISTER:
+        result = reduce_lists(ufunc, np.ascontiguousarray(x.reshape(-1, length).T))
     else:
         return ufunc.reduce(x, axes, keepdims=keep)
     return result.reshape(shape) if shape else result
 
 
 @lru_cache(1 << 10)
-def _layout(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> tuple[int, tuple[int, ...]]:
-    """How many columns are left where the first axes are reduced, 0 where others are; and the shape of the result."""
+def _layout(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> tuple[int, int, tuple[int, ...]]:
+    """How many columns are left if the first axes are reduced, how long rows are if they are short; the result's shape.
+
+    A number is 0 where other axes are reduced.
+    """
     kept = [size for axis, size in enumerate(shape) if axis not in axes]
-    columns = prod(kept)
-    first = columns == 1 or (max(axes, default=0) < len(axes) and prod(shape) > 0)
+    columns, length = prod(kept), prod(shape[axis] for axis in axes)
+    first = columns == 1 or (max(axes, default=0) < len(axes) and length > 0)
+    last = min(axes, default=0) == len(kept) and length <= SHORT and columns > 0
     result = [1 if axis in axes else size for axis, size in enumerate(shape)] if keep else kept
-    return columns if first else 0, tuple(result)
+    return columns if first else 0, length if last else 0, tuple(result)
 
 
 def reduce_all(ufunc: np.ufunc, x: Array) -> Any:
     """`np.add` or `np.multiply` over all numbers of a float32 or float64 tensor: a scalar of its type."""
-    if x.size > LARGE:
-        return ufunc.reduce(x, None)
-    lanes, x = _REGISTER // x.itemsize, x.reshape(-1)
-    rest = x.size % lanes
-    if rest == x.size:
-        return ufunc.reduce(x)
-    whole = x.size - rest
-    register = _interleaved(ufunc, x[:whole].reshape(-1, lanes))
+    return ufunc.reduce(x, None) if x.size > LARGE else reduce_lists(ufunc, x.reshape(-1))
+
+
+def reduce_lists(ufunc: np.ufunc, numbers: Array) -> Any:
+    """A vector to a scalar, or each column of a contiguous matrix as if it were a vector."""
+    lanes, size = _REGISTER // numbers.itemsize, len(numbers)
+    rest = size % lanes
+    if rest == size:
+        return ufunc.reduce(numbers)
+    whole = size - rest
+    register = numbers[:whole]
+    if whole > lanes:
+        register = _interleaved(ufunc, register.reshape(whole // lanes, -1))
+        register = register.reshape(lanes, *numbers.shape[1:])
     while lanes > 2:
         lanes //= 2
         register = ufunc(register[:lanes], register[lanes:])
     combine = _OF_SCALARS[ufunc]
     result = combine(register[0], register[1])
-    return combine(result, ufunc.reduce(x[whole:])) if rest else result
+    return combine(result, ufunc.reduce(numbers[whole:])) if rest else result
 
 
 def reduce_rows(ufunc: np.ufunc, matrix: Array) -> Array:

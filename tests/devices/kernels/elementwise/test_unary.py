@@ -188,3 +188,26 @@ def test_gradients_pair_elements_in_order(op: str) -> None:
     np.testing.assert_array_equal(run(op, y, dy), run(op, y, dy[None]))
     with pytest.raises(InvalidArgumentError, match="must have same number of elements, got 2 and 1"):
         run(op, y, np.float64(1))
+
+
+@pytest.mark.parametrize(
+    ("op", "few", "eight"),
+    [
+        (
+            "SigmoidGrad",
+            [0x3E02557C, 0x3E8DE3BD, 0x3ED70A3E],
+            [0x3E02557B, 0x3E8DE3BD, 0x3ED70A3E, 0x3F09624F, 0x3F1CC471, 0x3F228E11, 0x3F180E66, 0x3EF5C28F],
+        ),
+        (
+            "RsqrtGrad",
+            [0xBA395D23, 0xBBE305FC, 0xBCDD2F1C],
+            [0xBA395D23, 0xBBE305FC, 0xBCDD2F1C, 0xBD928B00, 0xBE1CC471, 0xBE924CAB, 0xBEF85BC7, 0xBF449BA7],
+        ),
+    ],
+)
+def test_gradients_have_tensorflows_bits(op: str, few: list[int], eight: list[int]) -> None:
+    """Which depend on whether the numbers fill a vector register."""
+    y = (np.arange(1, 9) / np.float32(10)).astype(np.float32)
+    dy = np.sqrt(np.arange(2, 10, dtype=np.float64)).astype(np.float32)
+    assert run(op, y, dy).view(np.uint32).tolist() == eight
+    assert run(op, y[:3], dy[:3]).view(np.uint32).tolist() == few

@@ -103,3 +103,87 @@ def test_labels_tell_what_logits_do_not() -> None:
     """Labels give the number of rows and, if dense, of classes."""
     assert shapes("SoftmaxCrossEntropyWithLogits", (None, 3), (2, None)) == [(2,), (2, 3)]
     assert shapes("SparseSoftmaxCrossEntropyWithLogits", (None, 3), np.array([1, 2], np.int32)) == [(2,), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("classes", "of_classes", "of_rows"),
+    [
+        (
+            3,
+            [
+                0x3FA0CFC0,
+                0x3F8CB3FE,
+                0x3F8255CF,
+                0x3F96279D,
+                0x3F8CB554,
+                0x3F854297,
+                0x3F93C317,
+                0x3F8CB027,
+                0x3F8694A9,
+            ],
+            [
+                0x3FA0CFC0,
+                0x3F8CB3FE,
+                0x3F8255CF,
+                0x3F96279D,
+                0x3F8CB554,
+                0x3F854297,
+                0x3F93C316,
+                0x3F8CB028,
+                0x3F8694A9,
+            ],
+        ),
+        (
+            10,
+            [
+                0x40382C14,
+                0x400A5ED2,
+                0x40154E7E,
+                0x401D2B84,
+                0x400B8D74,
+                0x4012847E,
+                0x4018812D,
+                0x400B6AD7,
+                0x4010F215,
+            ],
+            [
+                0x40382C14,
+                0x400A5ED2,
+                0x40154E7E,
+                0x401D2B84,
+                0x400B8D74,
+                0x4012847E,
+                0x4018812D,
+                0x400B6AD7,
+                0x4010F215,
+            ],
+        ),
+    ],
+)
+def test_losses_of_few_classes_have_tensorflows_bits(classes: int, of_classes: list[int], of_rows: list[int]) -> None:
+    """What TensorFlow 2.21 gives for class numbers and for the rows of labels that they stand for."""
+    logits = (np.sqrt(np.arange(2, 9 * classes + 2, dtype=np.float64)) / 2).astype(np.float32).reshape(9, classes)
+    numbers = np.arange(9, dtype=np.int32) * 7 % classes
+    sparse, _ = run("SparseSoftmaxCrossEntropyWithLogits", logits, numbers)
+    dense, gradient = run("SoftmaxCrossEntropyWithLogits", logits, np.eye(classes, dtype=np.float32)[numbers])
+    assert sparse.view(np.uint32).tolist() == of_classes
+    assert dense.view(np.uint32).tolist() == of_rows
+    if classes == 10:
+        assert gradient[0].view(np.uint32).tolist() == [
+            *(0xBF7198A5, 0x3D8713CA, 0x3D9A7147, 0x3DADCA9A, 0x3DC15CCE),
+            *(0x3DD54CAE, 0x3DE9B307, 0x3DFEA1F4, 0x3E0A13C9, 0x3E1527B9),
+        ]
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 99))
+def test_losses_in_float32_are_near_those_in_float64(classes: int, rows: int, seed: int) -> None:
+    """Of short rows and long ones, few and many."""
+    draws = np.random.default_rng(seed)
+    logits, numbers = draws.normal(size=(rows, classes)) * 5, draws.integers(0, classes, rows)
+    for op, labels in (
+        ("SparseSoftmaxCrossEntropyWithLogits", numbers),
+        ("SoftmaxCrossEntropyWithLogits", np.eye(classes)[numbers]),
+    ):
+        narrow = [x.astype(np.float32) if x.dtype == np.float64 else x for x in (logits, labels)]
+        for ours, exact in zip(run(op, *narrow), run(op, logits, labels), strict=True):
+            np.testing.assert_allclose(ours, exact, rtol=1e-5, atol=1e-5)

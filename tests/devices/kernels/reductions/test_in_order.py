@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.devices.kernels.reductions.in_order import LARGE
+from partita.devices.kernels.reductions.in_order import LARGE, SHORT
 from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run
 
@@ -72,6 +72,20 @@ def test_columns_are_reduced_row_by_row(op: str, shape: tuple[int, int], seed: i
     x = numbers(shape, seed, dtype)
     expected = np.array(of_columns(COMBINE[op], x), dtype) / (shape[0] if op == "Mean" else 1)
     np.testing.assert_array_equal(run(op, x, np.array([0])), expected)
+
+
+@pytest.mark.parametrize("op", COMBINE)
+@given(
+    shape=st.tuples(st.integers(1, 40), st.integers(1, SHORT)),
+    seed=st.integers(0, 999),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_short_rows_are_reduced_as_if_alone(op: str, shape: tuple[int, int], seed: int, dtype: Any) -> None:
+    """Register by register, whether they fill one or not."""
+    x = numbers(shape, seed, dtype)
+    expected = np.array([of_vector(COMBINE[op], row) for row in x]) / (shape[1] if op == "Mean" else 1)
+    np.testing.assert_array_equal(run(op, x, np.array([1])), expected)
+    np.testing.assert_array_equal(run(op, x.reshape(-1, 1, 1, shape[1]), np.array([3, 2])), expected.reshape(-1, 1))
 
 
 @given(
@@ -150,3 +164,12 @@ def test_columns_have_tensorflows_bits() -> None:
         *(0x4045F555, 0x4075EBA3, 0x4096F395, 0x40B77D8E),
     ]
     assert bits(run("Prod", x, np.array([0, 1]))) == [0x44D16DE7]
+
+
+def test_rows_have_tensorflows_bits() -> None:
+    """Short ones: a register and two numbers, three registers and six."""
+    x = roots(90, np.float32)
+    assert bits(run("Sum", x.reshape(9, 10), np.array([1]))) == [
+        *(0x41C6477B, 0x4221DAC8, 0x424D9BB4, 0x42717925, 0x4288510F, 0x429648CA, 0x42A30E97, 0x42AEE5D0, 0x42B9FC30)
+    ]
+    assert bits(run("Mean", x.reshape(3, 30), np.array([1]))) == [0x4078DACB, 0x40D93F29, 0x410BB7A0]
