@@ -188,7 +188,16 @@ def encode(value: Any, type_string: str) -> AttrValue:
 
 
 def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:
-    """Whether two attr values are equal; tensors are compared by decoded value, so their encoding does not matter."""
+    """Whether two attr values are equal; tensors are compared by decoded value, so their encoding does not matter.
+
+    That holds for tensors among the attrs of a function too, but not in lists, as in TensorFlow.
+    """
+    if a.HasField("func") and b.HasField("func"):
+        return (
+            a.func.name == b.func.name
+            and a.func.attr.keys() == b.func.attr.keys()
+            and all(attr_values_equal(value, b.func.attr[name]) for name, value in a.func.attr.items())
+        )
     if a.HasField("tensor") and b.HasField("tensor"):
         x, y = tensor_to_numpy(a.tensor), tensor_to_numpy(b.tensor)
         if x.dtype != y.dtype or x.shape != y.shape:

@@ -31,6 +31,8 @@ def import_graph_def(graph_def: GraphSource, graph: Graph, options: ImportOption
         first, num_edges, functions = graph.num_node_ids, graph.num_edge_ids, graph.functions
         results = constructor.run(internal_names=False)
         versions = graph.versions.joined(constructor.versions)
+        if len(constructor.library):
+            versions = versions.with_functions()
         try:
             check_shapes(graph, first, versions.producer)
         except BaseException:

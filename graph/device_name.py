@@ -21,6 +21,7 @@ from ..errors import InvalidArgumentError
 COMPONENTS = ("job", "replica", "task", "device", "cpu", "gpu")
 
 _ANY = "*"
+_HOW = "write /job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
 _NAME = "[A-Za-z][A-Za-z0-9_]*"
 _COMPONENT = re.compile(
     rf"/(?:job:(?P<job>\*|{_NAME})"
@@ -114,9 +115,7 @@ def parse_full_name(name: str) -> ParsedName:
     """
     parsed = find_full_name(name)
     if parsed is None:
-        raise InvalidArgumentError(
-            f"{name!r} is no device name; write /job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
-        )
+        raise InvalidArgumentError(f"{name!r} is no device name; {_HOW}")
     return parsed
 
 
@@ -248,10 +247,14 @@ def canonicalize(name: str, base: str) -> str:
 
     Raises InvalidArgumentError when either is malformed or `base` leaves a part open.
     """
-    parsed_base = parse_full_name(base)
+    parsed_base, parsed = find_full_name(base), find_local_name(name) or find_full_name(name)
+    if parsed_base is None:
+        raise InvalidArgumentError(f"Could not parse basename: {base} into a device specification; {_HOW}")
     if not parsed_base.is_full:
         raise InvalidArgumentError(f"Basename: {base} should be fully specified.")
-    return str(complete(find_local_name(name) or parse_full_name(name), parsed_base))
+    if parsed is None:
+        raise InvalidArgumentError(f"Could not parse {name} into a device specification; {_HOW}")
+    return str(complete(parsed, parsed_base))
 
 
 def _parts(name: ParsedName) -> tuple[str | int | None, ...]:

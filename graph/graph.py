@@ -16,9 +16,6 @@ from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
 from .printer import graph_text
 from .protos import FunctionDefLibrary, GraphDef
-from .versions import Versions
-
-_MIN_CONSUMER_WITH_FUNCTIONS = 12
 
 
 class Graph(Columns):
@@ -29,7 +26,7 @@ class Graph(Columns):
         super().__init__()
         if library is not None and (library.function or library.gradient):
             self.library = FunctionDefLibrary.FromString(library.SerializeToString())
-            self.versions = Versions(min_consumer=_MIN_CONSUMER_WITH_FUNCTIONS)
+            self.versions = self.versions.with_functions()
 
     @property
     def source(self) -> Node:

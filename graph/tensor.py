@@ -7,6 +7,7 @@ typed fields may be shorter than the tensor (the last value repeats), and half t
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -46,6 +47,7 @@ _FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
     DataType.HALF: ("half_val", np.dtype(np.int32)),
     DataType.BFLOAT16: ("half_val", np.dtype(np.int32)),
 }
+_TENSOR_TYPES = frozenset(int(dtype) for dtype in DataType if dtype)
 MOST_ELEMENTS = 2**63 - 1  # TensorFlow counts in int64
 _BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
 _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
@@ -233,10 +235,10 @@ def parse_tensor(data: bytes) -> TensorProto:
     proto = TensorProto()
     try:
         proto.ParseFromString(data)
-        known = DataType(proto.dtype) != DataType.INVALID
-    except (DecodeError, ValueError):
-        known = False
-    if not known:
+    except DecodeError:
+        text = b64encode(data).decode()
+        raise InvalidArgumentError(f"Could not parse `serialized` as TensorProto, base64: {text}") from None
+    if int(proto.dtype) not in _TENSOR_TYPES:
         raise InvalidArgumentError(f"Cannot parse tensor from proto: {proto}")
     return proto
 

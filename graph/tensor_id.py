@@ -30,12 +30,12 @@ class TensorId(NamedTuple):
 def parse_tensor_name(text: str) -> TensorId:
     """Parses "node", "node:1" or "^node".
 
-    The index is parsed first, so "^node:1" is output 1 of a node called "^node". A colon without a name before it or
-    digits after it is part of the name. Indices wrap at 32 bits as they do in TensorFlow.
+    The index is parsed first, so "^node:1" is output 1 of a node called "^node". A colon without digits after
+    it is part of the name. Indices wrap at 32 bits as they do in TensorFlow.
     """
     if ":" in text:
         node, _, digits = text.rpartition(":")
-        if node and digits.isdecimal() and digits.isascii():
+        if digits.isdecimal() and digits.isascii():
             return TensorId(node, _index(digits))
     if text[:1] == "^":
         return TensorId(text[1:], CONTROL_INDEX)

@@ -23,10 +23,11 @@ from .protos import AttrValue, NodeDef
 
 AttrMessages = Mapping[str, AttrValue] | Mapping[str, bytes]
 
-_NODE_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*"
-_EXTERNAL_NAME = re.compile(_NODE_NAME)
-_EXTERNAL_DATA_INPUT = re.compile(rf"{_NODE_NAME}(:(0|[1-9][0-9]*))?")
-_EXTERNAL_CONTROL_INPUT = re.compile(rf"\^{_NODE_NAME}")
+NODE_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*(?:>[A-Za-z0-9.][A-Za-z0-9_.\-/]*)*"
+"""a name that a node outside of the runtime may have, as a regular expression"""
+_EXTERNAL_NAME = re.compile(NODE_NAME)
+_EXTERNAL_DATA_INPUT = re.compile(rf"{NODE_NAME}(:(0|[1-9][0-9]*))?")
+_EXTERNAL_CONTROL_INPUT = re.compile(rf"\^{NODE_NAME}")
 _TENSOR_TAG = 8 << 3 | 2  # first byte of a serialised AttrValue that holds a tensor
 
 

@@ -5,12 +5,14 @@ This program is producer and consumer `PRODUCER`, and reads graphs from producer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InvalidArgumentError
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE
 from .protos import VersionDef
 
+FIRST_WITH_FUNCTIONS = 12
+"""consumers from this one on read graphs that have functions"""
 LAST_WITH_SCALARS_FOR_ANYTHING = 21
 """producers up to this one cannot express an unknown shape of a placeholder: they write that of a scalar"""
 
@@ -50,6 +52,10 @@ class Versions:
             max(self.min_consumer, other.min_consumer),
             tuple(sorted({*self.bad_consumers, *other.bad_consumers})),
         )
+
+    def with_functions(self) -> Versions:
+        """The versions of the graph once it has functions, which old consumers cannot read."""
+        return replace(self, min_consumer=max(self.min_consumer, FIRST_WITH_FUNCTIONS))
 
     def message(self) -> VersionDef:
         return VersionDef(producer=self.producer, min_consumer=self.min_consumer, bad_consumers=self.bad_consumers)

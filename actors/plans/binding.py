@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...devices.kernels.checks import unfed
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
@@ -188,9 +189,8 @@ def _stand_in(*_values: object) -> None:
 
 def _unfed(name: str, properties: NodeProperties) -> Kernel:
     """The kernel of a placeholder, which runs only when nothing was fed."""
-    dtype = dtype_name(properties.output_types[0])
 
     def refuse() -> None:
-        raise InvalidArgumentError(f"You must feed a value for placeholder tensor '{name}' with dtype {dtype}")
+        raise unfed(name, properties.output_types[0], properties.attrs.get("shape"))
 
     return refuse

@@ -55,9 +55,14 @@ def rendezvous_signature(signature: Signature) -> Signature:
 
 
 def check_names(graph: Graph, signature: Signature) -> None:
-    """Raises InvalidArgumentError for feeds and fetches of unknown nodes, OutOfRangeError for unknown outputs."""
+    """Raises InvalidArgumentError for feeds and fetches of unknown nodes, OutOfRangeError for unknown outputs.
+
+    Those of partial runs are left to pruning, which has other errors for them, as in TensorFlow.
+    """
     if not any(True for _ in graph.op_nodes()):
         raise InvalidArgumentError("Session was not created with a graph before Run()!")
+    if signature.is_partial:
+        return
     for text in (*signature.feeds, *signature.fetches):
         tensor = parse_tensor_name(text)
         node = graph.find_node(tensor.node)

@@ -187,7 +187,7 @@ class Session:
         """Starts a step that is fed and fetched in several calls, and returns its handle for `partial_run`.
 
         `feeds` and `fetches` name everything that the calls will feed and fetch. The step runs at once as far as it can
-        without feeds. Raises as `run` for names.
+        without feeds. Raises as `run` for names, but NotFoundError for unknown feeds and fetches.
         """
         self._check_open()
         if self._workers.clock is not None:

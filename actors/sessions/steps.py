@@ -181,4 +181,5 @@ class Steps:
             if with_costs:
                 add_costs(stats, prepared, metadata)
             return prepared.fetched(parts, step.rendezvous, fed)
-        raise deadline_exceeded(f"the step was not done after timeout_in_ms = {timeout_ms}", waiting)
+        late = f"Timed out waiting for notification: the step was not done after timeout_in_ms = {timeout_ms}"
+        raise deadline_exceeded(late, waiting)

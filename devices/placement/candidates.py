@@ -67,8 +67,8 @@ class Constraint:
             if not are_compatible(ours, theirs):
                 raise InvalidArgumentError(
                     "Cannot place the graph because a reference or resource edge connects colocation groups with "
-                    f"incompatible {what} devices: {theirs} vs {ours}. The edge src node is {source_name} , and the "
-                    f"dst node is {name}",
+                    f"incompatible {what} devices: {theirs} vs {ours}. The edge src node is {source_name}, and the "
+                    f"dst node is {name}.",
                     node=name,
                 )
         if are_compatible(self.requested, source.requested):

@@ -81,7 +81,7 @@ class Colocation:
             source, consumer = self._find(src), self._find(dst)
             if source is consumer:
                 continue
-            consumer.constraint = consumer.constraint.following(source.constraint, self._name(src), self._name(dst))
+            consumer.constraint = consumer.constraint.following(source.constraint, self._node(src), self._node(dst))
             try:
                 self._join(src, dst)
             except InvalidArgumentError as error:
@@ -120,6 +120,10 @@ class Colocation:
                 except InvalidArgumentError:
                     if not self._soft:
                         raise
+
+    def _node(self, node_id: int) -> str:
+        """A node with its op, as one message of TensorFlow shows it."""
+        return f"name='{self._name(node_id)}' (op='{self._graph.node_properties(node_id).op}')"
 
     def _name(self, node_id: int) -> str:
         return self._graph.node_name(node_id)

@@ -78,6 +78,8 @@ class Constructor:
         order = creation_order(texts.names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order
+        if skipped:
+            checks.check_none_reads_skipped(created, inputs, skipped)
         return self._write(created, inputs, properties, checks)
 
     def _read_nodes(self) -> tuple[InputTexts, list[NodeProperties]]:

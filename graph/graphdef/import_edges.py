@@ -126,7 +126,9 @@ class NodeInputs:
         source = self.names[src] if src >= 0 else graph.node_name(~src)
         available = (properties[src] if src >= 0 else graph.node_properties(~src)).output_types
         expected = properties[self.node[row]].input_types
-        if port >= len(available):
+        if port >= len(available) and src >= 0 and _closes_loop(properties, self, row):
+            problem = f"Output {port} of node {shown(source)} does not exist. Node only has {len(available)} outputs."
+        elif port >= len(available):
             problem = f"Node '{name}': Connecting to invalid output {port} of source node {source} "
             problem += f"which has {len(available)} outputs."
         elif slot >= len(expected):

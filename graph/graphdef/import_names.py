@@ -7,7 +7,7 @@ before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from ...errors import InvalidArgumentError
 from ..columns import CONTROL_SLOT
@@ -15,11 +15,12 @@ from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..protos import AttrValue
 from ..tensor_id import TensorId, parse_tensor_name
+from ..validate import NODE_NAME
 from .import_edges import NodeInputs
 from .import_options import ImportOptions
 
-_LEGAL = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z").match
-_LEGAL_INTERNAL = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/>]*\Z").match
+_LEGAL = re.compile(NODE_NAME).fullmatch
+_LEGAL_INTERNAL = re.compile(f"_[A-Za-z0-9_.\\-/]*(?:>{NODE_NAME})?|{NODE_NAME}").fullmatch
 _COLOCATION = "_class"
 _LOC = b"loc:@"
 
@@ -41,13 +42,12 @@ def _prefixes(name: str) -> list[str]:
 
 
 def colocated_with(properties: NodeProperties) -> list[str]:
-    """Names of the nodes to share a device with; InvalidArgumentError unless the attr is a list of text."""
-    if _COLOCATION not in properties.attrs:
+    """Names of the nodes to share a device with; an attr of another kind than a list of text names none."""
+    groups = properties.attrs.get(_COLOCATION)
+    if not isinstance(groups, tuple):
         return []
-    groups = properties.attrs[_COLOCATION]
-    if not isinstance(groups, tuple) or not all(isinstance(group, bytes) for group in groups):
-        raise InvalidArgumentError(f"AttrValue had no list(string)\n\t for attr {_COLOCATION!r}", op=properties.op)
-    return [group[len(_LOC) :].decode(errors="replace") for group in groups if group.startswith(_LOC)]
+    texts = [group for group in groups if isinstance(group, bytes)]
+    return [text[len(_LOC) :].decode(errors="replace") for text in texts if text.startswith(_LOC)]
 
 
 class NameChecks:
@@ -66,7 +66,7 @@ class NameChecks:
             self._read_graph()
         self._prefix = self._final_prefix() if options.prefix else ""
         self._map_inputs()
-        self._control = [self._existing(name) for name in options.control_dependencies]
+        self._control = list(dict.fromkeys(map(self._existing, options.control_dependencies)))
 
     def _read_graph(self) -> None:
         for name in self._graph.names():
@@ -134,6 +134,15 @@ class NameChecks:
             )
         )
 
+    def check_none_reads_skipped(self, created: Sequence[int], inputs: NodeInputs, skipped: Container[int]) -> None:
+        """Raises InvalidArgumentError for a node with an input, a control input say, from a node that is left out."""
+        for i in created:
+            if any(source in skipped for source, _ in inputs.sources_of(i)):
+                name = inputs.names[i]
+                raise InvalidArgumentError(
+                    f"Node '{name}' had a back edge, but only Merge nodes can have back edges.", node=name
+                )
+
     def final_names(self, created: Sequence[int]) -> list[str]:
         """The name of each created node, prefixed and made unique as the options say.
 
@@ -169,7 +178,7 @@ class NameChecks:
         if not groups or self._plain:
             return properties
         value = AttrValue()
-        value.list.s.extend(_LOC + self._renamed.get(group, group).encode() for group in groups)
+        value.list.s.extend(_LOC + self._renamed.get(group, self._prefix + group).encode() for group in groups)
         return properties.with_attr(_COLOCATION, value)
 
     def control_ids(self, inputs: NodeInputs, created: Sequence[int]) -> Mapping[int, list[int]]:

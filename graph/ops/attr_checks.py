@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ..dtypes import DataType, dtype_name, is_ref
 from ..protos import AttrValue
 from .registry import AttrDef
 
 _NAMES = {"s": "string", "i": "int", "f": "float", "b": "bool"}
 _FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
+_RESTRICTED = frozenset({"string", "type", "list(string)", "list(type)"})
 _KNOWN_TYPES = frozenset(int(dtype) for dtype in DataType)
 
 
 def check_type(value: AttrValue, expected: str) -> None:
     """Raises InvalidArgumentError unless `value` has the type `expected`, written as in an OpDef: "list(type)"."""
     if value.HasField("placeholder"):
-        raise InvalidArgumentError(f"AttrValue had value with unexpected type 'placeholder' when '{expected}' expected")
+        raise InvalidArgumentError("AttrValue had value with unexpected type 'placeholder'")
     kinds = list(_kinds(value))
     for kind in kinds:
         if kind != expected:
@@ -33,7 +34,7 @@ def check_type(value: AttrValue, expected: str) -> None:
         _check_data_type(value.type)
     elif expected == "list(type)":
         for item in value.list.type:
-            _check_data_type(item)
+            _check_data_type(item, verb="contains")
 
 
 def _kinds(value: AttrValue) -> Iterable[str]:
@@ -43,17 +44,20 @@ def _kinds(value: AttrValue) -> Iterable[str]:
     return () if kind is None else (_NAMES.get(kind, kind),)
 
 
-def _check_data_type(value: int) -> None:
+def _check_data_type(value: int, verb: str = "has") -> None:
     if value not in _KNOWN_TYPES:
         raise InvalidArgumentError(f"AttrValue has invalid DataType enum: {value}")
     if is_ref(value):
         raise InvalidArgumentError(f"AttrValue must not have reference type value of {dtype_name(value)}")
     if value == DataType.INVALID:
-        raise InvalidArgumentError("AttrValue has invalid DataType")
+        raise InvalidArgumentError(f"AttrValue {verb} invalid DataType")
 
 
 def check_value(value: AttrValue, declared: AttrDef) -> None:
-    """Raises InvalidArgumentError unless `value` has the declared type, reaches the minimum, and is allowed."""
+    """Raises InvalidArgumentError unless `value` has the declared type, reaches the minimum, and is allowed.
+
+    UnimplementedError, as in TensorFlow, for a list of allowed values that are neither texts nor types.
+    """
     try:
         check_type(value, declared.type)
     except InvalidArgumentError as error:
@@ -62,6 +66,8 @@ def check_value(value: AttrValue, declared: AttrDef) -> None:
     if declared.minimum is not None:
         _check_minimum(value, items, declared)
     if declared.allowed is not None:
+        if declared.type not in _RESTRICTED:
+            raise UnimplementedError(f"Support for allowed_values not implemented for type {declared.type}")
         _check_allowed([getattr(value, _field_of(declared.type))] if items is None else items, declared)
 
 

@@ -18,8 +18,8 @@ The first line is the op's name; every other line declares one argument, attr or
 
 Types of attrs are those of an OpDef: string, int, float, bool, type, shape, tensor, func, and list(...) of them; also
 `numbertype`, `realnumbertype` and `quantizedtype`, groups of element types that TensorFlow's declarations name so. A
-count of tensors, and the length of a list of types that an argument has, is at least 1 unless ">=" says otherwise. A
-tensor or function has no default in words: give an OpDef instead.
+count of tensors, and the length of a list of types that an argument has, is at least 1 unless ">=" says otherwise. An
+op with a resource among its arguments is stateful. A tensor or function has no default in words: give an OpDef instead.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ _FLAGS = {
     "allows_uninitialized_input": "allows_uninitialized_input",
 }
 _REAL = "float double int32 uint8 int16 int8 int64 bfloat16 uint16 half uint32 uint64"
+_NUMBERS = """float double int32 uint8 int16 int8 complex64 int64 qint8 quint8 qint32 bfloat16 qint16 quint16 uint16
+              complex128 half uint32 uint64"""
 _QUANTIZED = "qint8 quint8 qint32 qint16 quint16"
 _GROUPS = {
-    "numbertype": f"{_REAL} {_QUANTIZED} complex64 complex128".split(),
-    "realnumbertype": _REAL.split(),
-    "quantizedtype": _QUANTIZED.split(),
+    group: names.split()
+    for group, names in (("numbertype", _NUMBERS), ("realnumbertype", _REAL), ("quantizedtype", _QUANTIZED))
 }
 
 
@@ -75,6 +76,7 @@ def op_def_from_words(words: str) -> OpDef:
         elif line not in attrs:
             _add_argument(op, line)
     _imply_minimums(op)
+    op.is_stateful |= any(int(arg.type) == DataType.RESOURCE for arg in (*op.input_arg, *op.output_arg))
     return op
 
 

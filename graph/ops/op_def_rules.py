@@ -6,19 +6,20 @@ Messages begin with TensorFlow's and end with the OpDef.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from google.protobuf import text_format
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ..dtypes import DataType, dtype_name, is_ref
-from ..protos import AttrValue, OpDef
+from ..protos import OpDef
 from .attr_checks import check_type, check_value, list_items
 from .registry import AttrDef
 
-_CAMEL_CASE = re.compile(r"(?:[A-Z][A-Za-z0-9]*>)*[A-Z][A-Za-z0-9]*")
+_CAMEL_CASE = re.compile(r"(?:[A-Z][A-Za-z0-9_]*>)*[A-Z][A-Za-z0-9_]*")
 _BASE_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
-_TYPE_NAMES = {name for dtype in DataType if dtype and not is_ref(dtype) for name in (dtype_name(dtype),)} | {
+_TYPE_NAMES = {dtype_name(dtype) for dtype in DataType if dtype} | {
     "float16",
     "float32",
     "float64",
@@ -26,20 +27,23 @@ _TYPE_NAMES = {name for dtype in DataType if dtype and not is_ref(dtype) for nam
 
 
 def validate_op_def(op: OpDef) -> None:
-    """Raises InvalidArgumentError for the first broken rule, in this order: names, attrs, inputs, outputs."""
+    """Raises InvalidArgumentError for the first broken rule, in this order: names, attrs, inputs, outputs.
+
+    UnimplementedError for a default value that is neither text nor a type, if its attr lists allowed values.
+    """
     try:
         if not op.name.startswith("_") and not _CAMEL_CASE.fullmatch(op.name):
             raise InvalidArgumentError(f"Invalid name: {op.name} (Did you use CamelCase?)")
         _check_names(op)
         for attr in op.attr:
-            _check_attr(attr)
+            _check_attr(attr, op.name)
         attrs = {attr.name: attr for attr in op.attr}
         for direction, args in (("input", op.input_arg), ("output", op.output_arg)):
             for arg in args:
                 _check_arg(arg, f"{direction} '{arg.name}'", attrs)
-    except InvalidArgumentError as error:
+    except (InvalidArgumentError, UnimplementedError) as error:
         place = text_format.MessageToString(op, as_one_line=True)
-        raise InvalidArgumentError(f"{error.message}; in OpDef: {place}", op=op.name) from None
+        raise type(error)(f"{error.message}; in OpDef: {place}", op=op.name) from None
 
 
 def _check_names(op: OpDef) -> None:
@@ -54,7 +58,7 @@ def _check_names(op: OpDef) -> None:
             raise InvalidArgumentError(f"Attr can't have name {attr.name} that matches a data type")
 
 
-def _check_attr(attr: OpDef.AttrDef) -> None:
+def _check_attr(attr: OpDef.AttrDef, op: str) -> None:
     base = _base_type(attr)
     is_list = base != attr.type
     if attr.has_minimum:
@@ -70,17 +74,21 @@ def _check_attr(attr: OpDef.AttrDef) -> None:
         )
     declared = AttrDef(attr.name, attr.type, None, attr.minimum if attr.has_minimum else None, None)
     if attr.HasField("allowed_values"):
-        _check_kind(attr.allowed_values, f"list({base})", f"for attr '{attr.name}' in allowed_values")
+        with _in_op(f"\n\t for attr '{attr.name}' in Op '{op}'"):
+            check_type(attr.allowed_values, f"list({base})")
         declared = AttrDef(attr.name, attr.type, None, declared.minimum, tuple(list_items(attr.allowed_values)))
     if attr.HasField("default_value"):
-        check_value(attr.default_value, declared)
+        with _in_op(f"\n\t in Op '{op}'"):
+            check_value(attr.default_value, declared)
 
 
-def _check_kind(value: AttrValue, expected: str, place: str) -> None:
+@contextmanager
+def _in_op(place: str) -> Iterator[None]:
+    """Adds to errors, as TensorFlow does, where the value is that they speak of."""
     try:
-        check_type(value, expected)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{error.message} {place}") from None
+        yield
+    except (InvalidArgumentError, UnimplementedError) as error:
+        raise type(error)(f"{error.message}{place}") from None
 
 
 def _base_type(attr: OpDef.AttrDef) -> str:
@@ -90,7 +98,7 @@ def _base_type(attr: OpDef.AttrDef) -> str:
     item_text = text.removeprefix("list(") if is_list else text
     base = next((name for name in _BASE_TYPES if item_text.startswith(name)), None)
     if base is None:
-        raise InvalidArgumentError(f"Unrecognized type '{text}' in attr '{attr.name}'")
+        raise InvalidArgumentError(f"Unrecognized type '{item_text}' in attr '{attr.name}'")
     after_base = item_text.removeprefix(base)
     if is_list and not after_base.startswith(")"):
         raise InvalidArgumentError(f"'list(' is missing ')' in attr {attr.name}'s type {text}")
@@ -105,7 +113,7 @@ def _check_arg(arg: OpDef.ArgDef, place: str, attrs: dict[str, OpDef.AttrDef]) -
         raise InvalidArgumentError(
             f"Illegal use of ref type '{dtype_name(arg.type)}'. Use 'Ref(type)' instead for {place}"
         )
-    if not (arg.type or arg.type_attr or arg.type_list_attr or arg.number_attr):
+    if not (arg.type or arg.type_attr or arg.type_list_attr):
         raise InvalidArgumentError(f"Missing type for {place}")
     if arg.number_attr:
         _check_count(arg, place, attrs)
@@ -122,7 +130,9 @@ def _check_arg(arg: OpDef.ArgDef, place: str, attrs: dict[str, OpDef.AttrDef]) -
         ("type_list_attr", arg.type_list_attr, "list(type)"),
     ):
         if name and _attr(attrs, name, place).type != expected:
-            raise InvalidArgumentError(f"Attr '{name}' used as {role} for {place} has type {attrs[name].type}")
+            raise InvalidArgumentError(
+                f"Attr '{name}' used as {role} for {place} has type {attrs[name].type} != {expected}"
+            )
 
 
 def _check_one_of(place: str, sources: Iterable[tuple[str, bool]]) -> None:
@@ -138,9 +148,9 @@ def _check_count(arg: OpDef.ArgDef, place: str, attrs: dict[str, OpDef.AttrDef])
     if attr.type != "int":
         raise InvalidArgumentError(f"{used} has type {attr.type} != int")
     if not attr.has_minimum:
-        raise InvalidArgumentError(f"{used} must have minimum;")
+        raise InvalidArgumentError(f"{used} must have minimum")
     if attr.minimum < 0:
-        raise InvalidArgumentError(f"{used} must have minimum >= 0;")
+        raise InvalidArgumentError(f"{used} must have minimum >= 0")
     if arg.type_list_attr:
         raise InvalidArgumentError(f"Can't have both number_attr and type_list_attr for {place}")
 

@@ -133,24 +133,32 @@ def _summarize_tensor(value: TensorProto) -> str:
     try:
         array = tensor_to_numpy(value)
     except (PartitaError, ValueError, KeyError):  # the message that this text goes into is about another error
-        return f"<TensorProto: {text_format.MessageToString(value, as_one_line=True)}>"
+        is_shape = all(dim.size >= 0 for dim in value.tensor_shape.dim)
+        kind = "Invalid TensorProto" if is_shape else "TensorProto"
+        return f"<{kind}: {text_format.MessageToString(value, as_one_line=True)}>"
     shape = ",".join(map(str, array.shape))
     return f"Tensor<type: {dtype_name(value.dtype)} shape: [{shape}] values: {array_text(array, _MAX_ELEMENTS)}>"
 
 
 def array_text(array: Array, count: int) -> str:
-    """The first `count` elements, inner rows in brackets, then "..." if there are more."""
-    shown = min(array.size, count)
-    texts = [_element(item) for item in array.reshape(-1)[:shown].tolist()]
-    rows = " ".join(texts)
-    if array.ndim > 1 and shown:
-        width = array.shape[-1]
-        groups = [" ".join(texts[i : i + width]) for i in range(0, shown, width)]
-        depth = array.ndim - 1
-        rows = "".join(f"{'[' * depth if i == 0 else '['}{group}]" for i, group in enumerate(groups)) + "]" * (
-            depth - 1
-        )
-    return rows + ("..." if array.size > shown else "")
+    """The first `count` elements, inner rows in brackets; "..." in a row that is cut, and at the end if more follow."""
+    if array.ndim < 2:
+        texts = [_element(item) for item in array.reshape(-1)[:count].tolist()]
+        return " ".join(texts) + ("..." if array.size > count else "")
+    return _rows_text(array, count) + ("..." if array.size > count else "")
+
+
+def _rows_text(array: Array, count: int) -> str:
+    """The first `count` elements of an array of at least one dimension, each row, and each row of rows, in brackets."""
+    if array.ndim == 1:
+        return array_text(array, count)
+    rows, room = [], count
+    for row in array:
+        if room <= 0:
+            break
+        rows.append(f"[{_rows_text(row, room)}]")
+        room -= row.size
+    return "".join(rows)
 
 
 def _element(value: Any) -> str:  # an element of an array of any type

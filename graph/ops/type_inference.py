@@ -50,7 +50,8 @@ def arg_types(arg: ArgDef, attrs: Mapping[str, Any]) -> Types:
     if arg.type_list_attr and not arg.number_attr:
         types = _type_list(attrs, arg.type_list_attr)
     else:
-        types = (_single_type(arg, attrs),) * (_count(attrs, arg.number_attr) if arg.number_attr else 1)
+        count = _count(attrs, arg.number_attr) if arg.number_attr else 1  # TensorFlow reads the number first
+        types = (_single_type(arg, attrs),) * count
     return tuple(dtype and make_ref(dtype) for dtype in types) if arg.is_ref else types
 
 
@@ -73,7 +74,7 @@ def _count(attrs: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, (bool, DataType)):
         raise InvalidArgumentError(f"AttrValue had value with another type when 'int' expected\n\t for attr '{name}'")
     if not -(1 << 31) <= value < 1 << 31:
-        raise InvalidArgumentError(f"Attr {name} has value {value} out of range for an int32")
+        raise InvalidArgumentError(f"Number of outputs is too big: {value}")
     if not 0 <= value <= _MAX_PORTS:
         raise InvalidArgumentError(f"Value for number_attr() {value} {'< 0' if value < 0 else f'> {_MAX_PORTS}'}")
     return value

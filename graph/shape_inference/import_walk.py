@@ -31,7 +31,7 @@ from .import_errors import in_context
 from .op_shapes import context_of
 from .outcomes import NOTHING, Outcome
 from .walk import NOT_VISITED, GraphWalk, Way
-from .written_shapes import merged, written_shapes
+from .written_shapes import with_written
 
 _UNCHECKED = "_disable_call_shape_inference"
 _FROM_ATTRS = (Calls.IF, Calls.CASE, Calls.WHILE)
@@ -71,10 +71,7 @@ class ImportWalk(GraphWalk):
         yield from self._pass(np.arange(len(self.graph), dtype=np.int32) if self.is_sorted else self.graph.order())
 
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
-        written = written_shapes(properties) if n >= self.num_before else None
-        if written is None:
-            return shapes
-        return merged(self.graph.names[n], properties, shapes, written)
+        return with_written(self.graph.names[n], properties, shapes) if n >= self.num_before else shapes
 
     def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> Outcome:
         properties = self.graph.kinds[kind]

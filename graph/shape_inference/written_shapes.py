@@ -16,7 +16,10 @@ OUTPUT_SHAPES = "_output_shapes"
 
 
 def written_shapes(properties: NodeProperties) -> Shapes | None:
-    """The shapes in the node's attr; None without the attr, and for an attr of that name with another meaning."""
+    """The shapes in the node's attr; None without the attr, and for an attr of that name with another meaning.
+
+    Raises InvalidArgumentError for a size that is no size.
+    """
     if OUTPUT_SHAPES not in properties.attrs or not _has_shapes(properties.attrs.message(OUTPUT_SHAPES)):
         return None
     return tuple(properties.attrs[OUTPUT_SHAPES])
@@ -27,8 +30,17 @@ def _has_shapes(value: AttrValue) -> bool:
     return value.HasField("list") and len(value.list.shape) == sum(len(items) for _, items in value.list.ListFields())
 
 
-def merged(name: str, properties: NodeProperties, shapes: Shapes, written: Shapes) -> Shapes:
-    """Both together; InvalidArgumentError if they contradict each other, unless the op's written shapes are ignored."""
+def with_written(name: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
+    """Inferred shapes and those in the node's attr together, the inferred ones where there are none.
+
+    Raises InvalidArgumentError if they contradict each other, unless the op's written shapes are ignored.
+    """
+    try:
+        written = written_shapes(properties)
+    except InvalidArgumentError as error:
+        raise _invalid(name, properties, error) from None
+    if written is None:
+        return shapes
     if len(written) < len(shapes):
         raise InvalidArgumentError(
             f"Node '{name}' has {len(shapes)} outputs but the {OUTPUT_SHAPES} attribute specifies shapes for "
@@ -41,6 +53,15 @@ def merged(name: str, properties: NodeProperties, shapes: Shapes, written: Shape
         if properties.op_def.record.ignores_written_shapes:
             return shapes
         raise
+
+
+def _invalid(name: str, properties: NodeProperties, error: InvalidArgumentError) -> InvalidArgumentError:
+    """The error for a written shape that is none: TensorFlow's, with its missing quote."""
+    protos = properties.attrs.message(OUTPUT_SHAPES).list.shape
+    bad = next(i for i, proto in enumerate(protos) if any(dim.size < -1 for dim in proto.dim))
+    return InvalidArgumentError(
+        f"Node '{name} has an invalid {OUTPUT_SHAPES} attribute (shape #{bad} error:'{error.message}')", node=name
+    )
 
 
 def _both(name: str, output: int, inferred: Shape, written: Shape) -> Shape:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from partita.errors import InvalidArgumentError
-from partita.graph import AttrValue, DataType
-from partita.graph.attrs import decode, encode, kind_of
+from partita.graph import AttrValue, DataType, TensorProto
+from partita.graph.attrs import attr_values_equal, decode, encode, kind_of
 from tests.strategies import attr_values
 
 
@@ -56,3 +56,18 @@ def test_values_that_do_not_fit_are_refused(value: object, type_string: str) -> 
     """A Python value of another type is InvalidArgument and names value and type."""
     with pytest.raises(InvalidArgumentError, match="is no value for an attr of type"):
         encode(value, type_string)
+
+
+def test_tensors_among_the_attrs_of_a_function_are_compared_by_value() -> None:
+    """Another encoding of a tensor is the same attr of a function, another value, attr or name is not."""
+
+    def function(name: str = "F", key: str = "a", **tensor: object) -> AttrValue:
+        value = AttrValue()
+        value.func.name = name
+        value.func.attr[key].tensor.CopyFrom(TensorProto(dtype="DT_INT32", **tensor))
+        return value
+
+    two = function(int_val=[2])
+    assert attr_values_equal(two, function(tensor_content=b"\2\0\0\0"))
+    assert not any(attr_values_equal(two, other) for other in (function(int_val=[3]), function(key="b", int_val=[2])))
+    assert not attr_values_equal(two, function("G", int_val=[2]))

@@ -232,11 +232,16 @@ def test_canonicalize(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "base"), [("/cpu:0", "/job:a"), ("/cpu:0", "x"), ("foo", "/job:a/replica:0/task:0/cpu:0")]
+    ("name", "base", "message"),
+    [
+        ("/cpu:0", "/job:a", "Basename: /job:a should be fully specified"),
+        ("/cpu:0", "x", "Could not parse basename: x into a device specification"),
+        ("foo", "/job:a/replica:0/task:0/cpu:0", "Could not parse foo into a device specification"),
+    ],
 )
-def test_canonicalize_refuses(name: str, base: str) -> None:
+def test_canonicalize_refuses(name: str, base: str, message: str) -> None:
     """The base must be full, and both must parse."""
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(InvalidArgumentError, match=message):
         canonicalize(name, base)
 
 

@@ -20,7 +20,7 @@ from partita.graph.tensor_id import CONTROL_INDEX, TensorId, parse_tensor_name
         ("^foo:1", "^foo", 1),
         ("^", "", CONTROL_INDEX),
         ("a:", "a:", 0),
-        (":1", ":1", 0),
+        (":1", "", 1),
         ("a:x", "a:x", 0),
         ("a:1x", "a:1x", 0),
         ("a:-1", "a:-1", 0),

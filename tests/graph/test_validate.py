@@ -208,6 +208,7 @@ def test_deprecation() -> None:
     [
         ("_n", [], "Illegal op name '_n'"),
         ("", [], "Illegal op name ''"),
+        ("a>", [], "Illegal op name 'a>'"),
         ("n", ["a:00"], "Illegal op input name 'a:00'"),
         ("n", ["^b:0"], "Illegal op input name '^b:0'"),
         ("n", ["_a"], "Illegal op input name '_a'"),
@@ -223,7 +224,7 @@ def test_external_syntax_refuses(name: str, inputs: list[str], message: str) -> 
 
 def test_external_syntax_accepts() -> None:
     """Letters, digits and ._-/ after the first letter; ports without leading zeros."""
-    legal = NodeDef(name="a.b/c-d_e", op="NoOp", input=["x", "x:0", "x:10", "^y"])
+    legal = NodeDef(name="a.b/c-d_e", op="NoOp", input=["x", "x:0", "x:10", "x>y:1", "^y"])
     validate_external_node_def_syntax(legal)
     with pytest.raises(InvalidArgumentError):
         validate_external_node_def_syntax(NodeDef(name=f"{legal.name}!", op="NoOp"))
@@ -264,6 +265,22 @@ def test_external_syntax_accepts() -> None:
         (
             "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } dim { size: 3 } dim { size: 3 } } int_val: 1 }",
             "Tensor<type: int32 shape: [2,3,3] values: [[1 1 1]]...>",
+        ),
+        (
+            "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } dim { size: 2 } } int_val: [1, 2, 3, 4] }",
+            "Tensor<type: int32 shape: [2,2] values: [1 2][3...]...>",
+        ),
+        (
+            "tensor { dtype: DT_INT8 tensor_shape { dim { size: 2 } dim { size: 1 } dim { size: 2 } } int_val: 7 }",
+            "Tensor<type: int8 shape: [2,1,2] values: [[7 7]][[7...]]...>",
+        ),
+        (
+            "tensor { dtype: DT_INT8 tensor_shape { dim { size: -2 } } }",
+            "<TensorProto: dtype: DT_INT8 tensor_shape { dim { size: -2 } }>",
+        ),
+        (
+            'tensor { dtype: DT_INT32 tensor_content: "a" }',
+            '<Invalid TensorProto: dtype: DT_INT32 tensor_content: "a">',
         ),
         ("tensor { dtype: DT_BOOL tensor_shape { } bool_val: true }", "Tensor<type: bool shape: [] values: 1>"),
         ("tensor { dtype: DT_FLOAT tensor_shape { dim { size: 0 } } }", "Tensor<type: float shape: [0] values: >"),

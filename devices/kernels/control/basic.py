@@ -13,7 +13,8 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import Array, dtype_name, numpy_dtype
+from ....graph.dtypes import Array, numpy_dtype
+from ..checks import unfed
 from ..registry import Construction, Kernel, kernel, simple
 from ..strings.string_format import escaped, number_text
 
@@ -60,14 +61,9 @@ def const(node: Construction) -> Kernel:
 @kernel("Placeholder", "PlaceholderV2")
 def placeholder(node: Construction) -> Kernel:
     """Raises InvalidArgumentError: a placeholder only runs if it was not fed."""
-    shape = node.attrs.get("shape")
-    promise = f" and shape {shape_text(shape)}" if shape else ""
-    dtype = dtype_name(node.output_types[0])
 
     def not_fed() -> None:
-        raise InvalidArgumentError(
-            f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{promise}"
-        )
+        raise unfed(node.name, node.output_types[0], node.attrs.get("shape"))
 
     return not_fed
 

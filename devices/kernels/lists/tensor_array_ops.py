@@ -139,7 +139,7 @@ def tensor_array_scatter(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}"
             )
-        _check_rows(value)
+        _check_rows(value, "Input value for unpack must be at least a vector but")
         if len(indices) != value.shape[0]:
             raise InvalidArgumentError(
                 f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {value.shape[0]}"
@@ -180,9 +180,9 @@ def tensor_array_unpack(node: Construction) -> Kernel:
     return unpack
 
 
-def _check_rows(value: Array) -> None:
+def _check_rows(value: Array, refusal: str) -> None:
     if value.ndim == 0:
-        raise InvalidArgumentError("Expected value to be at least a vector, but received shape: []")
+        raise InvalidArgumentError(f"{refusal} received shape: []")
 
 
 @kernel("TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3")
@@ -212,7 +212,7 @@ def check_lengths(lengths: Array, value: Array) -> None:
     """InvalidArgumentError unless `lengths` add up to the rows of `value`."""
     if lengths.ndim != 1:
         raise InvalidArgumentError(f"Expected lengths to be a vector, received shape: {shape_text(lengths.shape)}")
-    _check_rows(value)
+    _check_rows(value, "Expected value to be at least a vector, but")
     total = int(lengths.sum())
     if (lengths < 0).any() or total != value.shape[0]:
         raise InvalidArgumentError(

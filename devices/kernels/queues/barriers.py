@@ -68,9 +68,9 @@ class Barrier:
         """The keys that are new; raises unless all may be inserted."""
         new = set(keys) - self.incomplete.keys()
         seen: set[bytes] = set()
-        if self._cancelled:
+        if self._cancelled or (self.is_closed and not self.incomplete):
             raise CancelledError(
-                f"Barrier {self.name} is closed.  Pending enqueues cancelled: 1.  "
+                f"Barrier {self.name} is closed.  Pending enqueues cancelled: {int(self._cancelled)}.  "
                 f"Number of new insertions: {len(new)}.  Number of incomplete keys: {len(self.incomplete)}."
             )
         for number, key in enumerate(keys):

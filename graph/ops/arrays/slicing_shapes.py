@@ -84,6 +84,8 @@ def tensor_strided_slice_update(c: ShapeContext) -> Sequence[Shape]:
 
 
 def _concatenated(values: Sequence[Shape], axis: int | None) -> Shape:
+    for x in values:
+        with_rank_at_least(x, 0 if axis is None else -axis if axis < 0 else axis + 1)
     rank: int | None = next((len(x) for x in values if x is not None), None)
     if rank is None:
         return None

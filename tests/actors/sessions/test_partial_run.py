@@ -125,7 +125,8 @@ async def test_a_refused_call_changes_nothing(
 
 
 @on_every_deployment
-async def test_setup_raises_what_run_raises(deployment: Deployment) -> None:
+async def test_setup_refuses_names(deployment: Deployment) -> None:
+    """As `run` does, but unknown nodes are NOT_FOUND, as in TensorFlow."""
     async with deployment.open(sums(), 1) as session:
         setup = session.partial_run_setup
         await refuses(InvalidArgumentError, 'Endpoint "a:0" fed more than once.', setup("r1", ["a", "a:0"]))
@@ -134,6 +135,8 @@ async def test_setup_raises_what_run_raises(deployment: Deployment) -> None:
         await refuses(InvalidArgumentError, nothing, setup([], ["a"]))
         with pytest.raises(NotFoundError):
             await setup("r1", ["a", "b"], "nobody")
+        await refuses(NotFoundError, "FetchOutputs node nobody:0: not found", setup("nobody", ["a", "b"]))
+        await refuses(NotFoundError, "FeedInputs: unable to find feed output nobody:0", setup("r1", "nobody"))
         assert session.statistics().steps_running == 0
 
 

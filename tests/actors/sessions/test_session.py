@@ -175,6 +175,15 @@ async def test_wrong_requests_are_refused_with_messages_of_tensorflow(
     assert caught.value.message.startswith(message)
 
 
+async def test_an_unfed_placeholder_says_what_shape_it_has() -> None:
+    builder = GraphBuilder()
+    builder.op("Neg", builder.placeholder("x", "float32", (2, None)), name="y")
+    with pytest.raises(InvalidArgumentError) as caught:
+        await run(builder, ["y"])
+    message = "You must feed a value for placeholder tensor 'x' with dtype float and shape [2,?]"
+    assert caught.value.message == message
+
+
 async def test_an_unknown_target_is_not_found() -> None:
     with pytest.raises(NotFoundError, match="PruneForTargets: Some target nodes not found: nope"):
         await run(chain(), [], targets=["nope"])

@@ -143,3 +143,21 @@ def test_wrong_words(words: str, message: str) -> None:
     """The error names the op, the line and what to write."""
     with pytest.raises(InvalidArgumentError, match=message):
         op_def_from_words(words)
+
+
+def test_an_op_with_a_resource_is_stateful() -> None:
+    """Whether the resource is an input or an output, one or many."""
+    for line in ("input r: resource", "output r: resource", "input r: N * resource\nattr N: int"):
+        assert op_def_from_words(f"Some\n{line}").is_stateful
+    assert not op_def_from_words("Some\ninput r: variant").is_stateful
+
+
+def test_groups_of_types_are_listed_as_in_tensorflow() -> None:
+    """The order shows in messages about a type that is not allowed."""
+    op = op_def_from_words("Some\nattr T: numbertype")
+    assert list(decode(op.attr[0].allowed_values))[5:9] == [
+        DataType.INT8,
+        DataType.COMPLEX64,
+        DataType.INT64,
+        DataType.QINT8,
+    ]

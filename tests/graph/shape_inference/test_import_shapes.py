@@ -238,3 +238,11 @@ def test_a_reshape_that_does_not_fit_is_refused() -> None:
         b = GraphBuilder()
         b.op("Reshape", b.placeholder("a", "float32", (2, 3)), b.constant(sizes, "int32"), name="r")
         assert _refusal(_of(b)).startswith(f"{message} for '{{{{node r}}}}")
+
+
+@pytest.mark.parametrize(("axis", "rank"), [(5, 6), (-3, 3)])
+def test_values_are_joined_along_an_axis_that_they_have(axis: int, rank: int) -> None:
+    """The message says which rank the axis needs."""
+    b = GraphBuilder()
+    b.op("ConcatV2", [b.placeholder("a", "float32", (2,))] * 2, b.constant(axis, "int32", name="axis"), name="c")
+    assert _refusal(_of(b)).startswith(f"Shape must be at least rank {rank} but is rank 1 for '{{{{node c}}}}")

@@ -59,6 +59,11 @@ def test_what_agrees_is_accepted_and_left_out(written: list[Shape]) -> None:
         ),
         (graph_def([(2,)]), "for output #0: Shapes must be equal rank, but are 2 and 1"),
         (graph_def([]), "Node 'x' has 1 outputs but the _output_shapes attribute specifies shapes for 0 outputs"),
+        (
+            graph_def([(2, -3)]),
+            "Node 'x has an invalid _output_shapes attribute (shape #0 error:'Shape [2,-3] has dimensions with values "
+            "below -1 (where -1 means unknown)')",
+        ),
         (graph_def([(2, 3)], None, [(4,)]), "Node 'y' has an _output_shapes attribute inconsistent"),
     ],
 )

@@ -184,3 +184,15 @@ def test_attrs_and_types_are_checked() -> None:
         barrier.make(shared_name="x", component_types=(INT32, INT32))
     with pytest.raises(NotFoundError):
         run("QueueSize", barrier.handle, state=barrier.state)
+
+
+def test_a_closed_barrier_without_incomplete_keys_takes_nothing_more() -> None:
+    """The message counts the new keys."""
+    barrier = Barred()
+    barrier.close()
+    assert_refused(
+        barrier.insert(0, "nm", [1, 2]),
+        CancelledError,
+        "Barrier _0_b is closed.  Pending enqueues cancelled: 0.  Number of new insertions: 2.  "
+        "Number of incomplete keys: 0.",
+    )
