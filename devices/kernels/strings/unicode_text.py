@@ -192,6 +192,12 @@ def _scripts() -> tuple[Array, Array]:
     return np.cumsum(table["steps"]), np.array(table["scripts"], np.int32)
 
 
+def script_runs() -> Iterable[tuple[int, int, int]]:
+    """First and last code point of each run of one script, and the script in ICU's numbering."""
+    starts, scripts = _scripts()
+    return zip(starts.tolist(), [*(starts[1:] - 1).tolist(), 0x10FFFF], scripts.tolist(), strict=True)
+
+
 def unicode_script(x: Any) -> Any:  # arrays or scalars of int32
     """The script of each code point, -1 for numbers that are not code points."""
     starts, scripts = _scripts()
