@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...graph.graphdef.sources import GraphSource
     from .graph_manager import GraphManager
 
-_LARGE = 2000  # nodes, those of functions included; to prepare a request of a larger graph takes more than the budget
+_LARGE = 100  # nodes, those of functions included; to prepare a request of a larger graph takes more than the budget
 
 
 class Session:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
 
-_LARGE_BYTES = 200_000  # of a serialised graph; to import a larger one takes more than the budget of a session
-_LARGE_NODES = 2000  # to write a larger graph as a GraphDef takes more than the budget
+_LARGE_BYTES = 20_000  # of a serialised graph; to import a larger one takes more than the budget of a session
+_LARGE_NODES = 500  # to write a larger graph as a GraphDef takes more than the budget
 
 
 def session_pipeline(cluster: Cluster, settings: ConfigProto) -> Pipeline:
