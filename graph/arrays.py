@@ -84,6 +84,17 @@ def first_seen(keys: Integers) -> Seen:
     return Seen(first[order], inverse(order)[by_size.reshape(-1)])
 
 
+def distinct(values: Integers) -> Integers:
+    """The values without repetitions, by size.
+
+    `np.unique` gives the same, but without positions to return it loads `numpy.ma`, which takes 40 ms once.
+    """
+    ordered = np.sort(values)
+    is_new = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
 def inverse(order: Integers) -> Numbers:
     """The position of each number in a permutation: `for i, n in enumerate(order): position[n] = i`."""
     position = np.empty(len(order), np.int64)

@@ -83,13 +83,24 @@ class Segment:
     def set_apart_file_waits(self, properties: Sequence[NodeProperties]) -> None:
         """Makes chunks of their own of kernels that wait for files: threads run them from the first step on."""
         apart = {at for at, node in enumerate(self.origins) if properties[node].op_def.record.waits_for_files}
-        if not apart:
-            return
+        if apart:
+            starts = self._cut({*apart, *(position + 1 for position in apart)})
+            self.slow = frozenset(
+                id(chunk) for start, chunk in zip(starts, self.chunks, strict=False) if start in apart
+            )
+
+    def end_chunks_at_long_kernels(self, properties: Sequence[NodeProperties]) -> None:
+        """Ends a chunk with each kernel that may take long, so that the first step looks at the clock between them."""
+        ends = {at + 1 for at, node in enumerate(self.origins) if properties[node].op_def.record.takes_long}
+        if ends:
+            self._cut(ends)
+
+    def _cut(self, positions: set[int]) -> list[int]:
+        """Cuts the chunks at further positions; returns where all of them begin, and where the last one ends."""
         instructions = list(chain.from_iterable(self.chunks))
-        ends = accumulate(map(len, self.chunks))
-        cuts = sorted({0, *ends, *apart, *(position + 1 for position in apart)})
+        cuts = sorted({0, *accumulate(map(len, self.chunks)), *positions})
         self.chunks = tuple(instructions[start:end] for start, end in pairwise(cuts))
-        self.slow = frozenset(id(chunk) for start, chunk in zip(cuts, self.chunks, strict=False) if start in apart)
+        return cuts
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from .numbering import NodeNumber, SegmentNumber, SlotNumber
 from .plan import Argument, Arrival, Chunk, DeferredNode, DistributedLoop, Expected, LocalLoop, Plan, Result, Segment
 from .roles import Role
 from .segments import Group, Grouping
-from .transfers import Messages, Share
+from .transfers import Messages, Share, is_long
 
 if TYPE_CHECKING:
     from .binding import Binder
@@ -56,8 +56,9 @@ def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
     instructions = assembler.assemble(program.nodes)
     waiting = _waiting(share.grouping, draft.columns.num_nodes)
     segments = _segments(program, share.grouping, waiting.for_segment, instructions)
-    if any(kind.op_def.record.waits_for_files for kind in draft.columns.kinds):
+    if any(is_long(kind.op_def.record) for kind in draft.columns.kinds):
         for segment in segments:
+            segment.end_chunks_at_long_kernels(draft.columns.properties)
             segment.set_apart_file_waits(draft.columns.properties)
     return Plan(
         device=binder.device,

@@ -114,6 +114,7 @@ class DeviceActor:
     __slots__ = (
         "_actor_group",
         "_ended",
+        "_last_slice",
         "_parked",
         "binder",
         "limiter",
@@ -132,6 +133,7 @@ class DeviceActor:
         self.slow_work: SlowWork | None = None
         self._actor_group = actor_group
         self._ended = False
+        self._last_slice = 0  # when the task last gave way, or was woken
         self._parked: trio.lowlevel.Task | None = None
 
     def post(self, message: Message) -> None:
@@ -155,21 +157,25 @@ class DeviceActor:
         """Schedules the task if it is parked. False if it cannot serve now: it waits for a thread or has ended."""
         if self._parked is not None:
             task, self._parked = self._parked, None
+            self._last_slice = self._actor_group.pacer.slice_number
             trio.lowlevel.reschedule(task)
         return not self._ended and self.slow_work is None
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Serves until `Shutdown`. Shielded from cancellation: the session ends its actors after its steps."""
-        actor_group = self._actor_group
+        actor_group, pacer = self._actor_group, self._actor_group.pacer
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
             while not self._ended:
-                actor_group.pacer.slice_start = actor_group.pacer.clock()
+                if not pacer.may_go_on(self._last_slice):
+                    await pacer.yield_now()
                 actor_group.serve_mailboxes()
                 if self.slow_work is not None:
+                    self._last_slice = pacer.slice_number
                     await self._work_in_thread(self.slow_work)
                 elif actor_group.turns:
-                    await actor_group.pacer.yield_now()
+                    self._last_slice = pacer.slice_number
+                    await trio.lowlevel.checkpoint()
                 elif not self._ended:
                     self._parked = trio.lowlevel.current_task()
                     await trio.lowlevel.wait_task_rescheduled(self._refuse_abort)

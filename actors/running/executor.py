@@ -30,10 +30,12 @@ DEFAULT_THREAD_LIMIT_S = 0.001
 class Pacer:
     """The time budget of the event loop: shared by all code that runs steps, it says when other tasks must run.
 
-    `slice_start` is the time at which other tasks could last run, in seconds on `clock`.
+    In each turn of the event loop the tasks that run steps share one slice of time, however many they are: the first of
+    them that goes on after a switch of tasks begins it, at `slice_start` in seconds on `clock`, and the others use what
+    it leaves. Slices are numbered, so that a task knows whether another one has begun a slice since it waits.
     """
 
-    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_start")
+    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_start")
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class Pacer:
         self.notice_s = self.limits.notice_s
         self.clock = clock
         self.slice_start = clock()
+        self.slice_number = 0
 
     @property
     def deadline(self) -> float:
@@ -64,9 +67,20 @@ class Pacer:
             await self.yield_now()
 
     async def yield_now(self) -> None:
-        """Lets other tasks run and starts a new budget. A checkpoint."""
-        await trio.lowlevel.checkpoint()
-        self.slice_start = self.clock()
+        """Lets other tasks run until there is time to go on. At least one checkpoint."""
+        while True:
+            number = self.slice_number
+            await trio.lowlevel.checkpoint()
+            if self.may_go_on(number):
+                return
+
+    def may_go_on(self, number: int) -> bool:
+        """Whether there is time to go on, after a switch of tasks before which slice `number` was the last one."""
+        if number == self.slice_number:
+            self.slice_number += 1
+            self.slice_start = self.clock()
+            return True
+        return self.clock() <= self.deadline
 
 
 class SlowChunk(NamedTuple):
@@ -142,9 +156,10 @@ async def run_alone(
         for number, chunk in enumerate(chunks):
             started = clock()
             if segment.slow and id(chunk) in segment.slow:
+                last = pacer.slice_number
                 await run_slow_chunk(SlowChunk(plan, segment, chunks, number, slots), limiter)
                 check()
-                pacer.slice_start = clock()
+                pacer.may_go_on(last)
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()

@@ -207,10 +207,17 @@ class Part:
 
 
 def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
-    """Starts every plan of a step on its actor and returns the parts."""
+    """Starts every plan of a step on its actor and returns the parts.
+
+    Once the time budget is used up, the remaining parts start in turns of their actors.
+    """
     send, ended = step.rendezvous.send, step.part_ended
     parts = [Part(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:
-        part.start(fresh_slots(part.plan, feeds, send))
+        pacer, slots = part.actor.pacer, fresh_slots(part.plan, feeds, send)
+        if pacer.clock() <= pacer.deadline:
+            part.start(slots)
+        else:
+            part.actor.begin(step, partial(part.start, slots))
     return parts

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from .graph_manager import Work
     from .workers import Share, Workers
 
+_LARGE = 100  # nodes, those of functions included
+_PREPARED: set[str] = set()
+"""the ops of all graphs of which the process has prepared a request"""
+
 
 @dataclass(slots=True, eq=False)
 class Prepared:
@@ -113,6 +117,17 @@ def received_array(port: Port, outcome: Outcome, fed: Sequence[object] = ()) -> 
     return fetched_array(port, outcome.value, fed)
 
 
+def takes_long(graph: Graph) -> bool:
+    """Whether to prepare a request may take longer than the event loop should be held.
+
+    It does in a large graph, and where ops are new to the process: their kernels have to be loaded, which takes tens of
+    milliseconds.
+    """
+    if graph.num_nodes + graph.functions.num_nodes >= _LARGE:
+        return True
+    return not _PREPARED.issuperset(kind.op for kind in graph.distinct_properties()[0])
+
+
 @collector_paused()
 def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, check: Callable[[], object]) -> Prepared:
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
@@ -134,7 +149,9 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
     check()
     pruned = pruned.place()
     check()
-    return _registered(pruned, signature, cut_names, workers, check)
+    prepared = _registered(pruned, signature, cut_names, workers, check)
+    _PREPARED.update(kind.op for kind in stage.graph.distinct_properties()[0])
+    return prepared
 
 
 @collector_paused()

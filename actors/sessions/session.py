@@ -22,7 +22,7 @@ from .lifetime import OwnerThread, session_closed
 from .options.callable_options import callable_request
 from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
-from .preparation import Prepared, prepare
+from .preparation import Prepared, prepare, takes_long
 from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
 from .requests import Signature, fed_values, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
     from .graph_manager import GraphManager
-
-_LARGE = 100  # nodes, those of functions included; to prepare a request of a larger graph takes more than the budget
 
 
 class Session:
@@ -230,9 +228,8 @@ class Session:
     async def _prepared(self, signature: Signature) -> Prepared:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
-        size = self.graph.num_nodes + self.graph.functions.num_nodes
         with self._workers.preparing():
-            prepared = await self._requests.prepare(signature, in_thread=size >= _LARGE)
+            prepared = await self._requests.prepare(signature, in_thread=takes_long(self.graph))
         self._check_open()
         return prepared
 

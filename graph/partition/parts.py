@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from ..arrays import Numbers, inverse, starts_of
+from ..arrays import Numbers, distinct, inverse, starts_of
 from ..columns import SINK_ID, Ids
 from ..edge_ends import EdgeEnds, by_consumer
 from ..graph import Graph
@@ -69,7 +69,7 @@ def _part(
     part = Graph()
     part.versions, part.fed_shapes = whole.versions, whole.fed_shapes
     if whole.functions:
-        kinds = (members.kinds[kind] for kind in np.unique(members.kind_of[chosen]).tolist())
+        kinds = (members.kinds[kind] for kind in distinct(members.kind_of[chosen]).tolist())
         part.functions = whole.functions.reachable(name for kind in kinds for name in functions_named_by(kind))
     # Only the devices of these nodes, mostly one: all names of the whole graph in every part would be quadratic.
     used, device_of = np.unique(members.devices[chosen], return_inverse=True)

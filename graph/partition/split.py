@@ -47,7 +47,7 @@ import numpy as np
 
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
-from ..arrays import Flags, Numbers, positions
+from ..arrays import Flags, Numbers, distinct, positions
 from ..checking import are_checked
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
 from ..dtypes import REF_OFFSET, DataType, base_type
@@ -111,7 +111,7 @@ class _Cut:
         crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
         cut = crosses | self.memories.changes(self.edges, inner & ~crosses)
         rewritten = self._fill_in_incarnations() or self.options.need_to_record_start_times
-        used = np.unique(self.location_of[self.location_of >= 0])
+        used = distinct(self.location_of[self.location_of >= 0])
         if len(used) == 1 and not cut.any() and not rewritten:
             return {self.locations[int(used[0])]: self.graph}
         gating = self._gating(inner & ~cut)
@@ -226,7 +226,7 @@ class _Cut:
         if not has_frames(self.graph):
             return np.zeros_like(kept)
         gating: Flags = kept & (self.edges.src_output == CONTROL_SLOT)
-        gates = [i for i in np.unique(self.edges.src[gating]).tolist() if is_gate(self.graph, i)]
+        gates = [i for i in distinct(self.edges.src[gating]).tolist() if is_gate(self.graph, i)]
         gating &= np.isin(self.edges.src, gates)
         return gating
 

@@ -9,7 +9,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.graph.arrays import first_seen, grouped, inverse, owners, ready_order, starts_of, topological_order
+from partita.graph.arrays import (
+    distinct,
+    first_seen,
+    grouped,
+    inverse,
+    owners,
+    ready_order,
+    starts_of,
+    topological_order,
+)
 from partita.graph.columns import CONTROL_SLOT
 from partita.graph.edge_ends import by_consumer
 
@@ -29,6 +38,11 @@ def test_groups(values: list[int]) -> None:
     for owner in range(10):
         members = groups.members[groups.starts[owner] : groups.starts[owner + 1]].tolist()
         assert members == [i for i, value in enumerate(values) if value == owner]
+
+
+@given(COLUMNS)
+def test_distinct_values_are_those_of_a_set(values: list[int]) -> None:
+    assert distinct(column(values)).tolist() == sorted(set(values))
 
 
 @given(COLUMNS)

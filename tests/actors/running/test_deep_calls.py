@@ -199,7 +199,7 @@ async def test_functions_count_when_a_request_is_large(depth: int, monkeypatch: 
         return prepare(*arguments)
 
     monkeypatch.setattr(session_module, "prepare", watched)
-    monkeypatch.setattr(session_module, "_LARGE", 100)
+    monkeypatch.setattr(preparation, "_LARGE", 100)
     async with open_session(chain(depth), "cpu:1") as session:
         assert await session.run("y", X) == [depth]
     assert [thread == get_ident() for thread in threads] == [depth == 5]

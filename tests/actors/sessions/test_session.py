@@ -13,8 +13,7 @@ from trio.testing import MockClock
 
 from partita.actors import RunOptions, Session, open_session
 from partita.actors.plans.compiler import compile_plans
-from partita.actors.sessions import graph_manager
-from partita.actors.sessions import session as session_module
+from partita.actors.sessions import graph_manager, preparation
 from partita.devices.kernels import registry
 from partita.devices.pipeline import Placed
 from partita.errors import (
@@ -337,7 +336,7 @@ async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: 
     """Its thread ends after the running stage; the next request is prepared as usual."""
     stages: list[str] = []
     prune = Placed.prune
-    monkeypatch.setattr(session_module, "_LARGE", 0)
+    monkeypatch.setattr(preparation, "_LARGE", 0)
     async with open_session(chain(), "cpu:2") as session:
         with trio.CancelScope() as scope:
 
