@@ -156,9 +156,13 @@ def dereferencing(kernel: Kernel, is_reference: Sequence[bool]) -> Kernel:
 
     Raises FailedPreconditionError when it is called with an uninitialised variable.
     """
-    if len(is_reference) == 1:
-        return lambda value: kernel(read(value))
     marks = tuple(is_reference)
+    if marks == (True,):
+        return lambda value: kernel(read(value))
+    if marks == (True, False):
+        return lambda x, y: kernel(read(x), y)
+    if marks == (False, True):
+        return lambda x, y: kernel(x, read(y))
 
     def read_and_call(*values: Any) -> Any:
         return kernel(*[read(v) if mark else v for v, mark in zip(values, marks, strict=True)])

@@ -10,6 +10,7 @@ object.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -98,6 +99,8 @@ def zeros_like(value: Array, dtype: DataType) -> Array:
 
 def _each(function: Callable[..., object], *arrays: Array) -> Array:
     """`function` of the objects that tensors of one shape carry, element by element."""
+    if not arrays[0].ndim:
+        return carrying(function(*[array.item() for array in arrays]))
     result = np.empty(arrays[0].shape, object)
     for place in np.ndindex(result.shape):
         result[place] = function(*[array[place] for array in arrays])
@@ -105,7 +108,13 @@ def _each(function: Callable[..., object], *arrays: Array) -> Array:
 
 
 def _summable(thing: Any) -> Summable:  # whatever a variant carries
-    return thing if isinstance(thing, Summable) else _refuse(thing)
+    return thing if _is_summable(type(thing)) else _refuse(thing)
+
+
+@cache
+def _is_summable(kind: type) -> bool:
+    """Whether objects of a class are `Summable`; Python takes long to compare them with a protocol."""
+    return issubclass(kind, Summable)
 
 
 def _refuse(thing: object) -> Summable:

@@ -7,7 +7,7 @@ they compute the same as numpy's functions: they are several times faster on num
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -162,25 +162,50 @@ def add_n(node: Construction) -> Kernel:
     count = len(node.input_types)
     if count == 1:
         return lambda x: x
+    if node.output_types[0] is DataType.VARIANT:
+        return _checked_sum(node, lambda inputs: reduce(lambda x, y: sum_of(x, y, DataType.VARIANT), inputs))
     first = {0: 8, 1: 9}.get(count % 8, count % 8)
-    variants = node.output_types[0] is DataType.VARIANT
+    if count == first:
+        return _sum_of_two(node) if count == 2 else _checked_sum(node, _sum)
 
-    def total(*inputs: Array) -> Any:
-        shape = inputs[0].shape
-        for i, value in enumerate(inputs):
-            if value.shape != shape:
-                raise InvalidArgumentError(
-                    f"Inputs to operation {node.name} of type {node.op} must have the same size and shape. "
-                    f" Input 0: {shape_text(shape)} != input {i}: {shape_text(value.shape)}"
-                )
-        if variants:
-            return reduce(lambda a, b: sum_of(a, b, DataType.VARIANT), inputs)
+    def total(inputs: tuple[Array, ...]) -> Any:
         result = _sum(inputs[:first])
         for start in range(first, count, 8):
             result = result + _sum(inputs[start : start + 8])
         return result
 
-    return total
+    return _checked_sum(node, total)
+
+
+def _checked_sum(node: Construction, total: Callable[[tuple[Array, ...]], Any]) -> Kernel:
+    def run(*inputs: Array) -> Any:
+        shape = inputs[0].shape
+        for value in inputs:
+            if value.shape != shape:
+                raise _unequal(node, inputs)
+        return total(inputs)
+
+    return run
+
+
+def _sum_of_two(node: Construction) -> Kernel:
+    """By far the most frequent one."""
+
+    def run(x: Array, y: Array) -> Any:
+        if x.shape != y.shape:
+            raise _unequal(node, (x, y))
+        return x + y
+
+    return run
+
+
+def _unequal(node: Construction, inputs: Sequence[Array]) -> InvalidArgumentError:
+    shape = inputs[0].shape
+    i, other = next((i, value.shape) for i, value in enumerate(inputs) if value.shape != shape)
+    return InvalidArgumentError(
+        f"Inputs to operation {node.name} of type {node.op} must have the same size and shape. "
+        f" Input 0: {shape_text(shape)} != input {i}: {shape_text(other)}"
+    )
 
 
 def _sum(values: tuple[Array, ...]) -> Any:

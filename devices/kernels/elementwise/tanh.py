@@ -20,8 +20,6 @@ def _constants(*values: float) -> list[Array]:
 _P = _constants(1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _Q = _constants(8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1)
 _LEAST, _GREATEST = _constants(-7.90738964080810547, 7.90738964080810547)
-# Both polynomials as rows of one array, from the highest power down; 0 x^8 + 1.39e-8 is what P begins with, to the bit.
-_ROWS = [np.array([[p], [q]], np.float32) for p, q in zip([0, *_P], _Q, strict=True)]
 _SCALAR_P, _SCALAR_Q, _LIMITS = ([*map(np.float32, values)] for values in (_P, _Q, (_LEAST, _GREATEST)))
 _LARGE = 1 << 6  # larger arrays use numpy, twenty times as fast, at the cost of the last bit
 
@@ -32,22 +30,23 @@ def tanh_float32(x: Array) -> Array | np.float32:
         return np.asarray(np.tanh(x))
     if not x.ndim:
         return _of_one(np.float32(x))
-    shape = x.shape
-    x = x.reshape(-1)  # at least a vector, so that the steps below can work in place
     x = np.minimum(x, _GREATEST)
     np.maximum(x, _LEAST, out=x)
     square = x * x
-    rows = square * _ROWS[0]
-    for coefficients in _ROWS[1:-1]:
-        rows += coefficients
-        rows *= square
-    rows += _ROWS[-1]
-    p, q = rows[0], rows[1]
-    square *= x
-    p *= square
-    p += x
-    p /= q
-    return np.asarray(p.reshape(shape))
+    p, q = _series(_P, square), _series(_Q, square)
+    np.multiply(square, x, square)
+    np.multiply(p, square, p)
+    np.add(p, x, p)
+    return np.divide(p, q, p)
+
+
+def _series(coefficients: list[Array], x: Array) -> Array:
+    """A polynomial by Horner's rule. One array with both would need fewer calls, which take longer to broadcast."""
+    result = x * coefficients[0]
+    for coefficient in coefficients[1:-1]:
+        np.add(result, coefficient, result)
+        np.multiply(result, x, result)
+    return np.add(result, coefficients[-1], result)
 
 
 def _of_one(x: np.float32) -> np.float32:

@@ -16,7 +16,7 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..carried import zeros_like
-from ..half_types import in_float32
+from ..half_types import in_float32, is_half
 from ..registry import Construction, Kernel, kernel, simple
 from .broadcasting import broadcasting_binary
 from .tanh import tanh_float32
@@ -95,30 +95,38 @@ def rsqrt(node: Construction) -> Kernel:
 @kernel("Sigmoid")
 def sigmoid(node: Construction) -> Kernel:
     """1 / (1 + exp(-x))."""
-    return in_float32(_sigmoid, node.output_types[0])
+    one = _one(node)
+
+    def run(x: Array) -> Any:
+        if not x.ndim:
+            return 1 / (1 + np.exp(-x))
+        result = np.negative(x)
+        np.exp(result, result)
+        np.add(result, one, result)
+        return np.divide(one, result, result)
+
+    return in_float32(run, node.output_types[0])
 
 
-def _sigmoid(x: Array) -> Array:
-    result = np.exp(-x)
-    if not result.ndim:
-        return 1 / (1 + result)
-    result += 1
-    return np.divide(1, result, out=result)
+def _one(node: Construction) -> Array:
+    """1 in the type in which a node computes; numpy takes half as long to add it as to add a Python number."""
+    dtype = numpy_dtype(node.output_types[0])
+    return np.ones((), np.float32 if is_half(dtype) else dtype)
 
 
-def _sigmoid_grad(y: Array, dy: Array) -> Any:
+def _sigmoid_grad(one: Array) -> Kernel:
     """In TensorFlow's order of factors, which is another one for numbers that do not fill a register of 32 bytes."""
-    return (1 - y) * y * dy if y.nbytes >= 32 else dy * y * (1 - y)
+    return lambda y, dy: (one - y) * y * dy if y.nbytes >= 32 else dy * y * (one - y)
 
 
-_GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
-    # op(y, dy), y being the forward op's output
-    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
-    "RsqrtGrad": lambda y, dy: dy * y * -0.5 * (y * y),
+_GRADIENTS: dict[str, Callable[[Array], Kernel]] = {
+    # 1 -> op(y, dy), y being the forward op's output
+    "SqrtGrad": lambda one: lambda y, dy: dy * 0.5 / y,
+    "RsqrtGrad": lambda one: lambda y, dy: dy * y * -0.5 * (y * y),
     "SigmoidGrad": _sigmoid_grad,
-    "TanhGrad": lambda y, dy: dy * (1 - y * y),
-    "InvGrad": lambda y, dy: -dy * (y * y),
-    "ReciprocalGrad": lambda y, dy: -dy * (y * y),
+    "TanhGrad": lambda one: lambda y, dy: dy * (one - y * y),
+    "InvGrad": lambda one: lambda y, dy: -dy * (y * y),
+    "ReciprocalGrad": lambda one: lambda y, dy: -dy * (y * y),
 }
 
 
@@ -128,7 +136,7 @@ def gradient(node: Construction) -> Kernel:
 
     A complex y is conjugated, except for two ops where TensorFlow leaves that to the builder of the graph.
     """
-    formula = _GRADIENTS[node.op]
+    formula = _GRADIENTS[node.op](_one(node))
     if numpy_dtype(node.output_types[0]).kind == "c" and node.op not in ("SigmoidGrad", "TanhGrad"):
         return _of_one_size(lambda y, dy: formula(np.conjugate(y), dy))
     return _of_one_size(in_float32(formula, node.output_types[0]))
@@ -160,8 +168,8 @@ def filled_like(node: Construction) -> Kernel:
     dtype = numpy_dtype(declared)
     if declared is DataType.STRING:
         return lambda x: np.full(x.shape, b"", object)
-    scalar = dtype.type(node.op == "OnesLike")
-    return lambda x: np.full(x.shape, scalar, dtype) if x.ndim else scalar
+    scalar, filled = dtype.type(node.op == "OnesLike"), np.ones if node.op == "OnesLike" else np.zeros
+    return lambda x: filled(x.shape, dtype) if x.ndim else scalar
 
 
 @kernel("Complex")
