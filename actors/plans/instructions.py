@@ -129,6 +129,13 @@ def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> St
             kernel(*read(slots))
 
         return store_none
+    if len(outs) == 2:
+        first, second = outs
+
+        def store_two(slots: Slots) -> None:
+            slots[first], slots[second] = kernel(*read(slots))
+
+        return store_two
 
     def store_many(slots: Slots) -> None:
         for o, value in zip(outs, kernel(*read(slots)), strict=True):

@@ -108,7 +108,7 @@ def _each(function: Callable[..., object], *arrays: Array) -> Array:
 
 
 def _summable(thing: Any) -> Summable:  # whatever a variant carries
-    return thing if _is_summable(type(thing)) else _refuse(thing)
+    return thing if _is_summable(thing.__class__) else _refuse(thing)
 
 
 @cache

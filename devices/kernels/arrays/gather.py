@@ -16,20 +16,16 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry
 from ..registry import Construction, Kernel, kernel
+from .indices import is_any_outside
 
-_FEW = 32  # indices below which a loop is faster than two reductions
 _MOST_KEPT = 256  # rows whose starts are kept from one call to the next
 
 
 def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
     """InvalidArgumentError naming the first index that is not in [0, limit)."""
-    flat = indices.reshape(-1)
-    if flat.size < _FEW:
-        few = flat.tolist()
-        if not few or (min(few) >= 0 and max(few) < limit):
-            return
-    elif flat.max() < limit and flat.min() >= 0:
+    if not is_any_outside(indices, limit):
         return
+    flat = indices.reshape(-1)
     first = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])
     place = ",".join(str(i) for i in np.unravel_index(first, indices.shape))
     where = f"[{place}]" if indices.ndim else ""

