@@ -200,7 +200,7 @@ class OpRecord:
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
     names_functions: bool = False
-    """the functions in its attrs are called by whoever pulls from the dataset that it makes, not by itself"""
+    """the functions in its attrs are called by its kernel, or by whoever pulls from the dataset that it makes"""
     waits_for_files: bool = False
     """its kernel waits for files and does not touch the state of the device, so it may run in a worker thread"""
     takes_long: bool = False

@@ -33,7 +33,8 @@ class _Held:
     dtype: DataType
 
 
-def _check_parts(indices: Array, values: Array, shape: Array) -> None:
+def check_parts(indices: Array, values: Array, shape: Array) -> None:
+    """InvalidArgumentError unless these are a matrix and two vectors."""
     for what, form, rank, part in (
         ("indices", "matrix", 2, indices),
         ("values", "vector", 1, values),
@@ -68,7 +69,7 @@ def serialize_sparse(node: Construction) -> Kernel:
     dtype, as_variants = node.attrs["T"], node.attrs["out_type"] == DataType.VARIANT
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
-        _check_parts(indices, values, shape)
+        check_parts(indices, values, shape)
         return serialized_row((indices, values, shape), dtype, as_variants=as_variants)
 
     return run
@@ -80,20 +81,25 @@ def serialize_many_sparse(node: Construction) -> Kernel:
     dtype, as_variants = node.attrs["T"], node.attrs["out_type"] == DataType.VARIANT
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
-        _check_parts(indices, values, shape)
-        require(shape.size > 1, f"Rank of input SparseTensor should be > 1, but saw rank: {shape.size}")
-        counts = f"(indices = {len(indices)}, values = {len(values)})"
-        require(len(indices) == len(values), f"indices and values rows (indexing dimension) must match. {counts}")
-        check_ordered(indices, tuple(shape.tolist()))
-        rows = int(shape[0])
-        result = np.empty((rows, 3), object)
-        ends = np.searchsorted(indices[:, 0], np.arange(rows + 1))
-        for i in range(rows):
-            part = slice(ends[i], ends[i + 1])
-            result[i] = serialized_row((indices[part, 1:], values[part], shape[1:]), dtype, as_variants=as_variants)
+        rows = rows_of(indices, values, shape)
+        result = np.empty((len(rows), 3), object)
+        for i, parts in enumerate(rows):
+            result[i] = serialized_row(parts, dtype, as_variants=as_variants)
         return result
 
     return run
+
+
+def rows_of(indices: Array, values: Array, shape: Array) -> list[Parts]:
+    """What a sparse tensor has under each first coordinate; InvalidArgumentError unless it is ordered."""
+    check_parts(indices, values, shape)
+    require(shape.size > 1, f"Rank of input SparseTensor should be > 1, but saw rank: {shape.size}")
+    counts = f"(indices = {len(indices)}, values = {len(values)})"
+    require(len(indices) == len(values), f"indices and values rows (indexing dimension) must match. {counts}")
+    check_ordered(indices, tuple(shape.tolist()))
+    ends = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
+    parts = map(slice, ends[:-1], ends[1:])
+    return [(indices[part, 1:], values[part], shape[1:]) for part in parts]
 
 
 def _tensor(element: object) -> tuple[Array, DataType]:
@@ -123,7 +129,7 @@ def _read(i: int, row: Array, dtype: DataType) -> Parts:
     return indices, values, shape
 
 
-def _stacked(tensors: list[Parts], outer: tuple[int, ...]) -> Parts:
+def stacked(tensors: list[Parts], outer: tuple[int, ...]) -> Parts:
     """Sparse tensors of one rank in a larger one, which has the axes `outer` in front."""
     rank = tensors[0][2].size
     for i, (_, _, shape) in enumerate(tensors):
@@ -155,6 +161,6 @@ def deserialize_sparse(node: Construction) -> Kernel:
             f"Serialized sparse should have at least 1 serialized tensor, but has a zero dimension {shape_text(shape)}",
         )
         tensors = [_read(i, row, dtype) for i, row in enumerate(serialized.reshape(-1, 3))]
-        return _stacked(tensors, outer)
+        return stacked(tensors, outer)
 
     return run

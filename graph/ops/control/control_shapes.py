@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, no_outputs, scalar, shape_fn, unchanged, with_rank
+from ...analysis.shape_functions import ShapeContext, no_outputs, scalar, shape_fn, unchanged, unknown, with_rank
 from ...dtypes import Shape
 
 shape_fn("Print")(unchanged)
 shape_fn("Timestamp")(scalar)
 shape_fn("Abort")(no_outputs)
+shape_fn("BatchFunction")(unknown)
 
 
 @shape_fn("PrintV2")

@@ -10,6 +10,7 @@ from ..record import Calls, NodeClass, Rows
 OPS: Rows = {
     "Abort": {},
     "Assert": {"is_flat": True},
+    "BatchFunction": {"names_functions": True, "waits": True},
     "Case": {"calls": Calls.CASE},
     "Const": {"node_class": NodeClass.CONSTANT, "is_flat": True, "is_flat_in_functions": True},
     "ControlTrigger": {"node_class": NodeClass.CONTROL_TRIGGER, "is_flat": True},

@@ -27,6 +27,7 @@ OPS: Rows = {
     "RandomUniformInt": {"state": State.RANDOM},
     "RngReadAndSkip": {"state": State.RANDOM},
     "RngSkip": {"state": State.RANDOM},
+    "SobolSample": {"is_flat": True},
     "StatefulRandomBinomial": {"state": State.RANDOM},
     "StatefulStandardNormal": {"state": State.RANDOM},
     "StatefulStandardNormalV2": {"state": State.RANDOM},

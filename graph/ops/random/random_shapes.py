@@ -72,6 +72,15 @@ def parameterized(c: ShapeContext) -> Sequence[Shape]:
 shape_fn("RandomShuffle", "StatelessShuffle")(unchanged)
 
 
+@shape_fn("SobolSample")
+def sobol_sample(c: ShapeContext) -> Sequence[Shape]:
+    """A row for each point."""
+    for shape in c.inputs:
+        with_rank(shape, 0)
+    sizes = c.constant(1), c.constant(0)
+    return (tuple(None if size is None or int(size) < 0 else int(size) for size in sizes),)
+
+
 @shape_fn("RandomIndexShuffle")
 def random_index_shuffle(c: ShapeContext) -> Sequence[Shape]:
     """A scalar, or a vector if indices, limits or seeds (then rows of three) are; vectors are of one length."""

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import Rows, State
 
 OPS: Rows = {
+    "AddManySparseToTensorsMap": {"state": State.QUEUE},
+    "AddSparseToTensorsMap": {"state": State.QUEUE},
     "DenseCountSparseOutput": {},
     "DenseToDenseSetOperation": {"is_flat": True},
     "DenseToSparseSetOperation": {"is_flat": True},
@@ -72,4 +74,5 @@ OPS: Rows = {
     "SparseTensorDenseMatMul": {"takes_long": True},
     "SparseToDense": {},
     "SparseToSparseSetOperation": {"is_flat": True},
+    "TakeManySparseFromTensorsMap": {"state": State.QUEUE},
 }

@@ -216,6 +216,29 @@ def deserialize_sparse(c: ShapeContext) -> Sequence[Shape]:
     return ((None, None), (None,), (None,))
 
 
+@shape_fn("AddSparseToTensorsMap")
+def add_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """A number."""
+    with_rank(c.inputs[0], 2)
+    with_rank(c.inputs[1], 1)
+    with_rank(c.inputs[2], 1)
+    return ((),)
+
+
+@shape_fn("AddManySparseToTensorsMap")
+def add_many_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """A number for each row."""
+    add_sparse(c)
+    return ((None,),)
+
+
+@shape_fn("TakeManySparseFromTensorsMap")
+def take_many_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """The rank is that of the tensors in the map."""
+    with_rank(c.inputs[0], 1)
+    return ((None, None), (None,), (None,))
+
+
 @shape_fn("RaggedCross")
 def ragged_cross(c: ShapeContext) -> Sequence[Shape]:
     """As many rows as each input has."""

@@ -1,0 +1,35 @@
+"""SobolSample: points that fill the unit cube evenly, from scipy's table of direction numbers (Joe and Kuo, 2008).
+
+The first point of the sequence, zero, is left out, as TensorFlow does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
+from ..registry import Construction, Kernel, kernel
+
+_BITS = 32
+_MOST = (1 << 31) - 1  # points
+
+
+@kernel("SobolSample")
+def sobol_sample(node: Construction) -> Kernel:
+    """The points behind the first `skip` ones: [num_results, dim]."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(dim: Array, num_results: Array, skip: Array) -> Array:
+        from scipy.stats.qmc import Sobol  # slow to import, and few graphs need it
+
+        size, count, first = int(dim), int(num_results), int(skip)
+        require(size >= 1, "dim must be at least one")
+        require(count >= 1, "num_results must be at least one")
+        require(first >= 0, "skip must be non-negative")
+        require(count + first < _MOST, f"num_results+skip must be less than {_MOST}")
+        require(size <= Sobol.MAXDIM, f"dim must be at most {Sobol.MAXDIM}")
+        points = Sobol(size, scramble=False, bits=_BITS).fast_forward(first + 1)
+        return np.asarray(points.random(count), dtype)
+
+    return run
