@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..arrays.gather import row_starts
 from ..elementwise.exponential import exp_float32
 from ..elementwise.logarithm import log_float32
 from ..half_types import in_float32
@@ -17,7 +18,7 @@ from ..reductions.in_order import LARGE, SHORT, reduce_lists
 from ..registry import Construction, Kernel, kernel
 
 _LANES = 8  # float32 numbers in a register
-_NARROW = 32  # up to this many classes, the maxima of many rows are found faster class by class
+_NARROW, _MANY = 32, 1 << 10  # up to so many classes, the maxima of so many logits are found faster class by class
 
 
 def _shifted(logits: Array) -> Array:
@@ -25,7 +26,7 @@ def _shifted(logits: Array) -> Array:
     if not logits.size:
         return logits
     classes = logits.shape[-1]
-    if logits.ndim > 1 and classes <= _NARROW:
+    if logits.ndim > 1 and classes <= _NARROW and logits.size > _MANY:
         greatest = np.maximum.reduce(np.ascontiguousarray(logits.reshape(-1, classes).T), axis=0)
         return np.asarray(logits - greatest.reshape(*logits.shape[:-1], 1))
     return np.asarray(logits - np.maximum.reduce(logits, -1, keepdims=True))
@@ -113,10 +114,10 @@ def _sparse_cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]
     shifted = _shifted(features)
     powers = exp_float32(shifted)
     total = _totals(powers, shifted)
-    rows = np.arange(features.shape[0])
-    loss = np.log(total, dtype=np.float64).astype(total.dtype) - shifted[rows, labels]
-    gradient = powers / total[:, None]
-    gradient[rows, labels] -= 1
+    places = row_starts(*features.shape)[:, 0] + labels
+    loss = np.log(total, dtype=np.float64).astype(total.dtype) - shifted.reshape(-1).take(places)
+    gradient = np.divide(powers, total[:, None], order="C")  # so that the next line changes it and no copy
+    gradient.reshape(-1)[places] -= 1
     return loss, gradient
 
 

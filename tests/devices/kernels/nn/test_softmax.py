@@ -49,6 +49,19 @@ def test_sparse_labels_are_one_hot_labels(logits: Array, seed: int, dtype: str) 
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("rows", [3, 2000])
+def test_logits_in_any_memory_order_have_the_same_entropy(rows: int) -> None:
+    """Few and many of them."""
+    logits = np.random.default_rng(0).normal(size=(rows, 7)).astype(np.float32)
+    classes = np.arange(rows) % 7
+    for got, expected in zip(
+        run("SparseSoftmaxCrossEntropyWithLogits", np.asfortranarray(logits), classes),
+        run("SparseSoftmaxCrossEntropyWithLogits", logits, classes),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
+
+
 def test_one_row_of_labels_serves_all_rows() -> None:
     """Logits and labels broadcast."""
     loss, gradient = check_shapes(
