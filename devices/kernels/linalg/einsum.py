@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .products import batch_product
+
+Sizes = tuple[int, ...]
 
 
 @kernel("Einsum", "XlaEinsum")
@@ -33,20 +35,32 @@ def contraction(equation: Equation) -> Kernel:
     def labels_for(ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
         return _spelled_out(equation, ranks)
 
+    @lru_cache(maxsize=16)
+    def plain_product(*shapes: Sizes) -> _Steps | None:
+        """The steps of the whole contraction where it is one product, with nothing to sum or to pick before it."""
+        (a, b), out = labels_for(tuple(map(len, shapes)))
+        _label_sizes((a, b), shapes)
+        repeats = any(len(set(own)) < len(own) for own in (a, b, out))
+        return None if repeats or (set(a) ^ set(b)) - set(out) else _steps(shapes[0], a, shapes[1], b, out)
+
     def contract(*inputs: Array) -> Array:
         if len(inputs) != len(equation.inputs):
             raise InvalidArgumentError(f"Expected {len(equation.inputs)} inputs but got: {len(inputs)}")
-        labels, out = labels_for(tuple(value.ndim for value in inputs))
-        sizes = _label_sizes(labels, inputs)
+        shapes = tuple([value.shape for value in inputs])
+        steps = plain_product(*shapes) if len(inputs) == 2 else None
+        if steps is not None:
+            return steps.run(*inputs)
+        labels, out = labels_for(tuple(map(len, shapes)))
+        sizes = _label_sizes(labels, shapes)
         terms = [
             _reduced(value, own, labels, out, i) for i, (value, own) in enumerate(zip(inputs, labels, strict=True))
         ]
         distinct = "".join(dict.fromkeys(out))
         if len(terms) == 1:
-            value, own = terms[0]
+            value = terms[0][0].transpose([terms[0][1].index(label) for label in distinct])
         else:
-            value, own = _product(*terms[0], *terms[1], distinct)
-        value = value.transpose([own.index(label) for label in distinct])
+            (a, own_a), (b, own_b) = terms
+            value = _steps(a.shape, own_a, b.shape, own_b, distinct).run(a, b)
         return _diagonal_output(value, distinct, out, sizes)
 
     return contract
@@ -79,10 +93,10 @@ def _spelled_out(equation: Equation, ranks: tuple[int, ...]) -> tuple[tuple[str,
     return terms, spell(equation.output, widest)
 
 
-def _label_sizes(labels: tuple[str, ...], inputs: tuple[Array, ...]) -> dict[str, int]:
+def _label_sizes(labels: tuple[str, ...], shapes: tuple[Sizes, ...]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for own, value in zip(labels, inputs, strict=True):
-        for axis, (label, size) in enumerate(zip(own, value.shape, strict=True)):
+    for own, shape in zip(labels, shapes, strict=True):
+        for axis, (label, size) in enumerate(zip(own, shape, strict=True)):
             known = sizes.setdefault(label, size)
             if known == size:
                 continue
@@ -90,7 +104,7 @@ def _label_sizes(labels: tuple[str, ...], inputs: tuple[Array, ...]) -> dict[str
                 sizes[label] = max(known, size) if 0 not in (known, size) else 0
                 continue
             raise InvalidArgumentError(
-                f"Expected dimension {known} at axis {axis} of the input shaped {shape_text(value.shape)} "
+                f"Expected dimension {known} at axis {axis} of the input shaped {shape_text(shape)} "
                 f"but got dimension {size}"
             )
     return sizes
@@ -112,21 +126,38 @@ def _reduced(value: Array, own: str, labels: tuple[str, ...], out: str, index: i
     return np.asarray(value), own
 
 
-def _product(a: Array, a_labels: str, b: Array, b_labels: str, out: str) -> tuple[Array, str]:
-    """The product of two terms as one stack of matrix products: (batch, free of a, free of b)."""
-    shared = [label for label in a_labels if label in b_labels]
+class _Steps(NamedTuple):
+    """One stack of matrix products: how to arrange and to shape both factors, then the product."""
+
+    left: tuple[Sizes, Sizes]
+    right: tuple[Sizes, Sizes]
+    product: tuple[Sizes, Sizes]
+
+    def run(self, a: Array, b: Array) -> Array:
+        """The product, its axes in the order of the output."""
+        (axes_a, shape_a), (axes_b, shape_b), (axes, sizes) = self
+        result = batch_product(a.transpose(axes_a).reshape(shape_a), b.transpose(axes_b).reshape(shape_b))
+        return result.reshape(result.shape[:-2] + sizes).transpose(axes)
+
+
+def _steps(a_shape: Sizes, a: str, b_shape: Sizes, b: str, out: str) -> _Steps:
+    """The product of two terms of these shapes and labels, as (batch, free labels of a, free labels of b)."""
+    shared = [label for label in a if label in b]
     batch = [label for label in shared if label in out]
     inner = [label for label in shared if label not in out]
-    free_a = [label for label in a_labels if label not in shared]
-    free_b = [label for label in b_labels if label not in shared]
-    left = a.transpose([a_labels.index(label) for label in batch + free_a + inner])
-    right = b.transpose([b_labels.index(label) for label in batch + inner + free_b])
-    n_batch, n_inner = len(batch), len(inner)
-    rows, columns = left.shape[n_batch : left.ndim - n_inner], right.shape[n_batch + n_inner :]
-    k, m, n = prod(right.shape[n_batch : n_batch + n_inner]), prod(rows), prod(columns)
-    left, right = left.reshape(*left.shape[:n_batch], m, k), right.reshape(*right.shape[:n_batch], k, n)
-    result = batch_product(left, right)
-    return result.reshape(result.shape[:-2] + rows + columns), "".join(batch + free_a + free_b)
+    free_a = [label for label in a if label not in shared]
+    free_b = [label for label in b if label not in shared]
+    size_a, size_b = dict(zip(a, a_shape, strict=True)), dict(zip(b, b_shape, strict=True))
+    rows, columns = [size_a[label] for label in free_a], [size_b[label] for label in free_b]
+    k = prod(size_b[label] for label in inner)
+    left = *(size_a[label] for label in batch), prod(rows), k
+    right = *(size_b[label] for label in batch), k, prod(columns)
+    order = batch + free_a + free_b
+    return _Steps(
+        (tuple(a.index(label) for label in batch + free_a + inner), left),
+        (tuple(b.index(label) for label in batch + inner + free_b), right),
+        (tuple(order.index(label) for label in out), (*rows, *columns)),
+    )
 
 
 def _diagonal_output(value: Array, distinct: str, out: str, sizes: dict[str, int]) -> Array:
