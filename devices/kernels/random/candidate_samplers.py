@@ -28,6 +28,7 @@ _DOUBLE = np.dtype(np.float64)
 _RESERVED_BLOCKS = 512  # per sample, however many draws it takes
 _MOST_DRAWS = 1 << 16  # at a time
 _MOST_TABLED = 1 << 16  # classes
+_LOWEST = np.finfo(np.float32).min
 
 Draw = Callable[[Words, int], Numbers]
 Probability = Callable[[Array], Array]
@@ -230,13 +231,10 @@ def compute_accidental_hits(node: Construction) -> Kernel:
         require(
             sampled.ndim == 1, "sampled_candidates must be a vector, which is typically an output from CandidateSampler"
         )
-        order = np.argsort(sampled, kind="stable")
-        flat = true_classes.reshape(-1)
         # Of a class that was sampled several times the last place counts.
-        last = np.searchsorted(sampled[order], flat, "right") - 1
-        places = order[last] if len(order) else last
-        found = np.flatnonzero((last >= 0) & (sampled[places] == flat)) if len(order) else np.empty(0, np.intp)
-        weights = np.full(len(found), np.finfo(np.float32).min, np.float32)
-        return (found // count).astype(np.int32), places[found].astype(np.int64), weights
+        places = {number: place for place, number in enumerate(sampled.tolist())}
+        found = [(n, number) for n, number in enumerate(true_classes.reshape(-1).tolist()) if number in places]
+        rows = np.array([n // count for n, _ in found], np.int32)
+        return rows, np.array([places[number] for _, number in found], np.int64), np.full(len(found), _LOWEST)
 
     return hits
