@@ -5,7 +5,7 @@ Rows and columns are resized independently, each with one matrix of weights. Res
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,9 @@ from ..registry import Construction, Kernel, kernel
 
 # (input size, output size) -> weights [output, input] of one axis
 AxisWeights = Callable[[int, int], Array]
+
+_MANY_CHANNELS = 8
+_CACHED = 1 << 16  # float32 numbers of a part of the batch: four arrays of them stay in a cache of a megabyte
 
 
 def _check_attrs(node: Construction) -> tuple[bool, bool]:
@@ -73,16 +76,37 @@ def resize_bilinear(node: Construction) -> Kernel:
 
     def resize(images: Array, size: Array) -> Array:
         height, width = _new_size(images, size)
-        left, right, x_part = linear(images.shape[2], width)
-        top, bottom, y_part = linear(images.shape[1], height)
-        wide = images.astype(np.float32, copy=False)
-        near, far = wide[:, :, left], wide[:, :, right]
-        rows = near + (far - near) * x_part[:, None]
-        near, far = rows[:, top], rows[:, bottom]
-        result: Array = near + (far - near) * y_part[:, None, None]
-        return result
+        batch, old_height, old_width, channels = images.shape
+        top, bottom, y_part = linear(old_height, height)
+        left, right, x_part = linear(old_width, width)
+        # Cells are copied whole, or number by number: numpy is slow at copying pieces of a few numbers.
+        parts = channels if channels < _MANY_CHANNELS else 1
+        left, right = (np.add.outer(cells * parts, np.arange(parts)).ravel() for cells in (left, right))
+        x_part, y_part = np.repeat(x_part, channels), y_part[:, None]
+        result = np.empty((batch, height, width * channels), np.float32)
+        for some in _in_cache(batch, max(height, old_height) * width * channels):
+            wide = images[some].astype(np.float32, copy=False)
+            wide = wide.reshape(-1, old_height, old_width * parts, channels // max(1, parts))
+            near, far = (wide.take(cells, 2, mode="clip").reshape(len(wide), old_height, -1) for cells in (left, right))
+            rows = _blended(near, far, x_part)
+            _blended(rows.take(top, 1, mode="clip"), rows.take(bottom, 1, result[some], mode="clip"), y_part)
+        return result.reshape(batch, height, width, channels)
 
     return resize
+
+
+def _in_cache(batch: int, numbers: int) -> Iterator[slice]:
+    """Slices of a batch with so many numbers an image that are computed in the cache; one image at least."""
+    step = max(1, _CACHED // max(1, numbers))
+    return (slice(start, start + step) for start in range(0, batch, step))
+
+
+def _blended(near: Array, far: Array, part: Array) -> Array:
+    """near + (far - near) * part, in place of `far`."""
+    far -= near
+    far *= part
+    far += near
+    return far
 
 
 def _linear_weights(align: bool, half: bool) -> AxisWeights:
@@ -166,12 +190,17 @@ def resize_nearest_neighbor_grad(node: Construction) -> Kernel:
 
     def gradient(grads: Array, size: Array) -> Array:
         height, width = _new_size(grads, size)
-        matrices = []
-        for old, new in ((height, grads.shape[1]), (width, grads.shape[2])):
-            matrix = np.zeros((old, new), wide)
-            matrix[_nearest(old, new, align, half), np.arange(new)] = 1
-            matrices.append(matrix)
-        return _resized(grads.astype(wide, copy=False), *matrices).astype(target, copy=False)
+        sizes = ((height, grads.shape[1]), (width, grads.shape[2]))
+        cells = [_nearest(old, new, align, half) for old, new in sizes]
+        copies = [np.bincount(of_axis, minlength=old) for of_axis, (old, _) in zip(cells, sizes, strict=True)]
+        grads = grads.astype(wide, copy=False)
+        if all(np.ptp(counts) == 0 for counts in copies):  # blocks of copies: summed in TensorFlow's order
+            blocks = grads.reshape(len(grads), height, copies[0][0], width, copies[1][0], grads.shape[3])
+            return np.asarray(np.add.reduce(blocks, axis=(2, 4)).astype(target, copy=False))
+        matrices = [np.zeros((old, new), wide) for old, new in sizes]
+        for matrix, of_axis in zip(matrices, cells, strict=True):
+            matrix[of_axis, np.arange(len(of_axis))] = 1
+        return _resized(grads, *matrices).astype(target, copy=False)
 
     return gradient
 
