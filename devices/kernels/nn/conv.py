@@ -22,7 +22,7 @@ from ..half_types import in_float32
 from ..images.resize import resize_bilinear
 from ..linalg.half_products import PLAIN, arithmetic_of
 from ..registry import Construction, Kernel, kernel
-from . import conv_arithmetic
+from . import conv_arithmetic, depthwise_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
 SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
@@ -220,7 +220,7 @@ def depthwise_conv(node: Construction) -> Kernel:
         if x.shape[-1] != w.shape[2]:
             raise InvalidArgumentError(f"input and filter must have the same depth: {x.shape[-1]} vs {w.shape[2]}")
         walked = sweep_of(x.shape[1:-1], w.shape[:2])
-        return as_laid_out(conv_arithmetic.depthwise(x, w, walked, arithmetic), attrs)
+        return as_laid_out(depthwise_arithmetic.depthwise(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
 
@@ -255,7 +255,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(input_sizes, y, attrs, w.shape[2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:2])
         _check_depthwise(sizes, w.shape, y, walked, label)
-        return as_laid_out(conv_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
+        return as_laid_out(depthwise_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -275,6 +275,6 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         window_shape = tuple(int(n) for n in filter_sizes)
         walked = sweep_of(x.shape[1:-1], window_shape[:2])
         _check_depthwise(x.shape, window_shape, y, walked, label)
-        return conv_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
+        return depthwise_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return in_float32(gradient, node.output_types[0])

@@ -16,17 +16,16 @@ from math import prod
 from typing import TypeVar
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from ....graph.dtypes import Array
 from ..blas_threads import LIMIT
 from ..helpers import HELPERS
 from ..linalg.half_products import PLAIN, Arithmetic
 from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, num_parts, predicted_us
+from .depthwise_arithmetic import depthwise, depthwise_filter_gradient, depthwise_input_gradient
 from .sliding import Sweep
 
 _PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
-_MANY_CHANNELS = 160  # up to so many, a row of all channels is faster than channel by channel
 _BAND_BYTES = 1 << 20  # patches that one core makes and multiplies at a time; measured best from 0.5 to 2 MiB
 _TOTALS_BYTES = 64 << 20  # sums of the gradient of a filter held at once, one for each group of images
 
@@ -150,71 +149,6 @@ def input_gradient(
     took_us = predicted_us(prod(y.shape[:-1]), *filters.shape, y.itemsize)
     _by_images(spread, y.shape[0], took_us, y.shape[0] if arithmetic is PLAIN else 1)
     return padded[sweep.inside(sizes)]
-
-
-def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
-    """Each channel of x with filters of its own, w [window..., channels, multiplier], tap after tap.
-
-    Gives y [batch, output..., channels * multiplier].
-    """
-    channels, multiplier = w.shape[-2:]
-    if arithmetic is PLAIN:
-        patches = sweep.patches(sweep.padded(x))
-        if multiplier == 1:
-            return _depthwise_of_one(patches, w[..., 0])
-        result: Array = np.einsum("nhwijc,ijcm->nhwcm", patches, w)
-        return result.reshape(*result.shape[:-2], channels * multiplier)
-    padded = sweep.padded(x)
-    total = np.zeros((x.shape[0], *sweep.output, channels, multiplier), x.dtype)
-    for tap, seen in sweep.taps():
-        arithmetic.add(total, padded[seen][..., None] * w[tap])
-    return total.reshape(*total.shape[:-2], channels * multiplier)
-
-
-def _depthwise_of_one(patches: Array, w: Array) -> Array:
-    """y [batch, height, width, channels] of patches [batch, height, width, window..., channels] and w, one filter each.
-
-    `np.einsum` sums channel by channel, which is slow for few of them. Patches that are one column apart lie in memory
-    as the columns do: then all channels of a row of the output are one long axis, with the filters repeated along it.
-    """
-    batch, height, width, *window, channels = patches.shape
-    *outer, by_column, by_row_tap, by_column_tap, by_channel = patches.strides
-    if channels > _MANY_CHANNELS or by_channel != patches.itemsize or by_column != channels * by_channel:
-        return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w))
-    rows = as_strided(
-        patches, (batch, height, *window, width * channels), (*outer, by_row_tap, by_column_tap, by_channel)
-    )
-    result: Array = np.einsum("nhijk,ijk->nhk", rows, np.tile(w, (1, 1, width)))
-    return result.reshape(batch, height, width, channels)
-
-
-def depthwise_input_gradient(
-    y: Array, w: Array, sizes: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
-) -> Array:
-    """The x with <depthwise(v, w), y> == <v, x> for every input v; filters' shares first, then their sum."""
-    channels, multiplier = w.shape[-2:]
-    parts = y.reshape(*y.shape[:-1], channels, multiplier)
-    grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
-    padded = np.zeros((y.shape[0], *grown, channels, multiplier), y.dtype)
-    for tap, seen in sweep.taps():
-        arithmetic.add(padded[seen], parts * w[tap])
-    shares = padded[sweep.inside(sizes)]
-    return shares[..., 0] if multiplier == 1 else arithmetic.sum_of_few(shares)
-
-
-def depthwise_filter_gradient(
-    x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
-) -> Array:
-    """The w of shape `window_shape` with <depthwise(x, v), y> == <v, w> for every filter v, image by image."""
-    channels, multiplier = window_shape[-2:]
-    parts = y.reshape(y.shape[0], prod(y.shape[1:-1]), channels, multiplier)
-    padded = sweep.padded(x)
-    result = np.zeros(window_shape, x.dtype)
-    for tap, seen in sweep.taps():
-        products = padded[seen].reshape(*parts.shape[:2], channels, 1) * parts
-        for image in arithmetic.sums_over_rows(products):
-            arithmetic.add(result[tap], image)
-    return result
 
 
 def _part(array: Array, index: int, groups: int) -> Array:
