@@ -21,12 +21,14 @@ from ....graph.dtypes import Array
 from ..blas_threads import LIMIT
 from ..helpers import HELPERS
 from ..linalg.half_products import PLAIN, Arithmetic
-from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, num_parts, predicted_us
+from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, num_parts, matrix_product, predicted_us
 from .depthwise_arithmetic import depthwise, depthwise_filter_gradient, depthwise_input_gradient
 from .sliding import Sweep
 
 _PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
 _BAND_BYTES = 1 << 20  # patches that one core makes and multiplies at a time; measured best from 0.5 to 2 MiB
+_BLAS_SMALL = 100**3  # up to so many multiplications OpenBLAS has another function, with other last bits for
+_BLAS_COLUMNS = 16  # columns beyond a multiple of these
 _TOTALS_BYTES = 64 << 20  # sums of the gradient of a filter held at once, one for each group of images
 
 Band = tuple[slice, ...]
@@ -138,17 +140,34 @@ def input_gradient(
     padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
     taps = list(sweep.taps())
 
+
     def spread(images: slice) -> None:
-        for some in _batches(y, prod(sweep.output) * filters.shape[1], images):
+        columns, budget = (channels, _BAND_BYTES) if arithmetic is PLAIN else (filters.shape[1], _PATCH_BYTES)
+        for some in _batches(y, prod(sweep.output) * columns, images, budget):
             y_part, target = y[some], padded[some]
             rows = y_part.reshape(prod(y_part.shape[:-1]), y_part.shape[-1])
-            shares = arithmetic.product(rows, filters).reshape(*y_part.shape[:-1], *w.shape[:-1])
-            for tap, seen in reversed(taps):
-                arithmetic.add(target[seen], shares[(..., *tap, slice(None))])
+            for (_, seen), share in zip(reversed(taps), _shares(rows, w, arithmetic), strict=True):
+                arithmetic.add(target[seen], share.reshape(*y_part.shape[:-1], channels))
 
     took_us = predicted_us(prod(y.shape[:-1]), *filters.shape, y.itemsize)
     _by_images(spread, y.shape[0], took_us, y.shape[0] if arithmetic is PLAIN else 1)
     return padded[sweep.inside(sizes)]
+
+
+def _shares(rows: Array, w: Array, arithmetic: Arithmetic) -> Iterator[Array]:
+    """What each tap sends from rows of y to the input, from the last tap to the first.
+
+    Each comes from a product of its own, whose numbers lie together: those of one product of all taps lie far apart,
+    and adding them takes longer than multiplying. The bits are the same unless BLAS has another function for so small
+    a product. Half types are rounded in an order that depends on the number of columns.
+    """
+    channels, features = w.shape[-2:]
+    filters = w.reshape(-1, channels, features)
+    is_large = rows.size * channels > _BLAS_SMALL
+    if arithmetic is PLAIN and (is_large or channels % _BLAS_COLUMNS == 0):
+        return (matrix_product(rows, tap.T if is_large else np.ascontiguousarray(tap.T)) for tap in filters[::-1])
+    shares = arithmetic.product(rows, filters.reshape(-1, features).T).reshape(len(rows), -1, channels)
+    return (shares[:, tap] for tap in reversed(range(len(filters))))
 
 
 def _part(array: Array, index: int, groups: int) -> Array:
@@ -161,9 +180,11 @@ def _in_groups(compute: Callable[[int], Array], groups: int) -> Array:
     return np.concatenate([compute(index) for index in range(groups)], axis=-1)
 
 
-def _batches(x: Array, cells_per_image: int, images: slice | None = None) -> Iterator[slice]:
+def _batches(
+    x: Array, cells_per_image: int, images: slice | None = None, budget_bytes: int = _PATCH_BYTES
+) -> Iterator[slice]:
     """Slices of the batch, or of some of its images, whose patches fit the budget; at least one."""
-    size = max(1, _PATCH_BYTES // max(1, cells_per_image * x.itemsize))
+    size = max(1, budget_bytes // max(1, cells_per_image * x.itemsize))
     start, stop = (0, x.shape[0]) if images is None else (images.start, images.stop)
     return (slice(at, min(at + size, stop)) for at in range(start, max(start + 1, stop), size))
 
