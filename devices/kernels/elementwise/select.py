@@ -11,13 +11,14 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
+from .choosing import choose
 
 
 def _select_broadcast(condition: Array, then: Array, otherwise: Array) -> Any:
     if condition.ndim == 0 and then.shape == otherwise.shape:
         return then if condition else otherwise
     try:
-        return np.where(condition, then, otherwise)
+        return choose(condition, then, otherwise)
     except ValueError:
         raise InvalidArgumentError(
             f"condition {shape_text(condition.shape)}, then {shape_text(then.shape)}, "
@@ -36,7 +37,7 @@ def _select_rows(condition: Array, then: Array, otherwise: Array) -> Any:
     if condition.ndim == 0:
         return then if condition else otherwise
     if condition.shape == shape:
-        return np.where(condition, then, otherwise)
+        return choose(condition, then, otherwise)
     if condition.ndim != 1:
         raise InvalidArgumentError(
             "Inputs to operation Select of type Select must have the same size and shape.  "
@@ -47,7 +48,7 @@ def _select_rows(condition: Array, then: Array, otherwise: Array) -> Any:
         raise InvalidArgumentError(
             f"Number of batches of 'then' must match size of 'cond', but saw: {shape[0]} vs. {condition.size}"
         )
-    return np.where(condition.reshape((-1,) + (1,) * (len(shape) - 1)), then, otherwise)
+    return choose(condition.reshape((-1,) + (1,) * (len(shape) - 1)), then, otherwise)
 
 
 simple("SelectV2", _select_broadcast)

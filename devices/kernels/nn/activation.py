@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..elementwise.choosing import choose
 from ..elementwise.exponential import exp_float32
 from ..half_types import in_float32, is_half
 from ..registry import Construction, Kernel, kernel
@@ -88,31 +89,30 @@ def _elu(node: Construction) -> Unary:
 def _elu_grad(node: Construction) -> Gradient:
     """The second input is the activation, not the feature."""
     zero, one = _constants(node, 0, 1)
-    return lambda g, y: np.where(y < zero, g * (y + one), g)
+    return lambda g, y: choose(y < zero, g * (y + one), g)
 
 
 def _selu(node: Construction) -> Unary:
     zero, one, scale, scale_alpha = _constants(node, 0, 1, _SELU_SCALE, _SELU_SCALE_ALPHA)
-    return lambda x: np.where(x < zero, scale_alpha * (exp_float32(np.minimum(x, zero)) - one), scale * x)
+    return lambda x: choose(x < zero, scale_alpha * (exp_float32(np.minimum(x, zero)) - one), scale * x)
 
 
 def _selu_grad(node: Construction) -> Gradient:
     """The second input is the activation, not the feature."""
     zero, scale, scale_alpha = _constants(node, 0, _SELU_SCALE, _SELU_SCALE_ALPHA)
-    return lambda g, y: np.where(y < zero, g * (y + scale_alpha), g * scale)
+    return lambda g, y: choose(y < zero, g * (y + scale_alpha), g * scale)
 
 
 def _leaky_relu(node: Construction) -> Unary:
     zero, alpha = _constants(node, 0, node.attrs["alpha"])
     if 0 < node.attrs["alpha"] <= 1:
         return lambda x: np.maximum(x, alpha * x)
-    return lambda x: np.where(x > zero, x, alpha * x)
+    return lambda x: choose(x > zero, x, alpha * x)
 
 
 def _leaky_relu_grad(node: Construction) -> Gradient:
     zero, alpha = _constants(node, 0, node.attrs["alpha"])
-    slopes = np.array([alpha, 1], type(alpha))
-    return lambda g, f: np.asarray(slopes[(f > zero).astype(np.intp)] * g)
+    return lambda g, f: choose(f > zero, g, alpha * g)
 
 
 def _softplus(node: Construction) -> Unary:
