@@ -16,6 +16,7 @@ from ....graph.dtypes import Array, DataType
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .broadcasting import broadcasting
+from .erf import erf_float32
 from .igamma import igamma_grad_a, random_gamma_grad, scipy_special
 
 _SCIPY = {
@@ -64,7 +65,7 @@ _EDGES: dict[str, Kernel] = {
     "Lgamma": lambda value, x: np.where(x == -np.inf, np.inf, value),
     "Digamma": lambda value, x: _nan_at_poles(x, value),
     "Expint": lambda value, x: np.where((x < 0) | (x == np.inf), np.nan, value),
-    "Erf": lambda value, x: np.where(np.isinf(x * x), np.nan, value),  # in double precision only
+    "Erf": lambda value, x: np.where(np.isinf(x * x), np.nan, value),
     "Igamma": lambda value, a, x: np.where(x == 0, 0.0, np.where(a <= 0, np.nan, value)),
     "Igammac": lambda value, a, x: np.where((a <= 0) & (x > 0), np.nan, value),
     "Zeta": _zeta_limits,
@@ -76,9 +77,11 @@ _EDGES: dict[str, Kernel] = {
 @kernel(*_SCIPY)
 def special_function(node: Construction) -> Kernel:
     """A special function of one variable, or of several that broadcast."""
+    if node.op == "Erf" and node.output_types[0] is not DataType.DOUBLE:
+        return broadcasting(in_float32(erf_float32, node.output_types[0]))
     function = scipy_special(_SCIPY[node.op])
     edges = _EDGES.get(node.op)
-    if edges is not None and (node.op != "Erf" or node.output_types[0] is DataType.DOUBLE):
+    if edges is not None:
         function = _corrected(function, edges)
     return broadcasting(in_float32(function, node.output_types[0]))
 
