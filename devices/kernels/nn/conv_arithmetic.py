@@ -21,7 +21,7 @@ from ....graph.dtypes import Array
 from ..blas_threads import LIMIT
 from ..helpers import HELPERS
 from ..linalg.half_products import PLAIN, Arithmetic
-from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, num_parts, matrix_product, predicted_us
+from ..linalg.products import GRAIN, WORTH_CUTTING_US, cuts, matrix_product, num_parts, predicted_us
 from .depthwise_arithmetic import depthwise, depthwise_filter_gradient, depthwise_input_gradient
 from .sliding import Sweep
 
@@ -139,7 +139,6 @@ def input_gradient(
     grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
     padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
     taps = list(sweep.taps())
-
 
     def spread(images: slice) -> None:
         columns, budget = (channels, _BAND_BYTES) if arithmetic is PLAIN else (filters.shape[1], _PATCH_BYTES)

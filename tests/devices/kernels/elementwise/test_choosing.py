@@ -8,7 +8,17 @@ import pytest
 
 from partita.devices.kernels.elementwise.choosing import choose
 
-TYPES = (np.bool_, np.uint8, np.int16, np.float16, ml_dtypes.bfloat16, np.float32, np.int64, np.complex64, np.complex128)
+TYPES = (
+    np.bool_,
+    np.uint8,
+    np.int16,
+    np.float16,
+    ml_dtypes.bfloat16,
+    np.float32,
+    np.int64,
+    np.complex64,
+    np.complex128,
+)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
