@@ -45,9 +45,12 @@ def overlap(boxes: Array) -> Similarity:
         sides = np.minimum(one[2:4], two[2:4])
         sides -= np.maximum(one[:2], two[:2])
         np.maximum(sides, 0, out=sides)
-        shared, union = np.multiply(*sides, out=sides[0]), one[4] + two[4]
+        shared: Array = sides[0]
+        shared *= sides[1]
+        union: Array = one[4] + two[4]
         union -= shared
-        return np.divide(shared, union, out=shared)
+        shared /= union
+        return shared
 
     return with_each
 
@@ -105,7 +108,7 @@ class _Weights:
         similarities = self._similarity(some, others)
         dtype = similarities.dtype
         exponents = dtype.type(-0.5) / self._sigma * similarities * similarities
-        return np.exp(exponents.astype(np.float64)).astype(dtype)
+        return np.asarray(np.exp(exponents.astype(np.float64)), dtype)
 
 
 def softly_suppressed(scores: Array, similarity: Similarity, soft: Soft, limit: int) -> tuple[list[int], Array]:

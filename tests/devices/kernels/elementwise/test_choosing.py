@@ -27,7 +27,7 @@ def test_choices(dtype: type, shapes: tuple[tuple[int, ...], ...]) -> None:
     """Of all types, with shapes that broadcast, and for views that are not contiguous."""
     rng = np.random.default_rng(0)
     condition = rng.random((*shapes[0], 40))[..., 7] > 0.5
-    then, other = (np.asarray(rng.integers(-9, 9, shape)).astype(dtype)[()] for shape in shapes[1:])
+    then, other = [np.array(rng.integers(-9, 9, shape), dtype) for shape in shapes[1:]]
     got = choose(condition, then, other)
     assert got.dtype == then.dtype
     assert np.asarray(got).tobytes() == np.where(condition, then, other).tobytes()
