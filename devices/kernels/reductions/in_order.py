@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ....graph.dtypes import Array
+from .narrow import reduce_few
 
 ORDERED_TYPES = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 LARGE = 1 << 12  # more numbers are reduced to one fast, at the cost of the last bit
@@ -49,7 +50,7 @@ def reduce_in_order(ufunc: np.ufunc, x: Array, axes: tuple[int, ...], keep: bool
     elif length * x.itemsize >= _REGISTER:
         result = reduce_lists(ufunc, np.ascontiguousarray(x.reshape(-1, length).T))
     else:
-        return ufunc.reduce(x, axes, keepdims=keep)
+        return reduce_few(ufunc, x, axes, keep)
     return result.reshape(shape) if shape else result
 
 

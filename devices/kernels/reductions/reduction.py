@@ -21,6 +21,7 @@ from ..half_types import BFLOAT16, in_float32, is_half
 from ..registry import Construction, Kernel, binding, kernel
 from .in_order import ORDERED_TYPES, reduce_all, reduce_in_order
 from .limits import highest, lowest
+from .narrow import reduce_extreme
 
 
 @lru_cache(1 << 10)
@@ -78,7 +79,7 @@ def extreme(node: Construction) -> Reduce:
     """The greatest or least element over the axes, NaN if there is one; over none, the least or greatest value."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     ufunc, of_nothing = (np.maximum, lowest(dtype)) if node.op == "Max" else (np.minimum, highest(dtype))
-    return lambda x, axes: ufunc.reduce(x, axes, keepdims=keep, initial=of_nothing)
+    return lambda x, axes: reduce_extreme(ufunc, x, axes, keep, of_nothing)
 
 
 @_reduction("All", "Any")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from partita.devices.kernels.elementwise.choosing import choose
+from partita.graph.dtypes import Array
 
 TYPES = (
     np.bool_,
@@ -27,7 +28,8 @@ def test_choices(dtype: type, shapes: tuple[tuple[int, ...], ...]) -> None:
     """Of all types, with shapes that broadcast, and for views that are not contiguous."""
     rng = np.random.default_rng(0)
     condition = rng.random((*shapes[0], 40))[..., 7] > 0.5
-    then, other = [np.array(rng.integers(-9, 9, shape), dtype) for shape in shapes[1:]]
+    values: list[Array] = [np.array(rng.integers(-9, 9, shape), dtype) for shape in shapes[1:]]
+    then, other = values
     got = choose(condition, then, other)
     assert got.dtype == then.dtype
     assert np.asarray(got).tobytes() == np.where(condition, then, other).tobytes()
