@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...devices.kernels.checks import unfed
+from ...devices.kernels.freed_memory import keep_freed_memory
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
@@ -79,6 +80,7 @@ class Binder:
         self._shared: dict[NodeProperties, Kernel] = {}
         self._constructions: dict[NodeProperties, Construction] = {}
         self.missing: list[tuple[str, str]] = []
+        keep_freed_memory()
 
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:
         """The kernel of a node.

@@ -22,9 +22,9 @@ _NARROW, _MANY = 32, 1 << 10  # up to so many classes, the maxima of so many log
 
 
 def _shifted(logits: Array) -> Array:
-    """`logits` minus the maximum of each row; an empty row stays empty."""
+    """A new array: `logits` minus the maximum of each row; an empty row stays empty."""
     if not logits.size:
-        return logits
+        return logits.copy()
     classes = logits.shape[-1]
     if logits.ndim > 1 and classes <= _NARROW and logits.size > _MANY:
         greatest = np.maximum.reduce(np.ascontiguousarray(logits.reshape(-1, classes).T), axis=0)
