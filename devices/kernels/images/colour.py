@@ -104,7 +104,7 @@ def _means(images: Array) -> Array:
 
     The second half of the pixels is added to the first one, without the pixel in the middle, until one is left.
     """
-    batch, pixels, channels = images.shape
+    pixels = images.shape[1]
     left = pixels - pixels // 2
     sums = images[:, :left].copy()
     sums[:, : pixels - left] += images[:, left:]

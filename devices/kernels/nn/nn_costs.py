@@ -1,8 +1,10 @@
-"""Costs of softmax and of the losses that contain it; each docstring lists the steps that a count adds up."""
+"""Costs of biases, of softmax and of the losses that contain it; docstrings list the steps that a count adds up."""
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, flops
+from ..op_cost import CostContext, elements_read, flops
+
+flops("BiasAddGrad")(elements_read)  # a sum over all axes but that of the channels
 
 
 @flops("Softmax", "LogSoftmax")
