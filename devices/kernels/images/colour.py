@@ -126,7 +126,7 @@ def adjust_contrast(node: Construction) -> Kernel:
         height, width, channels = images.shape[-3:]
         means = _means(images.reshape(-1, height * width, channels))
         lines, of_line = images.reshape(-1, height, width * channels), np.tile(means[:, None], (1, 1, width))
-        result = lines - of_line
+        result: Array = lines - of_line
         result *= factor
         result += of_line
         return result.reshape(images.shape)
