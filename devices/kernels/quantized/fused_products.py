@@ -23,7 +23,8 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.nn.windows import window_attrs
 from ..checks import require
-from ..nn.conv_arithmetic import convolve, depthwise
+from ..nn.conv_arithmetic import convolve
+from ..nn.depthwise_arithmetic import depthwise
 from ..nn.sliding import sweep
 from ..registry import Construction, Kernel, kernel, outputs
 from .ranges import range_of
