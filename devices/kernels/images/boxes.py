@@ -62,24 +62,30 @@ def crop_and_resize(node: Construction) -> Kernel:
     return crop
 
 
+def pixels(images: Array, owners: Array, rows: Array, columns: Array) -> Array:
+    """The pixels [boxes, rows, columns, channels] at whole rows and columns [boxes, ...] of the images of boxes."""
+    batch, height, width, channels = images.shape
+    places = ((owners[:, None] * height + rows) * width)[:, :, None] + columns[:, None, :]
+    return np.asarray(images.reshape(batch * height * width, channels).take(places, axis=0, mode="clip"))
+
+
 def _nearest_samples(images: Array, owners: Array, y: Array, x: Array) -> Array:
     rows, columns = (np.trunc(place + 0.5).astype(np.intp) for place in (y, x))
-    return np.asarray(images[owners[:, None, None], rows[:, :, None], columns[:, None, :]], np.float32)
+    return pixels(images, owners, rows, columns).astype(np.float32, copy=False)
 
 
 def _linear_samples(images: Array, owners: Array, y: Array, x: Array) -> Array:
     top, left = np.floor(y).astype(np.intp), np.floor(x).astype(np.intp)
     bottom, right = np.ceil(y).astype(np.intp), np.ceil(x).astype(np.intp)
     x_part, y_part = (x - left)[:, None, :, None], (y - top)[:, :, None, None]
-    owner = owners[:, None, None]
 
-    def row(rows: Array) -> Array:
-        near = np.asarray(images[owner, rows[:, :, None], left[:, None, :]], np.float32)
-        far = np.asarray(images[owner, rows[:, :, None], right[:, None, :]], np.float32)
+    def blended(rows: Array) -> Array:
+        near = pixels(images, owners, rows, left).astype(np.float32, copy=False)
+        far = pixels(images, owners, rows, right).astype(np.float32, copy=False)
         return near + (far - near) * x_part
 
-    upper = row(top)
-    return np.asarray(upper + (row(bottom) - upper) * y_part, np.float32)
+    upper = blended(top)
+    return np.asarray(upper + (blended(bottom) - upper) * y_part, np.float32)
 
 
 # What DrawBoundingBoxes paints with when it is given no colours: yellow, blue, red, lime, purple, and so on.

@@ -9,10 +9,10 @@ import numpy as np
 
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel
-from .boxes import check_crop, sample_places
+from .boxes import check_crop, pixels, sample_places
 
-Corner = tuple[Array, Array, Array]
-"""rows and columns of a corner of every sample, and its weight"""
+Corner = tuple[Array, Array, Array | np.float32, Array | np.float32]
+"""rows and columns of a corner of every sample, and its weights along both axes, which broadcast against samples"""
 
 
 def _inside(places: Array, size: int) -> Array:
@@ -33,11 +33,11 @@ def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
     """The four cells that each sample is blended from."""
     if nearest:
         rows, columns = (np.trunc(place + 0.5).astype(np.intp) for place in (y, x))
-        return [(rows, columns, np.ones(y.shape[:1] + (y.shape[1], x.shape[1]), np.float32))]
+        return [(rows, columns, np.float32(1), np.float32(1))]
     top, left = np.floor(y), np.floor(x)
-    down, along = (y - top)[:, :, None], (x - left)[:, None, :]
+    down, along = (y - top)[:, :, None, None], (x - left)[:, None, :, None]
     return [
-        (rows.astype(np.intp), columns.astype(np.intp), np.asarray(row_weight * column_weight, np.float32))
+        (rows.astype(np.intp), columns.astype(np.intp), row_weight, column_weight)
         for rows, row_weight in ((top, 1 - down), (np.ceil(y), down))
         for columns, column_weight in ((left, 1 - along), (np.ceil(x), along))
     ]
@@ -51,9 +51,16 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
     def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
         images = np.zeros(tuple(shape.tolist()), np.float32)
         passed, y, x = _passed(grads, images, boxes, owners)
-        for rows, columns, weight in _corners(y, x, nearest=nearest):
-            places = owners[:, None, None], rows[:, :, None], columns[:, None, :]
-            np.add.at(images, places, passed * weight[..., None])
+        _, height, width, channels = images.shape
+        corners = _corners(y, x, nearest=nearest)
+        # sample by sample, with its corners one after the other: float32 numbers are added in TensorFlow's order
+        places = np.empty((*passed.shape[:3], len(corners), channels), np.intp)
+        shares = np.empty(places.shape, np.float32)
+        for number, (rows, columns, row_weight, column_weight) in enumerate(corners):
+            cells = ((owners[:, None] * height + rows) * width)[:, :, None] + columns[:, None, :]
+            np.add(cells[..., None] * channels, np.arange(channels), out=places[:, :, :, number])
+            np.multiply(passed * row_weight, column_weight, out=shares[:, :, :, number])
+        np.add.at(images.reshape(-1), places.reshape(-1), shares.reshape(-1))
         return images.astype(dtype, copy=False)
 
     return back
@@ -80,8 +87,7 @@ def _slopes(images: Array, owners: Array, y: Array, x: Array) -> tuple[Array, Ar
     down, along = (y - top)[:, :, None, None], (x - left)[:, None, :, None]
 
     def cell(rows: Array, columns: Array) -> Array:
-        places = owners[:, None, None], rows.astype(np.intp)[:, :, None], columns.astype(np.intp)[:, None, :]
-        return np.asarray(images[places], np.float32)
+        return pixels(images, owners, rows.astype(np.intp), columns.astype(np.intp)).astype(np.float32, copy=False)
 
     corners = [cell(rows, columns) for rows in (top, np.ceil(y)) for columns in (left, np.ceil(x))]
     near, far, below, opposite = corners
