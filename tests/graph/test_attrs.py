@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,7 +63,7 @@ def test_values_that_do_not_fit_are_refused(value: object, type_string: str) -> 
 def test_tensors_among_the_attrs_of_a_function_are_compared_by_value() -> None:
     """Another encoding of a tensor is the same attr of a function, another value, attr or name is not."""
 
-    def function(name: str = "F", key: str = "a", **tensor: object) -> AttrValue:
+    def function(name: str = "F", key: str = "a", **tensor: Any) -> AttrValue:
         value = AttrValue()
         value.func.name = name
         value.func.attr[key].tensor.CopyFrom(TensorProto(dtype="DT_INT32", **tensor))

@@ -59,7 +59,8 @@ async def test_the_values_are_those_of_the_step() -> None:
     async with open_session(gradient_of_concat().graph_def()) as session:
         part, axis, offset = await session.run(["part", "axis", "offsets:1"], {"dy": dy})
     assert part.tolist() == [[3], [7]]
-    assert (axis.dtype, axis.tolist(), offset.dtype, offset.tolist()) == (np.int32, 1, np.int32, [0, 3])
+    assert axis.dtype == offset.dtype == np.int32
+    assert (axis.tolist(), offset.tolist()) == (1, [0, 3])
 
 
 async def test_a_node_that_raises_does_so_in_the_step() -> None:

@@ -93,7 +93,7 @@ async def side_by_side(*jobs: Callable[[], Awaitable[None]]) -> None:
 @pytest.mark.parametrize("devices", [1, DEVICES])
 async def test_a_failed_step_leaves_nothing(traces: Traces, devices: int) -> None:
     """Without worker threads, which may let go of what they have run a moment after they have said that it has."""
-    settings = {"budget_s": 60, "thread_limit_s": 60}
+    settings: dict[str, Any] = {"budget_s": 60, "thread_limit_s": 60}
     async with open_session(zigzag(devices=devices), f"cpu:{devices}", **settings) as session:
         for _ in range(3):
             with pytest.raises(InvalidArgumentError, match="Input to reshape"):

@@ -178,7 +178,7 @@ async def test_an_unfed_placeholder_says_what_shape_it_has() -> None:
     builder = GraphBuilder()
     builder.op("Neg", builder.placeholder("x", "float32", (2, None)), name="y")
     with pytest.raises(InvalidArgumentError) as caught:
-        await run(builder, ["y"])
+        await run(builder.graph_def(), ["y"])
     message = "You must feed a value for placeholder tensor 'x' with dtype float and shape [2,?]"
     assert caught.value.message == message
 
