@@ -1,7 +1,7 @@
-"""Results kept from one run of a node to the next, for kernels whose small integer inputs nearly always stay the same.
+"""Results kept from one run of a node to the next, for kernels whose small integer inputs are often the same again.
 
-Begin and end of a slice, or the shapes that ConcatOffset gets, are constants of most nodes. Working out what they mean
-takes longer than to compare their bytes with those of the last run.
+Working out what begin and end of a slice mean, or the shapes that ConcatOffset gets, takes longer than to look up their
+bytes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,26 @@ from typing import TypeVar
 from ....graph.dtypes import Array
 
 T = TypeVar("T")
+MOST_KEPT = 256  # results of one kernel
 
 
-def keeping_latest(compute: Callable[..., T]) -> Callable[..., T]:
-    """`compute`, a function of integer tensors of fixed types, called only if one differs from the last call's."""
-    latest: tuple[list[tuple[tuple[int, ...], bytes]], T] | None = None
+def keeping_results(compute: Callable[..., T]) -> Callable[..., T]:
+    """`compute`, a function of integer tensors of fixed types, called only for values that it has not seen lately.
+
+    A loop that slices by its iteration sees as many of them as it has iterations, in every run.
+    """
+    results: dict[tuple[tuple[tuple[int, ...], bytes], ...], T] = {}
 
     def computed(*tensors: Array) -> T:
-        nonlocal latest
-        key, known = [(tensor.shape, tensor.tobytes()) for tensor in tensors], latest
-        if known is None or known[0] != key:
-            known = latest = key, compute(*tensors)
-        return known[1]
+        key = tuple([(tensor.shape, tensor.tobytes()) for tensor in tensors])
+        try:
+            return results[key]
+        except KeyError:
+            pass
+        if len(results) >= MOST_KEPT:
+            results.clear()
+        result = results[key] = compute(*tensors)
+        return result
 
     return computed
 

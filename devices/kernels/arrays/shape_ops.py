@@ -15,7 +15,7 @@ from ....graph.analysis.dims import expanded, range_length, range_value, reshape
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel, outputs, simple
 from .indices import scalar_of, sizes_of
-from .latest import keeping_latest
+from .latest import keeping_results
 
 _KEPT_SHAPES = 64
 
@@ -290,7 +290,7 @@ def concat_offset(node: Construction) -> Kernel:
     """The start of each of several shapes in their concatenation along an axis."""
     dtype = numpy_dtype(node.output_types[0])
 
-    @keeping_latest
+    @keeping_results
     def run(concat_dim: Array, *shapes: Array) -> object:
         rank = shapes[0].size
         axis = scalar_of(concat_dim, "Concat dim tensor")

@@ -6,6 +6,7 @@ The results of ops that only select are views; errors have TensorFlow's words.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -16,7 +17,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry, Masks, numpy_index, sliced_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
-from .latest import keeping_latest
+from .latest import keeping_results
 
 
 def take_slice(x: Array, begin: Array, size: Array) -> Array:
@@ -77,7 +78,7 @@ def strided_slice(node: Construction) -> Kernel:
         return lambda x, begin, end, strides: x[locate(x.shape, begin, end, strides)]
     drop_one = masks.shrink == 1 and not masks.ellipsis & 1 and not masks.new_axis & 1
 
-    @keeping_latest
+    @keeping_results
     def index_of(begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
         return tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))
 
@@ -105,7 +106,7 @@ def strided_slice_grad(node: Construction) -> Kernel:
     """Zeros of the shape that was sliced, with dy where the slice was."""
     locate = locator(Masks.of(node.attrs))
     dtype = numpy_dtype(node.output_types[0])
-    index_of = keeping_latest(lambda shape, *bounds: locate(tuple(shape.tolist()), *bounds))
+    index_of = keeping_results(lambda shape, *bounds: locate(tuple(shape.tolist()), *bounds))
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
         return with_gradient(empty_of(shape.tolist(), dtype), index_of(shape, begin, end, strides), dy)
@@ -305,6 +306,7 @@ def unpack(node: Construction) -> Kernel:
     """The `num` slices of the input along an axis, as views without that axis."""
     axis, count = node.attrs["axis"], node.attrs["num"]
     scalars = numpy_dtype(node.input_types[0]).kind != "O"
+    places = cache(lambda rank: [(*(slice(None),) * (axis % rank), i, ...) for i in range(count)])
 
     def run(x: Array) -> object:
         rank = x.ndim
@@ -316,7 +318,6 @@ def unpack(node: Construction) -> Kernel:
             )
         if axis in (0, -rank) and (scalars or rank > 1):
             return outputs(list(x))
-        before: list[IndexEntry] = [slice(None)] * (axis % rank)
-        return outputs([x[(*before, i, ...)] for i in range(count)])
+        return outputs([x[place] for place in places(rank)])
 
     return run

@@ -102,12 +102,16 @@ def apply_optimizer(node: Construction) -> Kernel:
     """One step of an optimiser: all values are read, checked and computed before any is stored."""
     optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("Apply")]
     formula = optimizer.formula(node.attrs)
+    is_whole = [
+        index < optimizer.variables or name == optimizer.gradient for index, name in enumerate(optimizer.inputs)
+    ]
 
     def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
-        inputs = [*(variable.read() for variable in variables), *map(np.asarray, others)]
-        values = dict(zip(optimizer.inputs, inputs, strict=True))
-        _check_shapes(optimizer, values)
-        _check_same(inputs[0], optimizer.gradient, values[optimizer.gradient].shape)
+        inputs = [*[variable.read() for variable in variables], *map(np.asarray, others)]
+        values, shape = dict(zip(optimizer.inputs, inputs, strict=True)), inputs[0].shape
+        if [x.shape for x in inputs] != [shape if whole else () for whole in is_whole]:
+            _check_shapes(optimizer, values)
+            _check_same(inputs[0], optimizer.gradient, values[optimizer.gradient].shape)
         for variable, new in zip(variables, formula(values), strict=True):
             variable.value = np.asarray(new, inputs[0].dtype)
 

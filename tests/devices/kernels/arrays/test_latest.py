@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.devices.kernels.arrays.latest import keeping_latest
+from partita.devices.kernels.arrays.latest import MOST_KEPT, keeping_results
 from partita.devices.kernels.registry import lookup
 from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import construct
@@ -22,19 +22,19 @@ def fingerprint(a: Array, b: Array) -> str:
 @given(st.lists(st.tuples(VECTORS, VECTORS), max_size=8))
 def test_the_result_is_always_that_of_the_inputs(pairs: list[tuple[Array, Array]]) -> None:
     """In any row of calls, with equal and with changed values, sizes and ranks."""
-    kept = keeping_latest(fingerprint)
+    kept = keeping_results(fingerprint)
     for a, b in pairs:
         for one in (a, a.copy(), a.reshape(1, -1)):
             assert kept(one, b) == fingerprint(one, b)
 
 
 def test_equal_inputs_are_computed_once() -> None:
-    """Also where they are other arrays, of equal values."""
+    """Also where they are other arrays, of equal values; until there were many others in between."""
     calls: list[int] = []
-    kept = keeping_latest(lambda x: calls.append(x.item()))
-    for value in (1, 1, 2, 2, 1):
+    kept = keeping_results(lambda x: calls.append(x.item()))
+    for value in (1, 1, 2, 2, 1, *range(MOST_KEPT + 2), 1):
         kept(np.array(value))
-    assert calls == [1, 2, 1]
+    assert calls == [1, 2, 0, *range(3, MOST_KEPT + 2), 1]
 
 
 def test_bounds_of_a_slice_may_change_from_run_to_run() -> None:
