@@ -83,6 +83,11 @@ class Variable:
         return self.value
 
 
+def reference_key(container: str, name: str) -> ResourceKey:
+    """The key of a reference variable among the resources of a device."""
+    return container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name
+
+
 class SessionTensors:
     """Tensors that a session keeps from step to step, by handle; all its devices share them."""
 
@@ -182,7 +187,7 @@ class DeviceState:
 
         Raises InternalError, as TensorFlow does, when it exists with another element type.
         """
-        key = (container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name)
+        key = reference_key(container, name)
         variable = cast(Variable, self.resource(key, lambda: Variable(name, dtype, shape=shape)))
         if variable.dtype != dtype:
             raise InternalError(

@@ -13,7 +13,15 @@ import numpy as np
 from ....errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, base_type, dtype_name, is_ref, numpy_dtype
-from ...state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
+from ...state import (
+    DEFAULT_CONTAINER,
+    VARIABLE_TYPE,
+    ResourceHandle,
+    Variable,
+    handle_array,
+    handle_of,
+    reference_key,
+)
 from ..arrays.slicing import empty_of
 from ..registry import Construction, Kernel, kernel
 
@@ -31,7 +39,15 @@ def reference_variable(node: Construction) -> Kernel:
     dtype = base_type(node.output_types[0])
     state, shape = node.state, node.attrs["shape"]
     _check_known(shape)
-    return lambda: state.variable(container, name, dtype, shape)
+    resources, key = state.resources, reference_key(container, name)
+
+    def find() -> Variable:
+        variable = resources.get(key)
+        if isinstance(variable, Variable) and variable.dtype == dtype:
+            return variable
+        return state.variable(container, name, dtype, shape)
+
+    return find
 
 
 def _check_known(shape: Shape) -> None:
