@@ -229,7 +229,8 @@ def tensor_list_push_back(node: Construction) -> Kernel:
 
     def push(value: Array, item: Array) -> Array:
         tensors = list_of(value)
-        _check_set(tensors, item, dtype, "append a tensor with incompatible shape to a list")
+        if dtype != tensors.dtype or item.shape != tensors.shape:
+            _check_set(tensors, item, dtype, "append a tensor with incompatible shape to a list")
         if 0 <= tensors.limit <= tensors.length:
             raise InvalidArgumentError(
                 f"Tried to push item into a full list list size: {tensors.length} max_num_elements: {tensors.limit}"
@@ -323,7 +324,8 @@ def tensor_list_set_item(node: Construction) -> Kernel:
             tensors = resized(tensors, place + 1)
         if not 0 <= place < tensors.length:
             raise InvalidArgumentError(f"Trying to modify element {place} in a list with {tensors.length} elements.")
-        _check_set(tensors, item, dtype, "set a tensor with incompatible shape at a list index")
+        if item.shape != tensors.shape:
+            _check_set(tensors, item, dtype, "set a tensor with incompatible shape at a list index")
         items = tensors.items
         items[place] = np.asarray(item)
         return carrying(tensors.holding(items))
