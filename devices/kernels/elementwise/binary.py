@@ -106,7 +106,8 @@ def squared_difference(node: Construction) -> Kernel:
 
     def of_reals(x: Array, y: Array) -> Any:
         difference = x - y
-        return difference * difference
+        difference *= difference
+        return difference
 
     def of_complex(x: Array, y: Array) -> Any:
         difference = x - y
