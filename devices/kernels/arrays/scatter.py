@@ -48,8 +48,7 @@ def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc 
     sizes = target.shape[:depth]
     bad = bad_tuples(indices, sizes)
     if not ignore:
-        shape = shape_text(target.shape)
-        refuse_tuple(indices, bad, lambda t: f"{t} does not index into shape {shape}")
+        refuse_tuple(indices, bad, lambda t: f"{t} does not index into shape {shape_text(target.shape)}")
     if updates.size == 0:
         return target
     rows = (prod(sizes), *target.shape[depth:])
