@@ -226,6 +226,18 @@ def tile(x: Array, forms: Tiling) -> Array:
 simple("Tile", lambda x, multiples: tile(x, tiling(x.shape, multiples)))
 
 
+def tile_grad(grad: Array, multiples: Array) -> Array:
+    """The sum of the repetitions that Tile made."""
+    times = multiples.tolist()
+    if len(times) != grad.ndim or any(n < 1 or size % n for n, size in zip(times, grad.shape, strict=True)):
+        raise InvalidArgumentError(f"{multiples.tolist()} repetitions do not make shape {shape_text(grad.shape)}")
+    blocks = [part for n, size in zip(times, grad.shape, strict=True) for part in (n, size // n)]
+    return np.asarray(np.add.reduce(grad.reshape(blocks), tuple(range(0, len(blocks), 2)), grad.dtype))
+
+
+simple("TileGrad", tile_grad)
+
+
 def _check_permutation(rank: int, perm: Array) -> None:
     if perm.ndim != 1:
         raise InvalidArgumentError(f"perm must be rank 1, got shape {shape_text(perm.shape)}")

@@ -92,6 +92,7 @@ OPS: Rows = {
     "TensorScatterUpdate": {},
     "TensorStridedSliceUpdate": {},
     "Tile": {},
+    "TileGrad": {},
     "TopK": {"takes_long": True},
     "TopKV2": {"takes_long": True},
     "Transpose": {},

@@ -156,6 +156,16 @@ def tile(c: ShapeContext) -> Sequence[Shape]:
     return (tuple(multiplied(size, count) for size, count in zip(known, times, strict=True)),)
 
 
+@shape_fn("TileGrad")
+def tile_grad(c: ShapeContext) -> Sequence[Shape]:
+    """The sizes that Tile repeated."""
+    times, source = integers(c, 1), c.inputs[0]
+    if times is None or source is None:
+        return (None if source is None else (None,) * len(source),)
+    sizes = zip(with_rank(source, len(times)), times, strict=True)
+    return (tuple(None if size is None or count < 1 else size // count for size, count in sizes),)
+
+
 @shape_fn("Transpose", "ConjugateTranspose")
 def transpose(c: ShapeContext) -> Sequence[Shape]:
     """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""

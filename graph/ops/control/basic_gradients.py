@@ -17,11 +17,6 @@ def identity(_op: Forward, grad: Tensor) -> Gradients:
     return (grad,)
 
 
-@gradient("DebugIdentity", "DebugIdentityV2", "DebugGradientIdentity")
-def observed(_op: Forward, grad: Tensor) -> Gradients:
-    return (grad,)
-
-
 @gradient("IdentityN")
 def identity_n(_op: Forward, *grads: Tensor) -> Gradients:
     return grads

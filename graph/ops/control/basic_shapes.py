@@ -18,7 +18,6 @@ shape_fn(
     "Snapshot",
     "DeepCopy",
     "GuaranteeConst",
-    "DebugIdentity",
 )(unchanged)
 shape_fn("_Arg", "_DeviceArg", "_Recv", "_HostRecv")(unknown)
 

@@ -1,4 +1,4 @@
-"""Shape functions of tensor lists, optional values and stacks.
+"""Shape functions of tensor lists, maps, optional values and stacks.
 
 A list is a scalar, the handle of a stack a vector of two strings. The shape of an element that is read comes from the
 op's own input; the shapes inside a list are known only when it runs.
@@ -27,6 +27,8 @@ shape_fn("TensorListPushBack", "TensorListSetItem", "TensorListScatter", "Tensor
 shape_fn("TensorListScatterIntoExistingList", "TensorListSplit")(scalar)
 shape_fn("TensorListPushBackBatch", "TensorListConcatLists")(unchanged)
 shape_fn("TensorListElementShape")(unknown)
+shape_fn("EmptyTensorMap", "TensorMapErase", "TensorMapHasKey", "TensorMapInsert", "TensorMapSize")(scalar)
+shape_fn("TensorMapLookup", "TensorMapStackKeys")(unknown)
 
 
 @shape_fn("TensorListFromTensor")

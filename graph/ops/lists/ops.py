@@ -9,6 +9,7 @@ from ..record import ReadsHandle, Rows, State, WritesList
 
 OPS: Rows = {
     "EmptyTensorList": {"is_flat": True, "element_shape_input": 0},
+    "EmptyTensorMap": {},
     "OptionalFromValue": {},
     "OptionalGetValue": {},
     "OptionalHasValue": {},
@@ -73,4 +74,10 @@ OPS: Rows = {
     "TensorListSetItem": {"writes_list": WritesList.ELEMENT, "written_input": 2},
     "TensorListSplit": {"element_shape_input": 1, "writes_list": WritesList.PIECES, "written_input": 0},
     "TensorListStack": {"reads_handle": ReadsHandle.STACKED},
+    "TensorMapErase": {},
+    "TensorMapHasKey": {},
+    "TensorMapInsert": {},
+    "TensorMapLookup": {},
+    "TensorMapSize": {},
+    "TensorMapStackKeys": {},
 }

@@ -129,6 +129,19 @@ def test_tile_agrees_with_numpy(x: Array, data: st.DataObject) -> None:
     assert same(check_shapes("Tile", x, ints(*times)), expected)
 
 
+@given(shapes_of(most=3), st.data())
+def test_the_gradient_of_tile_adds_up_what_was_repeated(shape: tuple[int, ...], data: st.DataObject) -> None:
+    """Of repeated ones it is the number of repetitions."""
+    times = data.draw(st.lists(st.integers(1, 3), min_size=len(shape), max_size=len(shape)))
+    tiled = run("Tile", np.ones(shape, np.float32), ints(*times))
+    assert same(check_shapes("TileGrad", tiled, ints(*times)), np.full(shape, np.prod(times), np.float32))
+
+
+def test_what_tile_cannot_have_made_has_no_gradient() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"\[3, 1\] repetitions do not make shape \[2,3\]"):
+        run("TileGrad", X, ints(3, 1))
+
+
 @given(shapes_of(most=3), arrays(least=0, most=0))
 def test_fill_is_broadcasting_a_scalar(shape: tuple[int, ...], value: Array) -> None:
     actual = check_shapes("Fill", ints(*shape), value)

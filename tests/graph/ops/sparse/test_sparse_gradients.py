@@ -28,6 +28,36 @@ async def test_sparse_products(a: bool, b: bool) -> None:
     await check(build, complex_normal(3), dense)
 
 
+@pytest.mark.parametrize("a", ["", "transpose_a", "adjoint_a"])
+@pytest.mark.parametrize("b", ["", "transpose_b", "adjoint_b"])
+@pytest.mark.parametrize("batch", [(), (2,)])
+async def test_products_of_matrices_by_rows(a: str, b: str, batch: tuple[int, ...]) -> None:
+    """Of the elements of a sparse matrix with a dense one, either transposed or adjoint; from dense and to dense."""
+    indices = np.array([[0, 1], [1, 0], [1, 2]])
+    if batch:
+        indices = np.array([[0, 0, 1], [1, 1, 0], [1, 1, 2]])
+    dense = complex_normal(*batch, 4, 2 if a else 3) if b else complex_normal(*batch, 2 if a else 3, 4)
+
+    def build(g: GraphBuilder, x: Tensor, y: Tensor) -> list[Operation]:
+        matrix = g.op("DenseToCSRSparseMatrix", x, g.constant(indices))
+        turned = g.op("SparseMatrixTranspose", matrix, attrs={"conjugate": True, "type": DataType.COMPLEX128})
+        product = g.op("SparseMatrixMatMul", matrix, y, attrs={name: True for name in (a, b) if name})
+        return [product, g.op("CSRSparseMatrixToDense", turned, attrs={"type": DataType.COMPLEX128})]
+
+    await check(build, complex_normal(*batch, 2, 3), dense)
+
+
+async def test_values_of_matrices_by_rows() -> None:
+    """They come from a sparse tensor and become one again."""
+
+    def build(g: GraphBuilder, values: Tensor) -> Tensor:
+        indices, shape = g.constant(np.array([[0, 1], [1, 0], [1, 2]])), g.constant(np.array([2, 3]))
+        matrix = g.op("SparseTensorToCSRSparseMatrix", indices, values, shape)
+        return g.op("CSRSparseMatrixToSparseTensor", matrix, attrs={"type": DataType.DOUBLE})[1]
+
+    await check(build, normal(3))
+
+
 INDICES = np.array([[1, 0], [0, 1], [0, 2]])
 
 
