@@ -16,7 +16,6 @@ from partita.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     PartitaError,
-    UnimplementedError,
 )
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
@@ -186,13 +185,6 @@ async def test_a_cache_remembers_elements_once_all_were_seen() -> None:
             dataset = p.op(op, dataset, b"", *handle)
         elements = await all_of(p.iterated(p.counted("RepeatDataset", dataset, 2)))
         assert (elements[:3] == elements[3:]) is bool(op)
-
-
-async def test_a_cache_in_a_file_is_refused() -> None:
-    """It names the file."""
-    p = Pipeline()
-    with pytest.raises(UnimplementedError, match="some/file"):
-        await all_of(p.iterated(p.op("CacheDataset", p.range(3), b"some/file")))
 
 
 async def test_only_the_first_of_equal_elements_stays() -> None:
