@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....graph.ops.xla.dimension_numbers import uniform_conv_numbers
 from ..op_cost import CostContext, Product, flops, moves, products
 
 moves("QuantizedReshape")
@@ -28,6 +29,13 @@ def matmul_product(c: CostContext) -> Product:
 def matmul(c: CostContext) -> int:
     """2k for each element of the product."""
     return 2 * c.elements_out() * c.inputs[0][0 if c.attrs.get("transpose_a") else 1]
+
+
+@flops("UniformQuantizedConvolution", "UniformQuantizedConvolutionHybrid", matrix=True)
+def uniform_conv(c: CostContext) -> int:
+    """2 for each cell and channel of the window at each element of the result."""
+    features = uniform_conv_numbers(c.attrs["dimension_numbers"], len(c.inputs[1])).window[0]
+    return 2 * c.elements_out() * (c.elements_in(1) // max(c.inputs[1][features], 1))
 
 
 @flops("UniformQuantizedDot", "UniformQuantizedDotHybrid", matrix=True)

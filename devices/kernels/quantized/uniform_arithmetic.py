@@ -17,7 +17,8 @@ from ..registry import Construction, Kernel, kernel
 from .uniform import along, check_scales
 
 
-def _rounded(x: Array) -> Array:
+def rounded(x: Array) -> Array:
+    """The nearest whole numbers, ties upwards."""
     return np.asarray(np.floor(x + 0.5))
 
 
@@ -64,7 +65,7 @@ def dot(node: Construction) -> Kernel:
         # Sums of products of 9 bits are exact in float64, and BLAS multiplies only floats.
         total = left @ right
         ratio = scale_a.astype(np.float64) * along(scales_b, b, axis_b, "rhs_scales") / scales.astype(np.float64)
-        whole = _rounded(total * ratio) + along(zeros, total, axis_out, "output_zero_points")
+        whole = rounded(total * ratio) + along(zeros, total, axis_out, "output_zero_points")
         return np.asarray(np.clip(whole, low, high), dtype)
 
     return run
@@ -80,13 +81,13 @@ def dot_hybrid(node: Construction) -> Kernel:
         _check_matrices(a, b)
         check_scales(scales)
         scale, zero = along(scales, b, axis, "rhs_scales"), along(zeros, b, axis, "rhs_zero_points")
-        whole, steps = _rows_as_bytes(a)
+        whole, steps = rows_as_bytes(a)
         return np.asarray((whole @ (b.astype(np.float64) - zero)) * steps * scale, np.float32)
 
     return run
 
 
-def _rows_as_bytes(x: Array) -> tuple[Array, Array]:
+def rows_as_bytes(x: Array) -> tuple[Array, Array]:
     """The numbers of each row as whole steps, of which 255 reach from its least number, or zero, to its greatest."""
     low, high = (np.float32(0), np.float32(0)) if not x.shape[1] else (x.min(1, keepdims=True), x.max(1, keepdims=True))
     reach = (np.maximum(high, 0) - np.minimum(low, 0)) / np.float32(255)
@@ -133,7 +134,7 @@ def _column(scales: Array, x: Array, axis: int) -> Array:
 def _rescaled(x: Array, scale: Array, zero: Array, new: Array) -> Array:
     """Whole numbers of the new scale, as float64, counted from zero."""
     ratio = scale.astype(np.float64) / new.astype(np.float64)
-    return _rounded((x.astype(np.int64) - zero) * ratio)
+    return rounded((x.astype(np.int64) - zero) * ratio)
 
 
 @kernel("UniformQuantizedClipByValue")

@@ -71,7 +71,7 @@ def conv(node: Construction) -> Kernel:
             f"Expected the input features {depth} to be {int(groups)} times the filter's {w.shape[-2]}",
         )
         window = Window(tuple(strides.tolist()), tuple(window_dilation.tolist()))
-        x = _spread(x, padding, dilation)
+        x = spread(x, padding, dilation)
         images, features = np.split(x, batch_groups), np.split(w, batch_groups, axis=-1)
         parts = [window.convolve(image, feature) for image, feature in zip(images, features, strict=True)]
         result: Array = parts[0] if batch_groups == 1 else np.concatenate(parts, axis=-1)
@@ -97,8 +97,11 @@ class Window:
         return convolve(x, w, Sweep(window, self.strides, self.dilations, tuple(Walk(n, 0, 0) for n in counts)))
 
 
-def _spread(x: Array, padding: Array, dilation: Array) -> Array:
-    """`x` with zeros between its cells and around them; the first and the last axis stay."""
+def spread(x: Array, padding: Array, dilation: Array) -> Array:
+    """`x` with zeros between its cells and around them; the first and the last axis stay.
+
+    `padding` has the widths (low, high) and `dilation` the distance of the cells for each axis between these.
+    """
     if not padding.any() and (dilation == 1).all():
         return x
     ends = np.concatenate([[[0, 0]], padding.reshape(-1, 2), [[0, 0]]]).astype(np.int64)

@@ -7,11 +7,12 @@ from math import prod
 from ....graph.ops.xla.dimension_numbers import conv_numbers, dot_numbers
 from ..op_cost import CostContext, Product, elements_read, flops, free, moves, products
 
+moves("XlaConcatND", "XlaSetDynamicDimensionSize", "XlaSplitND")
 moves("XlaBroadcastHelper", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaGather", "XlaPad", "XlaOptimizationBarrier")
 
 
 flops("XlaReduce", "XlaVariadicReduce", "XlaVariadicReduceV2")(elements_read)
-free("XlaReplicaId")
+free("XlaReplicaId", "XlaSetBound")
 
 
 @flops("XlaScatter")

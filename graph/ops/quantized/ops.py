@@ -59,6 +59,8 @@ OPS: Rows = {
     "UniformQuantize": {},
     "UniformQuantizedAdd": {},
     "UniformQuantizedClipByValue": {},
+    "UniformQuantizedConvolution": {"takes_long": True},
+    "UniformQuantizedConvolutionHybrid": {"takes_long": True},
     "UniformQuantizedDot": {"takes_long": True},
     "UniformQuantizedDotHybrid": {"takes_long": True},
     "UniformRequantize": {},

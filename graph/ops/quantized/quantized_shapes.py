@@ -19,6 +19,7 @@ from ..linalg.matmul_shapes import matmul
 from ..nn.bias_shapes import bias_add
 from ..nn.conv_shapes import conv, depthwise_conv
 from ..nn.pool_shapes import pool
+from .uniform_convolution import Layout
 
 
 def _scalars(c: ShapeContext, first: int) -> None:
@@ -158,6 +159,27 @@ def uniform_dot(c: ShapeContext) -> Sequence[Shape]:
     left, right = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 2)
     merge_dims(left[1], right[0])
     return ((left[0], right[1]),)
+
+
+@shape_fn("UniformQuantizedConvolution", "UniformQuantizedConvolutionHybrid")
+def uniform_convolution(c: ShapeContext) -> Sequence[Shape]:
+    """Batch and spatial sizes of the image, features of the filter, in the axes that the attrs say."""
+    image, window = c.inputs[:2]
+    if image is None or window is None:
+        return (None,)
+    layout = Layout.of(c.attrs, len(image))
+    numbers = layout.numbers
+    sizes = [*(image[axis] for axis in numbers.image[2:]), *(window[axis] for axis in numbers.window[2:])]
+    known = [size for size in sizes if size is not None]
+    spatial = len(image) - 2
+    result: list[int | None] = [None] * len(image)
+    batch, groups = image[numbers.image[0]], int(c.attrs["batch_group_count"])
+    result[numbers.result[0]] = None if batch is None else batch // groups
+    result[numbers.result[1]] = window[numbers.window[0]]
+    if len(known) == 2 * spatial:
+        for axis, count in zip(numbers.result[2:], layout.counts(known[:spatial], known[spatial:]), strict=True):
+            result[axis] = count
+    return (tuple(result),)
 
 
 @shape_fn("UniformQuantizedAdd")

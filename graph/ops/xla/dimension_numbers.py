@@ -97,6 +97,19 @@ def gather_numbers(data: bytes) -> GatherNumbers:
     )
 
 
+def uniform_conv_numbers(data: bytes, rank: int) -> ConvNumbers:
+    """Reads `UniformQuantizedConvolutionDimensionNumbersAttr`; no bytes are axes in the order of `ConvNumbers`."""
+    if not data:
+        in_order = tuple(range(rank))
+        return ConvNumbers(in_order, in_order, in_order)
+    fields = _fields(data)
+    return ConvNumbers(
+        (_axis(fields, 1), _axis(fields, 2), *_axes(fields, 3)),
+        (_axis(fields, 5), _axis(fields, 4), *_axes(fields, 6)),
+        (_axis(fields, 7), _axis(fields, 8), *_axes(fields, 9)),
+    )
+
+
 def conv_numbers(data: bytes) -> ConvNumbers:
     """Reads `xla.ConvolutionDimensionNumbers`."""
     fields = _fields(data)

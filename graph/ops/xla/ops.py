@@ -9,6 +9,7 @@ from ..record import Rows
 
 OPS: Rows = {
     "XlaBroadcastHelper": {},
+    "XlaConcatND": {},
     "XlaConv": {"takes_long": True},
     "XlaConvV2": {"takes_long": True},
     "XlaCustomCall": {},
@@ -30,8 +31,11 @@ OPS: Rows = {
     "XlaScatter": {"waits": True},
     "XlaSelectAndScatter": {"waits": True},
     "XlaSelfAdjointEig": {"takes_long": True},
+    "XlaSetBound": {},
+    "XlaSetDynamicDimensionSize": {},
     "XlaSharding": {"passes_on": True, "is_view": True},
     "XlaSort": {},
+    "XlaSplitND": {},
     "XlaSpmdFullToShardShape": {},
     "XlaSpmdShardToFullShape": {},
     "XlaSvd": {"takes_long": True},

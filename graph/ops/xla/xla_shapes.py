@@ -20,10 +20,12 @@ from ...analysis.shape_functions import (
     with_rank,
 )
 from ...dtypes import Shape
+from .blocks import Blocks
 from .dimension_numbers import dot_numbers, gather_numbers
 
 shape_fn("XlaSort", "XlaSharding", "XlaReducePrecision", "XlaDynamicUpdateSlice", "XlaScatter")(unchanged)
 shape_fn("XlaBroadcastHelper", "XlaSelfAdjointEig", "XlaSvd", "XlaIf", "XlaWhile")(unknown)
+shape_fn("XlaSetBound", "XlaSetDynamicDimensionSize")(unknown)
 shape_fn("XlaReplicaId")(scalar)
 
 
@@ -105,6 +107,34 @@ def gather(c: ShapeContext) -> Sequence[Shape]:
     outer = iter([size for axis, size in enumerate(indices) if axis != numbers.vector_axis])
     rank = len(sizes) - len(dropped) + len(indices) - (numbers.vector_axis < len(indices))
     return (tuple(next(within) if axis in numbers.offset else next(outer) for axis in range(rank)),)
+
+
+@shape_fn("XlaSplitND")
+def split_nd(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of a block."""
+    shape, count = c.inputs[0], len(c.output_types)
+    if shape is None:
+        return (None,) * count
+    blocks, known = Blocks.of(c.attrs, "num_splits", len(shape), count), known_sizes(shape)
+    return ((None,) * len(shape) if known is None else tuple(blocks.block(known)),) * count
+
+
+@shape_fn("XlaConcatND")
+def concat_nd(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the array that blocks of one shape make."""
+    shape: Shape = None
+    for other in c.inputs:
+        shape = merge(shape, other)
+    if shape is None:
+        return (None,)
+    blocks, known = Blocks.of(c.attrs, "num_concats", len(shape), len(c.inputs)), known_sizes(shape)
+    return ((None,) * len(shape) if known is None else tuple(blocks.whole(known)),)
+
+
+def known_sizes(shape: Sequence[int | None]) -> list[int] | None:
+    """The sizes, or None if one is not known."""
+    sizes = [size for size in shape if size is not None]
+    return sizes if len(sizes) == len(shape) else None
 
 
 @shape_fn("XlaVariadicSort")
