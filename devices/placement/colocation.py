@@ -36,12 +36,12 @@ def needs_source_device(properties: NodeProperties, port: int) -> bool:
 
 
 def group_names(properties: NodeProperties) -> list[str]:
-    """Names of the groups that the attr `_class` puts a node into."""
-    if CLASS_ATTR not in properties.attrs:
-        return []
-    value = properties.attrs[CLASS_ATTR]
-    entries: Iterable[bytes] = (value,) if isinstance(value, bytes) else value
-    return [entry[len(_GROUP_PREFIX) :].decode() for entry in entries if entry.startswith(_GROUP_PREFIX)]
+    """Names of the groups that the attr `_class` puts a node into; none if it is no list of texts, as in TensorFlow."""
+    value = properties.attrs.get(CLASS_ATTR)
+    entries = [entry for entry in value if isinstance(entry, bytes)] if isinstance(value, tuple) else []
+    return [
+        entry[len(_GROUP_PREFIX) :].decode(errors="replace") for entry in entries if entry.startswith(_GROUP_PREFIX)
+    ]
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +128,9 @@ class Colocation:
     def _name(self, node_id: int) -> str:
         return self._graph.node_name(node_id)
 
+    def _types_of(self, node_id: int) -> tuple[str, ...]:
+        return self._constraint_of(node_id).types
+
     def _find(self, node_id: int) -> Group:
         group = self._group.get(node_id)
         if group is None:
@@ -149,8 +152,8 @@ class Colocation:
         if not joined.types:
             raise InvalidArgumentError(
                 f"{place} because no device type supports both of those nodes and the other nodes colocated with them."
-                + describe_group(self._graph, kept)
-                + describe_group(self._graph, absorbed),
+                + describe_group(self._graph, kept, self._types_of)
+                + describe_group(self._graph, absorbed, self._types_of),
                 node=self._name(x),
             )
         kept.rank += kept.rank == absorbed.rank
@@ -165,19 +168,25 @@ def colocation_node(name: str) -> str:
     return f"{{{{colocation_node {name}}}}}"
 
 
-def describe_group(graph: Graph, group: Group) -> str:
-    """Lines that list the members of a group with their devices; "" for a group of one."""
-    if len(group.members) < 2:
-        return ""
-    types = " ".join(group.constraint.types)
-    lines = [
+def describe_group(graph: Graph, group: Group, types_of: Callable[[int], Iterable[str]]) -> str:
+    """Lines that list the ops of a group with the device types that run each, and its members with their devices.
+
+    `types_of` returns the device types of a node.
+    """
+    types = {graph.node_properties(i).op: " ".join(types_of(i)) for i in sorted(group.members)}
+    ops = [f"{op}: {kinds} " for op, kinds in types.items()]
+    members = [
         f"  {graph.node_name(i)} ({graph.node_properties(i).op}) {graph.requested_device(i)}"
         + (f" framework assigned device={graph.assigned_device(i)}" if graph.assigned_device(i) else "")
         for i in sorted(group.members)
     ]
-    return (
-        f"\nColocation Debug Info:\nDevice types that run all of the group: [{types}]\n\n"
-        "Colocation members, user-requested devices, and framework assigned devices, if any:\n"
-        + "\n".join(lines)
-        + "\n"
+    return "\n".join(
+        (
+            "\nColocation Debug Info:",
+            "Colocation group had the following types and supported devices: ",
+            *ops,
+            "\nColocation members, user-requested devices, and framework assigned devices, if any:",
+            *members,
+            "",
+        )
     )

@@ -12,13 +12,16 @@ from ...graph.ops.kernel_facts import registered_kernels
 from ...graph.ops.summaries import node_for_error, summarize_attr, summarize_node
 from .candidates import ANY, Constraint, DeviceSet
 from .colocation import Group, colocation_node, describe_group
+from .node_kinds import supported_types
 
 
 def refusal(graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet) -> str:
     """Why no device fits a node (and its group, if it is in one)."""
     text = graph.requested_device(node_id)
     requested = find_full_name(text) or ANY
-    members = describe_group(graph, group) if group is not None else ""
+    members = describe_group(
+        graph, group or Group([node_id], constraint), lambda i: supported_types(graph.node_properties(i), devices.types)
+    )
     listed = ", ".join(sorted(devices.names))
     if constraint.requested == ANY:
         return _unsupported(graph, node_id) + members
@@ -36,7 +39,8 @@ def refusal(graph: Graph, node_id: int, constraint: Constraint, group: Group | N
     kind = f"{requested.type} " if requested.type is not None else "matching "
     return (
         f"Could not satisfy explicit device specification '{text}' because no supported kernel for {kind}devices is "
-        f"available.{members}\nOp: {graph.node_properties(node_id).op}"
+        f"available.{members}\nOp: {graph.node_properties(node_id).op}\nNode attrs: {_attrs(graph, node_id)}\n"
+        f"Registered kernels:\n{_kernels(graph, node_id)}\n"
     )
 
 
@@ -51,14 +55,21 @@ def _unsupported(graph: Graph, node_id: int) -> str:
 
 def no_kernel(graph: Graph, node_id: int, devices: DeviceSet) -> str:
     """The text for a node for which TensorFlow has a kernel on none of the device types."""
-    properties = graph.node_properties(node_id)
-    attrs = ", ".join(f"{name}={summarize_attr(properties.attrs.message(name))}" for name in properties.attrs)
-    kernels = "\n".join([f"  {text}" for text in registered_kernels(properties.op)] or ["  <no registered kernels>"])
     return (
-        f"No OpKernel was registered to support Op '{properties.op}' used by "
-        f"{node_for_error(graph.node_name(node_id))} with these attrs: [{attrs}]\n"
-        f"Registered devices: [{', '.join(devices.types)}]\nRegistered kernels:\n{kernels}"
+        f"No OpKernel was registered to support Op '{graph.node_properties(node_id).op}' used by "
+        f"{node_for_error(graph.node_name(node_id))} with these attrs: [{_attrs(graph, node_id)}]\n"
+        f"Registered devices: [{', '.join(devices.types)}]\nRegistered kernels:\n{_kernels(graph, node_id)}"
     )
+
+
+def _attrs(graph: Graph, node_id: int) -> str:
+    attrs = graph.node_properties(node_id).attrs
+    return ", ".join(f"{name}={summarize_attr(attrs.message(name))}" for name in attrs)
+
+
+def _kernels(graph: Graph, node_id: int) -> str:
+    texts = registered_kernels(graph.node_properties(node_id).op)
+    return "\n".join(f"  {text}" for text in texts or ["<no registered kernels>"])
 
 
 def debug_string(graph: Graph, node_id: int) -> str:

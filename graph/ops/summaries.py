@@ -110,9 +110,16 @@ def summarize_string(text: bytes) -> str:
 
 
 def _summarize_float(value: float) -> str:
+    """The shortest of two lengths that gives the float32 again."""
     short = f"{value:.6g}"
     exact = np.isnan(value) or np.float32(short) == np.float32(value)
     return short if exact else f"{value:.9g}"
+
+
+def _summarize_double(value: float) -> str:
+    """The shortest of two lengths that gives the double again."""
+    short = f"{value:.15g}"
+    return short if np.isnan(value) or float(short) == value else f"{value:.17g}"
 
 
 def _summarize_type(value: int) -> str:
@@ -143,7 +150,8 @@ def _summarize_tensor(value: TensorProto) -> str:
 def array_text(array: Array, count: int) -> str:
     """The first `count` elements, inner rows in brackets; "..." in a row that is cut, and at the end if more follow."""
     if array.ndim < 2:
-        texts = [_element(item) for item in array.reshape(-1)[:count].tolist()]
+        number = _summarize_double if array.dtype == np.float64 else _summarize_float
+        texts = [_element(item, number) for item in array.reshape(-1)[:count].tolist()]
         return " ".join(texts) + ("..." if array.size > count else "")
     return _rows_text(array, count) + ("..." if array.size > count else "")
 
@@ -161,12 +169,12 @@ def _rows_text(array: Array, count: int) -> str:
     return "".join(rows)
 
 
-def _element(value: Any) -> str:  # an element of an array of any type
+def _element(value: Any, number: Callable[[float], str]) -> str:  # an element of an array of any type
     if isinstance(value, bytes):
         return escape(value)
     if isinstance(value, (bool, int)):
         return str(int(value))
-    return f"{value:.6g}" if isinstance(value, float) else "?"
+    return number(value) if isinstance(value, float) else "?"
 
 
 # By field of AttrValue. Any: each function takes the type of its own field.

@@ -282,6 +282,11 @@ def test_external_syntax_accepts() -> None:
             'tensor { dtype: DT_INT32 tensor_content: "a" }',
             '<Invalid TensorProto: dtype: DT_INT32 tensor_content: "a">',
         ),
+        ("tensor { dtype: DT_FLOAT float_val: 0.3333333 }", "Tensor<type: float shape: [] values: 0.333333313>"),
+        ("tensor { dtype: DT_FLOAT float_val: 0.1 }", "Tensor<type: float shape: [] values: 0.1>"),
+        ("tensor { dtype: DT_DOUBLE double_val: 0.1 }", "Tensor<type: double shape: [] values: 0.1>"),
+        ("tensor { dtype: DT_DOUBLE double_val: 123456.7 }", "Tensor<type: double shape: [] values: 123456.7>"),
+        ("tensor { dtype: DT_HALF half_val: 11878 }", "Tensor<type: half shape: [] values: 0.0999755859>"),
         ("tensor { dtype: DT_BOOL tensor_shape { } bool_val: true }", "Tensor<type: bool shape: [] values: 1>"),
         ("tensor { dtype: DT_FLOAT tensor_shape { dim { size: 0 } } }", "Tensor<type: float shape: [0] values: >"),
         (

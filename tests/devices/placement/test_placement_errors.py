@@ -116,13 +116,54 @@ def test_references_across_tasks() -> None:
         assert "  v (VarHandleOp) /job:a\n  as (AssignVariableOp) /job:b\n" in text
 
 
+def test_a_kernel_that_is_missing_on_the_requested_device() -> None:
+    """The error lists the group with the device types of each op, and the kernels that there are."""
+    b = GraphBuilder()
+    x = b.constant(b"a", "string", name="x")
+    b.op("StringLower", x, name="s", encoding="utf-8", device="/gpu:0")
+    assert refusal(b, [*CPUS, *GPUS]) == (
+        "Cannot assign a device for operation s: Could not satisfy explicit device specification '/gpu:0' because no "
+        "supported kernel for GPU devices is available.\nColocation Debug Info:\n"
+        "Colocation group had the following types and supported devices: \nStringLower: CPU \n\n"
+        "Colocation members, user-requested devices, and framework assigned devices, if any:\n"
+        '  s (StringLower) /gpu:0\n\nOp: StringLower\nNode attrs: encoding="utf-8"\nRegistered kernels:\n'
+        "  device='CPU'\n"
+    )
+
+
+def test_a_group_lists_its_ops() -> None:
+    """Each with the device types that run it."""
+    b = GraphBuilder()
+    b.op("StringLower", b.constant(b"a", "string"), name="lower")
+    b.op("Neg", 1.0, name="n", device="/gpu:0", attrs={"_class": [b"loc:@lower"]})
+    text = refusal(b, [*CPUS, *GPUS])
+    assert "incompatible device '/device:GPU:0'" in text
+    assert "\nStringLower: CPU \nNeg: GPU CPU \n" in text
+
+
+def test_a_class_that_lists_no_texts_groups_nothing() -> None:
+    """As in TensorFlow, which reads lists of texts only."""
+    b = GraphBuilder()
+    b.group(name="a", device=CPUS[0])
+    for name, value in (("b", b"loc:@a"), ("c", 3), ("d", [3])):
+        b.group(name=name, device=CPUS[1], attrs={"_class": value})
+    graph = graph_def_to_graph(b.graph_def())
+    place(graph, CPUS)
+    assert [node.assigned_device for node in graph.op_nodes()] == [CPUS[0], *[CPUS[1]] * 3]
+
+
 def test_two_variables_that_cannot_meet() -> None:
     """An op that takes two references needs both on one device."""
     b = GraphBuilder()
     v, w = (b.op("VarHandleOp", name=n, dtype="float32", shape=(), device=f"/cpu:{i}") for i, n in enumerate("vw"))
     b.op("IteratorGetNext", v, name="x", output_types=["float32"], output_shapes=[None])
     b.op("ResourceApplyMomentum", v, w, 1.0, 1.0, 1.0, name="step")
-    assert "incompatible resource devices" in refusal(b, CPUS)
+    text = refusal(b, CPUS)
+    assert "incompatible resource devices" in text
+    assert text.endswith(
+        "The edge src node is name='w' (op='VarHandleOp'), and the dst node is name='step' "
+        "(op='ResourceApplyMomentum')."
+    )
 
 
 @pytest.mark.parametrize(
