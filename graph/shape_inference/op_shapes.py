@@ -12,13 +12,14 @@ from ..analysis.dims import shape_text
 from ..analysis.shape_functions import ShapeContext, lookup, merge
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass, ReadsHandle, State
+from ..ops.record import Calls, NodeClass, ReadsHandle, State
 from ..ops.registry import PRODUCER
 from .calls import Shapes
 from .values import is_partial, known_sizes
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _WITH_RESERVE, _RESERVE = "FusedBatchNormV3", 5  # the op, and its output for its gradient alone
+_BRANCHES = (Calls.IF, Calls.CASE)
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 
@@ -51,13 +52,20 @@ def context_of(
 
 
 def _written_shapes(properties: NodeProperties) -> Shapes:
-    """The shapes in the node's attrs, written by the program that made it; else unknown ones."""
+    """The shapes in the node's attrs, written by the program that made it; else unknown ones.
+
+    Raises InvalidArgumentError for a conditional that promises another number of shapes than it has outputs.
+    """
     count = len(properties.output_types)
     written: Sequence[Shape] | None = properties.attrs.get("_output_shapes")
     if not written and "output_shapes" in properties.attrs:
         if all(arg.type for arg in properties.op_def.output_args):
             return ((),) * count  # the node makes handles of datasets, whose elements have these shapes
         written = properties.attrs["output_shapes"]
+        if written and len(written) != count and properties.op_def.record.calls in _BRANCHES:
+            raise InvalidArgumentError(
+                f"`output_shapes` must be the same length as num outputs ({len(written)} vs. {count}"
+            )
     return tuple(written) if written and len(written) == count else (None,) * count
 
 

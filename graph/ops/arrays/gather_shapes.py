@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integer
+from ...analysis.dims import integer, shape_text
 from ...analysis.shape_functions import ShapeContext, merge, normalize_axis, shape_fn, with_rank, with_rank_at_least
 from ...dtypes import Shape
 
@@ -47,7 +47,10 @@ def gather_nd(c: ShapeContext) -> Sequence[Shape]:
     if params is None or indices is None or indices[-1] is None:
         return (None,)
     if indices[-1] > len(params):
-        raise InvalidArgumentError(f"indices.shape[-1] must be <= params.rank, but saw {indices[-1]} and {len(params)}")
+        raise InvalidArgumentError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {shape_text(indices)} "
+            f"and params shape: {shape_text(params)}"
+        )
     return ((*indices[:-1], *params[indices[-1] :]),)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import shape_text
-from ...analysis.shape_functions import ShapeContext, merge, shape_fn
+from ...analysis.shape_functions import ShapeContext, merge, merge_dims, shape_fn, with_rank_at_least
 from ...dtypes import Shape
 
 
@@ -26,7 +26,12 @@ def _slice_shape(data: Shape, places: Shape) -> Shape:
 @shape_fn("DynamicPartition")
 def dynamic_partition(c: ShapeContext) -> Sequence[Shape]:
     """Each partition has an unknown number of slices."""
-    slice_shape = _slice_shape(c.inputs[0], c.inputs[1])
+    data, places = c.inputs
+    if data is not None and places is not None:
+        with_rank_at_least(data, len(places))
+        for size, count in zip(data, places, strict=False):
+            merge_dims(size, count)
+    slice_shape = _slice_shape(data, places)
     return (None if slice_shape is None else (None, *slice_shape),) * len(c.output_types)
 
 

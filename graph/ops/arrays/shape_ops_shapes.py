@@ -25,7 +25,6 @@ from ...analysis.dims import (
 from ...analysis.shape_functions import (
     ShapeContext,
     broadcast,
-    merge_dims,
     multiplied,
     num_elements,
     scalar,
@@ -147,10 +146,12 @@ def linspace(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Tile")
 def tile(c: ShapeContext) -> Sequence[Shape]:
-    times, source = partly(c, 1), c.inputs[0]
-    length(c, 1)
+    """Each size times its count; only the rank is known while the counts are not."""
+    times, source, rank = partly(c, 1), c.inputs[0], length(c, 1)
+    if source is not None and rank is not None:
+        with_rank((None,) * rank, len(source))  # TensorFlow compares the number of counts with the rank
     if times is None:
-        rank = merge_dims(length(c, 1), None if source is None else len(source))
+        rank = len(source) if rank is None and source is not None else rank
         return (None if rank is None else (None,) * rank,)
     known = with_rank(source, len(times))
     return (tuple(multiplied(size, count) for size, count in zip(known, times, strict=True)),)

@@ -23,22 +23,13 @@ from ...dtypes import Shape
 from .strided import Masks, sliced_shape
 
 
-def rank_from(c: ShapeContext, *indices: int) -> int | None:
-    """The rank of input 0, from its shape or from the length of one of these vector inputs."""
-    lengths = [length(c, i) for i in indices]
-    known = [None if c.inputs[0] is None else len(c.inputs[0]), *lengths]
-    rank: int | None = None
-    for value in known:
-        rank = merge_dims(rank, value)
-    return rank
-
-
 @shape_fn("Slice")
 def take_slice(c: ShapeContext) -> Sequence[Shape]:
     """The requested sizes; -1 stands for all elements from the beginning of the slice on."""
-    rank = rank_from(c, 1, 2)
-    if rank is None:
+    (rank,) = with_rank(merge(with_rank(c.inputs[1], 1), with_rank(c.inputs[2], 1)), 1)
+    if rank is None and c.inputs[0] is None:
         return (None,)
+    rank = len(c.inputs[0] or ()) if rank is None else rank
     source = with_rank(c.inputs[0], rank)
     begin, sizes = partly(c, 1), partly(c, 2)
     if sizes is None:

@@ -60,4 +60,4 @@ def ensure_shape(c: ShapeContext) -> Sequence[Shape]:
         raise InvalidArgumentError(f"Shape must be rank -1 but is rank {len(c.inputs[0])}")
     if c.attrs["shape"] is not None:
         with_rank(c.inputs[0], len(c.attrs["shape"]))
-    return (merge(c.inputs[0], c.attrs["shape"]),)
+    return (merge(c.attrs["shape"], c.inputs[0]),)

@@ -16,7 +16,7 @@ from ...analysis.shape_functions import (
     unchanged,
     with_rank_at_least,
 )
-from ...dtypes import Shape, dtype_name, item_size
+from ...dtypes import Shape, item_size
 
 shape_fn(
     *("Add", "AddV2", "Sub", "Mul", "Pow", "SquaredDifference", "Maximum", "Minimum", "Atan2", "NextAfter"),
@@ -98,8 +98,9 @@ def select(c: ShapeContext) -> Sequence[Shape]:
     if condition is None or result is None or condition == ():
         return (result,)
     if len(condition) == 1 and len(result) >= 1:
-        return (merge(result, condition + (None,) * (len(result) - 1)),)
-    return (merge(condition, result),)
+        merge(condition, result[:1])
+        return ((condition[0] if result[0] is None else result[0], *result[1:]),)
+    return (merge(result, condition),)
 
 
 @shape_fn("Bitcast")
@@ -116,8 +117,8 @@ def bitcast(c: ShapeContext) -> Sequence[Shape]:
     assert known is not None
     if known[-1] not in (None, ratio):
         raise InvalidArgumentError(
-            f"Cannot bitcast due to shape. {known[-1]} does not match {ratio}: "
-            f"{dtype_name(c.input_types[0])} to {dtype_name(c.output_types[0])}"
+            f"Cannot bitcast from {int(c.input_types[0])} to {int(c.output_types[0])} due to shape. "
+            f"{known[-1]} does not match {ratio}"
         )
     return (known[:-1],)
 

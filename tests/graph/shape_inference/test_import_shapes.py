@@ -246,3 +246,82 @@ def test_values_are_joined_along_an_axis_that_they_have(axis: int, rank: int) ->
     b = GraphBuilder()
     b.op("ConcatV2", [b.placeholder("a", "float32", (2,))] * 2, b.constant(axis, "int32", name="axis"), name="c")
     assert _refusal(_of(b)).startswith(f"Shape must be at least rank {rank} but is rank 1 for '{{{{node c}}}}")
+
+
+_Input = tuple[tuple[int | None, ...], str]
+_INDICES, _ROWS = ((1,), "int32"), ((2, 3), "float32")
+_REFUSED: list[tuple[str, list[_Input], dict[str, Any], str]] = [
+    (
+        "DynamicPartition",
+        [_ROWS, ((4,), "int32")],
+        {"num_partitions": 2},
+        "Dimensions must be equal, but are 2 and 4",
+    ),
+    (
+        "DynamicPartition",
+        [((5,), "float32"), ((5, 2), "int32")],
+        {"num_partitions": 2},
+        "Shape must be at least rank 2 but is rank 1",
+    ),
+    (
+        "GatherNd",
+        [((5, 3), "float32"), ((None, 3), "int32")],
+        {},
+        "indices.shape[-1] must be <= params.rank, but saw indices shape: [?,3] and params shape: [5,3]",
+    ),
+    (
+        "Select",
+        [((3,), "bool"), _ROWS, _ROWS],
+        {},
+        "Dimension 0 in both shapes must be equal, but are 3 and 2. Shapes are [3] and [2].",
+    ),
+    ("Select", [((2,), "bool"), ((), "int8"), ((), "int8")], {}, "Shapes must be equal rank, but are 0 and 1"),
+    (
+        "Bitcast",
+        [((2, 3), "uint8")],
+        {"type": "float32"},
+        "Cannot bitcast from 4 to 1 due to shape. 3 does not match 4",
+    ),
+    ("Tile", [((2,), "float32"), ((2,), "int32")], {}, "Shape must be rank 1 but is rank 2"),
+    ("Slice", [_ROWS, _INDICES, _INDICES], {}, "Shape must be rank 1 but is rank 2"),
+    (
+        "Slice",
+        [_ROWS, ((2,), "int32"), _INDICES],
+        {},
+        "Dimension 0 in both shapes must be equal, but are 2 and 1. Shapes are [2] and [1].",
+    ),
+    (
+        "EnsureShape",
+        [((4, 3), "float32")],
+        {"shape": (2, None)},
+        "Dimension 0 in both shapes must be equal, but are 2 and 4. Shapes are [2,?] and [4,3].",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "attrs", "message"), _REFUSED)
+def test_texts_about_several_types_are_tensorflows(
+    op: str, inputs: list[_Input], attrs: dict[str, Any], message: str
+) -> None:
+    """In the order in which TensorFlow 2.21 compares."""
+    b = GraphBuilder()
+    b.op(op, *(b.placeholder(f"i{i}", dtype, shape) for i, (shape, dtype) in enumerate(inputs)), name="n", **attrs)
+    assert _refusal(_of(b)).startswith(f"{message} for '{{{{node n}}}} = {op}[")
+
+
+@pytest.mark.parametrize("op", ["If", "Case"])
+def test_a_branch_promises_a_shape_for_each_output(op: str) -> None:
+    """Another number of shapes is refused, as it is of loops."""
+    b = GraphBuilder()
+    choice = b.placeholder("c", "bool" if op == "If" else "int32", ())
+    branches = {"then_branch": "f", "else_branch": "f"} if op == "If" else {"branches": ["f"]}
+    b.op(
+        op,
+        choice,
+        [b.placeholder("x", "float32", (2,))],
+        name="n",
+        Tout=["float32"],
+        output_shapes=[(), ()],
+        **branches,
+    )
+    assert _refusal(_of(b)).startswith("`output_shapes` must be the same length as num outputs (2 vs. 1 for")
