@@ -60,8 +60,8 @@ def _input_strings(graph: Columns, first: int) -> dict[int, list[str]]:
 
 def _fill_gap(graph: Columns, node_id: int, strings: list[str], upto: int) -> None:
     """Appends strings for the unconnected ports below `upto`: those that the node was made with, else empty ones."""
+    written = [text for text in graph.given_inputs(node_id) or () if not text.startswith("^")]
     while len(strings) < upto:
-        written = requested_inputs(graph, node_id)
         strings.append(written[len(strings)] if len(strings) < len(written) else "")
 
 

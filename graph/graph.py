@@ -14,6 +14,7 @@ from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns
 from .exporter import requested_inputs, to_graph_def
 from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
+from .ops.summaries import node_for_error
 from .printer import graph_text
 from .protos import FunctionDefLibrary, GraphDef
 
@@ -192,11 +193,13 @@ class Graph(Columns):
             )
         old = [edge for edge in dst.in_edges() if edge.dst_input == dst_input]
         if not old:
-            raise InvalidArgumentError(f"Couldn't find edge to {dst.name}:{dst_input}")
+            raise InvalidArgumentError(f"Couldn't find edge to {node_for_error(dst.name)}")
         inputs = self.requested_inputs(dst.id)
+        data = [text for text in inputs if not text.startswith("^")]
+        data += [""] * (dst_input + 1 - len(data))
+        data[dst_input] = f"{new_src.name}:{new_src_output}"
         self.remove_edge(old[0])
-        inputs[dst_input] = f"{new_src.name}:{new_src_output}"
-        self._inputs[dst.id] = inputs
+        self._inputs[dst.id] = data + [text for text in inputs if text.startswith("^")]
         return self.add_edge(new_src, new_src_output, dst, dst_input)
 
     def new_name(self, prefix: str) -> str:

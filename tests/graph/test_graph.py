@@ -90,8 +90,25 @@ def test_update_edge_makes_a_new_edge_and_rewrites_the_input() -> None:
         graph.update_edge(b, 1, c, 0)
     with pytest.raises(OutOfRangeError, match=r"num of inputs: 2\) does not have input 2"):
         graph.update_edge(b, 0, c, 2)
-    with pytest.raises(InvalidArgumentError, match="Couldn't find edge"):
+    with pytest.raises(InvalidArgumentError, match=r"Couldn't find edge to \{\{node a\}\}"):
         graph.update_edge(b, 0, a, 0)
+
+
+def test_update_edge_of_a_node_that_was_made_without_its_inputs() -> None:
+    """The input string takes its place before those of control inputs, however few there are."""
+    graph, (a, b, c) = _graph("a", "b", "c")
+    graph.add_edge(a, 0, c, 1)
+    graph.add_control_edge(a, c)
+    graph.update_edge(b, 0, c, 1)
+    assert c.requested_inputs[1:] == ["b:0", "^a"]
+
+
+def test_an_input_without_an_edge_is_exported_empty() -> None:
+    """Another input does not move into its place, and a control input does not stand for it."""
+    graph, (a, _, c) = _graph("a", "b", "c")
+    graph.add_edge(a, 0, c, 1)
+    graph.add_control_edge(a, c)
+    assert list(graph.to_graph_def_sub_range(c.id).node[0].input) == ["", "a", "^a"]
 
 
 def test_input_edges_name_the_missing_and_the_doubled_port() -> None:
