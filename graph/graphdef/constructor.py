@@ -68,9 +68,11 @@ class Constructor:
 
     def run(self, *, internal_names: bool) -> ImportResults:
         """Imports the GraphDef; after an error the graph is unchanged. `internal_names` allows a leading "_"."""
+        if self.options.return_nodes and self.options.skip_mapped_nodes:
+            raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
         texts, properties = self._read_nodes()
-        check_node_names(texts.names, internal=internal_names)
         checks = NameChecks(self.graph, texts.names, self.options)
+        check_node_names(texts.names, internal=internal_names)
         inputs = NodeInputs(texts, checks.input_map)
         if self._check_call is not None:
             self._check_nodes(inputs, properties, self._check_call, checks.shown)
@@ -185,8 +187,6 @@ class Constructor:
         results = ImportResults(missing_unused_input_map_keys=checks.missing_unused_keys(inputs, properties))
         for text in self.options.return_tensors:
             results.return_tensors.append(self._return_tensor(text, new_id, inputs, properties, checks))
-        if self.options.return_nodes and self.options.skip_mapped_nodes:
-            raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
         for name in self.options.return_nodes:
             if name not in inputs.index:
                 raise InvalidArgumentError(f"Requested return node '{name}' not found in graph def")

@@ -37,6 +37,10 @@ def check_node_names(names: Sequence[str], *, internal: bool) -> None:
         seen.add(name)
 
 
+def _taken(name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Node name '{name}' already exists in the Graph", node=name)
+
+
 def _prefixes(name: str) -> list[str]:
     return [name[:i] for i, character in enumerate(name) if character == "/"]
 
@@ -65,6 +69,9 @@ class NameChecks:
         if not self._plain:
             self._read_graph()
         self._prefix = self._final_prefix() if options.prefix else ""
+        if not (self._plain or options.prefix or options.uniquify_names):
+            for name in filter(self._is_taken, names):  # before all other checks, and for skipped nodes too
+                raise _taken(name)
         self._map_inputs()
         self._control = list(dict.fromkeys(map(self._existing, options.control_dependencies)))
 
@@ -160,7 +167,7 @@ class NameChecks:
                 name = self._unique(name, imported)
                 self._taken.add(name)
             elif not rename and self._is_taken(name):
-                raise InvalidArgumentError(f"Node name '{name}' already exists in the Graph", node=name)
+                raise _taken(name)
             self._renamed[self._names[i]] = name
             final.append(name)
         return final

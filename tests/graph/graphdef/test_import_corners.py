@@ -92,3 +92,21 @@ def test_the_parts_of_a_name_in_a_namespace_are_names(name: str) -> None:
     else:
         with pytest.raises(InvalidArgumentError, match="Node name contains invalid characters"):
             graph_def_to_graph(graph_def)
+
+
+def test_names_in_use_are_told_before_what_is_wrong_with_nodes() -> None:
+    """Those of nodes that are skipped too."""
+    graph = Graph()
+    import_graph_def(_nodes("p = Placeholder()", "y = Placeholder()"), graph)
+    with pytest.raises(InvalidArgumentError, match="Node name 'y' already exists in the Graph"):
+        import_graph_def(_nodes("x = Placeholder()", "z = Neg(x, x)", "y = Neg(x)"), graph)
+    options = ImportOptions(input_map={"y": "p"}, skip_mapped_nodes=True)
+    with pytest.raises(InvalidArgumentError, match="Node name 'y' already exists in the Graph"):
+        import_graph_def(_nodes("y = Placeholder()"), graph, options)
+
+
+def test_options_that_exclude_each_other_are_told_first() -> None:
+    """Before anything of the GraphDef is looked at."""
+    options = ImportOptions(skip_mapped_nodes=True, return_nodes=["x"])
+    with pytest.raises(InvalidArgumentError, match="Requesting return_nodes with skip_mapped_nodes set"):
+        import_graph_def(_nodes("x = Neg(nothing)"), Graph(), options)
