@@ -21,7 +21,8 @@ from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
-from ..strings.hashing import farm_fingerprint, sip_hash
+from ..strings.farm_hash import farm_fingerprint, farm_fingerprints
+from ..strings.hashing import sip_hash
 from .ragged_rows import verify_splits
 
 _MUL, _SHIFT = np.uint64(0xC6A4A7935BD1E995), np.uint64(47)
@@ -107,7 +108,7 @@ def _hashed(
 def _plain_fingerprints(column: Column) -> Array:
     """FarmHash of a text; a whole number is its own fingerprint."""
     if column.features.dtype == object:
-        return np.array([farm_fingerprint(text) for text in column.features.tolist()], np.uint64)
+        return farm_fingerprints(column.features.tolist())
     return column.features.astype(np.int64).view(np.uint64)
 
 

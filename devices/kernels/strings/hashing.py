@@ -1,7 +1,6 @@
 """Kernels that hash strings into buckets or fingerprints, with the published hash functions that the ops name.
 
-Sources: FarmHash (Pike, Google, 2014; its 64-bit fingerprint), MurmurHash64A (Appleby, 2010), SipHash-2-4 (Aumasson and
-Bernstein, 2012).
+Sources: FarmHash (farm_hash.py), MurmurHash64A (Appleby, 2010), SipHash-2-4 (Aumasson and Bernstein, 2012).
 """
 
 from __future__ import annotations
@@ -15,97 +14,9 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
 from .each_string import decoded, measured
+from .farm_hash import farm_fingerprint, farm_fingerprints, mixed, rotated, word_at
 
 _MASK = (1 << 64) - 1
-_K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
-
-
-def _word(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 8], "little")
-
-
-def _rotated(value: int, right: int) -> int:
-    value &= _MASK
-    return ((value >> right) | (value << (64 - right))) & _MASK
-
-
-def _mixed(value: int) -> int:
-    return (value & _MASK) ^ ((value & _MASK) >> 47)
-
-
-def _hash_pair(u: int, v: int, mul: int) -> int:
-    a = _mixed(((u ^ v) & _MASK) * mul)
-    b = _mixed(((v & _MASK) ^ a) * mul)
-    return (b * mul) & _MASK
-
-
-def _farm_16(data: bytes) -> int:
-    size = len(data)
-    mul = _K2 + 2 * size
-    if size >= 8:
-        a, b = _word(data, 0) + _K2, _word(data, size - 8)
-        return _hash_pair(_rotated(b, 37) * mul + a, (_rotated(a, 25) + b) * mul, mul)
-    if size >= 4:
-        first, last = int.from_bytes(data[:4], "little"), int.from_bytes(data[-4:], "little")
-        return _hash_pair(size + (first << 3), last, mul)
-    if size:
-        y, z = data[0] + (data[size >> 1] << 8), size + (data[-1] << 2)
-        return (_mixed((y * _K2) ^ (z * _K0)) * _K2) & _MASK
-    return _K2
-
-
-def _farm_64(data: bytes) -> int:
-    """Fingerprint of 17 to 64 bytes."""
-    size = len(data)
-    mul = _K2 + 2 * size
-    a, b = _word(data, 0) * (_K1 if size <= 32 else _K2) & _MASK, _word(data, 8)
-    c, d = _word(data, size - 8) * mul & _MASK, _word(data, size - 16) * _K2
-    y = _rotated(a + b, 43) + _rotated(c, 30) + d
-    z = _hash_pair(y, a + _rotated(b + _K2, 18) + c, mul)
-    if size <= 32:
-        return z
-    e, f = _word(data, 16) * mul & _MASK, _word(data, 24)
-    g, h = (y + _word(data, size - 32)) * mul & _MASK, (z + _word(data, size - 24)) * mul
-    return _hash_pair(_rotated(e + f, 43) + _rotated(g, 30) + h, e + _rotated(f + a, 18) + g, mul)
-
-
-def _weak(data: bytes, at: int, a: int, b: int) -> tuple[int, int]:
-    w, x, y, z = (_word(data, at + 8 * i) for i in range(4))
-    a += w
-    b = _rotated(b + a + z, 21)
-    c = a
-    a += x + y
-    return (a + z) & _MASK, (b + _rotated(a, 44) + c) & _MASK
-
-
-def farm_fingerprint(data: bytes) -> int:
-    """FarmHash's 64-bit fingerprint of `data`."""
-    size = len(data)
-    if size <= 16:
-        return _farm_16(data)
-    if size <= 64:
-        return _farm_64(data)
-    x, y = 81, (81 * _K1 + 113) & _MASK
-    z = _mixed(y * _K2 + 113) * _K2 & _MASK
-    v, w = (0, 0), (0, 0)
-    x = (x * _K2 + _word(data, 0)) & _MASK
-    end = (size - 1) // 64 * 64
-    for at in [*range(0, end, 64), size - 64]:
-        final = at == size - 64 and at + 64 > end
-        mul, many = (_K1 + ((z & 0xFF) << 1), 9) if final else (_K1, 1)
-        if final:
-            w = (w[0] + ((size - 1) & 63), w[1])
-            v = (v[0] + w[0], v[1])
-            w = (w[0] + v[0], w[1])
-        x = _rotated(x + y + v[0] + _word(data, at + 8), 37) * mul
-        y = _rotated(y + v[1] + _word(data, at + 48), 42) * mul
-        x = (x ^ (w[1] * many)) & _MASK
-        y = (y + v[0] * many + _word(data, at + 40)) & _MASK
-        z = _rotated(z + w[0], 33) * mul & _MASK
-        v = _weak(data, at, v[1] * mul, x + w[0])
-        w = _weak(data, at + 32, z + w[1], y + _word(data, at + 16))
-        z, x = x, z
-    return _hash_pair(_hash_pair(v[0], w[0], mul) + _mixed(y) * _K0 + z, _hash_pair(v[1], w[1], mul) + x, mul)
 
 
 def murmur_64(data: bytes) -> int:
@@ -114,24 +25,24 @@ def murmur_64(data: bytes) -> int:
     value = (seed ^ (len(data) * mul)) & _MASK
     whole = len(data) & ~7
     for at in range(0, whole, 8):
-        k = _mixed(_word(data, at) * mul) * mul & _MASK
+        k = mixed(word_at(data, at) * mul) * mul & _MASK
         value = (value ^ k) * mul & _MASK
     if whole < len(data):
         value = (value ^ int.from_bytes(data[whole:], "little")) * mul & _MASK
-    return _mixed(_mixed(value) * mul)
+    return int(mixed(mixed(value) * mul))
 
 
 def _sip_round(v: list[int]) -> None:
     v[0] = (v[0] + v[1]) & _MASK
     v[2] = (v[2] + v[3]) & _MASK
-    v[1] = _rotated(v[1], 51) ^ v[0]
-    v[3] = _rotated(v[3], 48) ^ v[2]
-    v[0] = _rotated(v[0], 32)
+    v[1] = rotated(v[1], 51) ^ v[0]
+    v[3] = rotated(v[3], 48) ^ v[2]
+    v[0] = rotated(v[0], 32)
     v[2] = (v[2] + v[1]) & _MASK
     v[0] = (v[0] + v[3]) & _MASK
-    v[1] = _rotated(v[1], 47) ^ v[2]
-    v[3] = _rotated(v[3], 43) ^ v[0]
-    v[2] = _rotated(v[2], 32)
+    v[1] = rotated(v[1], 47) ^ v[2]
+    v[3] = rotated(v[3], 43) ^ v[0]
+    v[2] = rotated(v[2], 32)
 
 
 def sip_hash(data: bytes, key: tuple[int, int]) -> int:
@@ -139,7 +50,7 @@ def sip_hash(data: bytes, key: tuple[int, int]) -> int:
     k0, k1 = (k & _MASK for k in key)
     v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
     whole = len(data) & ~7
-    words = [_word(data, at) for at in range(0, whole, 8)]
+    words = [word_at(data, at) for at in range(0, whole, 8)]
     words.append(int.from_bytes(data[whole:], "little") | (len(data) & 0xFF) << 56)
     for word in words:
         v[3] ^= word
@@ -161,7 +72,8 @@ def _buckets(node: Construction, hashed: Callable[[bytes], int]) -> Kernel:
 @kernel("StringToHashBucketFast")
 def string_to_hash_bucket_fast(node: Construction) -> Kernel:
     """FarmHash fingerprint modulo the number of buckets."""
-    return _buckets(node, farm_fingerprint)
+    count = np.uint64(node.attrs["num_buckets"])
+    return lambda x: (farm_fingerprints(x.reshape(-1).tolist()) % count).astype(np.int64).reshape(x.shape)
 
 
 @kernel("StringToHashBucket")

@@ -60,13 +60,30 @@ def replaced(value: bytes, pattern: re.Pattern[str], rewrite: Sequence[str | int
     return encoded("".join(pieces) + text[done:])
 
 
+# A class, a character or an escape that stands for one, at least once, and no alternative: such a match is not empty.
+_TAKES_CHARACTERS = re.compile(
+    r"(?:\[\^?\]?+(?:\\.|[^\]\\])*\]|\\[dDsSwW]|[A-Za-z0-9 _,;:@#!%&'\"<>=~/-])(?![*?{])[^|]*", re.DOTALL
+)
+
+
+def _template(pattern: re.Pattern[str], parts: Sequence[str | int]) -> str | None:
+    """The rewrite in the syntax of Python's `sub`; None where matches may be empty, which `sub` takes otherwise."""
+    if not _TAKES_CHARACTERS.fullmatch(pattern.pattern):
+        return None
+    return "".join(part.replace("\\", "\\\\") if isinstance(part, str) else f"\\g<{part}>" for part in parts)
+
+
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Kernel:
     regex = compiled(pattern)
     parts, sound = _parts(decoded(rewrite))
     groups = max((part for part in parts if isinstance(part, int)), default=0)
     if groups > regex.groups or not (sound or everywhere):
         return lambda x: x  # RE2 leaves the strings alone
-    return lambda x: each(lambda value: replaced(value, regex, parts, everywhere), x)
+    template = _template(regex, parts)
+    if template is None:
+        return lambda x: each(lambda value: replaced(value, regex, parts, everywhere), x)
+    most = 0 if everywhere else 1
+    return lambda x: each(lambda value: encoded(regex.sub(template, decoded(value), most)), x)
 
 
 def _scalar(x: Array, name: str) -> bytes:

@@ -12,14 +12,14 @@ from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
 from .each_string import strings
 
-_SPACE = b" \t\n\v\f\r"
-
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array, Array]:
-    places = [(i, k) for i, row in enumerate(rows) for k in range(len(row))]
+    lengths = np.array(list(map(len, rows)), np.int64)
     tokens = [token for row in rows for token in row]
-    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
-    return np.array(places, np.int64).reshape(len(places), 2), strings(tokens, (len(tokens),)), shape
+    numbers = np.repeat(np.arange(len(rows)), lengths)
+    places = np.arange(len(tokens)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    shape = np.array([len(rows), lengths.max(initial=0)], np.int64)
+    return np.stack([numbers, places], axis=1), strings(tokens, (len(tokens),)), shape
 
 
 def _check(x: Array, delimiter: Array, name: str) -> bytes:
@@ -53,16 +53,14 @@ def string_split(node: Construction) -> Kernel:
 
 
 def _words(most: int) -> Callable[[bytes], list[bytes]]:
-    """Splits at white space, at most `most` times (-1: everywhere); the last token keeps the remaining text."""
+    """Splits at white space, at most `most` times (-1: everywhere), as Python does.
+
+    But where as many words are found and nothing is left, that nothing is one more token, as in TensorFlow.
+    """
 
     def split(value: bytes) -> list[bytes]:
-        words: list[bytes] = []
-        remaining = value.lstrip(_SPACE)
-        while remaining and most not in (0, len(words)):
-            end = next((i for i, byte in enumerate(remaining) if byte in _SPACE), len(remaining))
-            words.append(remaining[:end])
-            remaining = remaining[end:].lstrip(_SPACE)
-        return words + ([remaining] if remaining or len(words) == most else [])
+        words = value.split(None, most)
+        return [*words, b""] if len(words) == most else words
 
     return split
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.devices.kernels.strings.hashing import farm_fingerprint, murmur_64, sip_hash
+from partita.devices.kernels.strings.farm_hash import farm_fingerprint
+from partita.devices.kernels.strings.hashing import murmur_64, sip_hash
 from tests.devices.kernels.harness import check_shapes
 from tests.devices.kernels.random_arrays import texts
 from tests.devices.kernels.strings.text_tensors import scalar

@@ -25,6 +25,12 @@ def test_splitting_is_pythons(lines: list[str], separator: str, most: int) -> No
 def test_split_keeps_the_rest_after_the_last_allowed_split() -> None:
     assert run("StringSplitV2", texts(b"a,b,c"), scalar(b","), maxsplit=1)[1].tolist() == [b"a", b"b,c"]
     assert run("StringSplitV2", texts(b" a  b c "), scalar(b""), maxsplit=1)[1].tolist() == [b"a", b"b c "]
+    assert run("StringSplitV2", texts(b"a", b"a b", b""), scalar(b""), maxsplit=1)[1].tolist() == [
+        b"a",
+        b"",
+        b"a",
+        b"b",
+    ]
     assert run("StringSplit", texts(b"a,b;c", b""), scalar(b",;"))[1].tolist() == [b"a", b"b", b"c"]
     assert run("StringSplit", texts(b"a,,b"), scalar(b","), skip_empty=False)[1].tolist() == [b"a", b"", b"b"]
     assert run("StringSplit", texts(b"ab"), scalar(b""))[1].tolist() == [b"a", b"b"]
