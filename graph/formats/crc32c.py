@@ -10,6 +10,7 @@ is left. This takes a few numpy calls per row instead of a Python loop per byte.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -20,6 +21,7 @@ _ALL = 0xFFFFFFFF
 _MASK_DELTA = 0xA282EAD8
 _WORD = 4
 _WIDTHS = (1 << 14, 1 << 9, 1 << 6)  # words per row: long rows need few calls, short ones leave few bytes to walk
+_FEWEST_BYTES = 2 * _WIDTHS[-1] * _WORD  # that are folded; most records of files are shorter
 
 Words = npt.NDArray[np.uint32]
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
@@ -90,25 +92,27 @@ def _folded(words: Words, start: int, width: int) -> Words:
     return row
 
 
-def _walked(data: npt.NDArray[np.uint8], state: int) -> int:
+def _walked(data: Iterable[int], state: int) -> int:
     """The checksum state after these bytes, processed one at a time."""
     table = _byte_table()
-    for byte in data.tolist():
+    for byte in data:
         state = state >> 8 ^ table[(state ^ byte) & 0xFF]
     return state
 
 
 def crc32c(data: Buffer, value: int = 0) -> int:
     """The CRC32C of `data`, continuing the checksum `value` of the bytes before it."""
-    remaining = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     state = value ^ _ALL
+    if len(data) < _FEWEST_BYTES:
+        return _walked(data.tolist() if isinstance(data, np.ndarray) else data, state) ^ _ALL
+    remaining = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     for width in _WIDTHS:
         size = remaining.size - remaining.size % (width * _WORD)
         if size > width * _WORD:
             row = _folded(remaining[:size].view("<u4"), state, width)
             state = crc32c(row.view(np.uint8), _ALL) ^ _ALL
             remaining = remaining[size:]
-    return _walked(remaining, state) ^ _ALL
+    return _walked(remaining.tolist(), state) ^ _ALL
 
 
 def masked(crc: int) -> int:

@@ -9,6 +9,7 @@ checksums are masked (`crc32c.py`):
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 from ...errors import DataLossError
 from .crc32c import Buffer, crc32c, masked
@@ -27,6 +28,12 @@ def _checksum(data: Buffer) -> bytes:
     return _CHECKSUM.pack(masked(crc32c(data)))
 
 
+@lru_cache(maxsize=1024)
+def _checksum_of_length(length: bytes) -> bytes:
+    """As `_checksum`: the records of a file mostly have few lengths."""
+    return _checksum(length)
+
+
 def record_at(
     content: memoryview, start: int, ending: str = "Read less bytes than requested"
 ) -> tuple[bytes, int] | None:
@@ -38,7 +45,7 @@ def record_at(
     body = start + _HEADER_BYTES
     if len(content) < body:
         return None
-    if content[start + _LENGTH.size : body] != _checksum(content[start : start + _LENGTH.size]):
+    if content[start + _LENGTH.size : body] != _checksum_of_length(bytes(content[start : start + _LENGTH.size])):
         raise DataLossError(f"corrupted record at {start} (Is this even a TFRecord file?)")
     end = body + int(_LENGTH.unpack_from(content, start)[0])
     after = end + _CHECKSUM.size

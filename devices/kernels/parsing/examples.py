@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +111,8 @@ class Batch:
 
     def _fixed(self, key: str, column: Column, dtype: DataType, shape: Any, default: Array) -> Array:
         size = prod(shape)
+        if size and (column.counts == size).all():
+            return column.values.reshape(len(column.counts), *shape)
         wrong = np.flatnonzero((column.counts != size) & (np.array(column.kinds) != NONE))
         if len(wrong):
             raise self._wrong_count(key, int(wrong[0]), column, dtype, shape)
@@ -246,12 +249,18 @@ def parse_example(node: Construction) -> Kernel:
 def parse_example_v2(node: Construction) -> Kernel:
     """A batch or a single record; the keys are vectors."""
     schema = schema_of(node)
+    known: tuple[Array, ...] = ()  # keys and defaults that were checked last, if they are constants
+    keys: Keys = [], [], []
 
     def run(serialized: Array, names: Array, sparse: Array, dense: Array, ragged: Array, *defaults: Array) -> Any:
+        nonlocal known, keys
         shape = np.shape(serialized)
         require(len(shape) < 2, f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
-        keys = texts(sparse), texts(dense), texts(ragged)
-        check_keys(schema, keys, defaults)
+        given = sparse, dense, ragged, *defaults
+        if len(known) != len(given) or not all(map(is_, known, given)):
+            keys = texts(sparse), texts(dense), texts(ragged)
+            check_keys(schema, keys, defaults)
+            known = () if any(np.asarray(x).flags.writeable for x in given) else given
         return _parse(schema, _batch(serialized, names), keys, defaults)
 
     return run

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.devices.kernels.registry import lookup
 from partita.devices.kernels.strings.each_string import strings
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType
 from partita.graph.protos import Feature
-from tests.devices.kernels.harness import check_shapes, shapes
+from tests.devices.kernels.harness import check_shapes, construct, shapes
 from tests.devices.kernels.parsing.records import FLOAT, INT64, STRING, example, floats, ints, nothing, texts, vector
 
 Dense = tuple[DataType, tuple[int | None, ...], Array]
@@ -178,3 +179,24 @@ def test_shapes_of_an_unknown_batch() -> None:
     for batch, rank, dense, splits in ((None, None, None, None), ((3,), 2, (3, 2), 4), ((None,), 2, (None, 2), None)):
         found = shapes("ParseExampleV2", batch, (None,), *keys, [(0,)], **attrs)
         assert found == [(None, rank), (None,), (rank,), dense, (None,), (splits,)]
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_each_call_has_its_own_keys(is_constant: bool) -> None:
+    """Whether they are constants, which are checked once, or not, and then may change in place."""
+    attrs: dict[str, Any] = {"num_sparse": 0, "sparse_types": (), "Tdense": (INT64,), "dense_shapes": ((1,),)}
+    factory = lookup("ParseExampleV2")
+    assert factory is not None
+    record, none, default = vector([example(x=ints(3), y=ints(4))]), vector([]), np.array([7])
+    keys = vector([b"x"])
+    inputs = record, none, none, keys, none, [default]
+    kernel = factory(construct("ParseExampleV2", *inputs, **attrs, ragged_value_types=(), ragged_split_types=()))
+    other = vector([b"y"]) if is_constant else keys
+    for array in (none, default, keys, other):
+        array.flags.writeable = not is_constant
+    for array, key, expected in ((keys, b"x", 3), (keys, b"x", 3), (other, b"y", 4)):
+        if not is_constant:
+            array[0] = key
+        assert kernel(record, none, none, array, none, default).tolist() == [[expected]]
+    with pytest.raises(InvalidArgumentError, match=r"Expected len\(dense_keys\) == len\(dense_types\)"):
+        kernel(record, none, none, vector([b"x", b"y"]), none, default)
