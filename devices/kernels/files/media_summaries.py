@@ -16,7 +16,7 @@ from ....graph.dtypes import Array
 from ....graph.formats.summaries import audio_summary, image_summary
 from ..audio.wav_files import encode_wav
 from ..checks import require
-from ..image_files.png_files import write_png
+from ..image_files.png_writing import write_png
 from ..registry import Construction, Kernel, kernel
 
 _TINY = 1e-6

@@ -16,7 +16,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
 from .pillow import pillow
-from .png_files import write_png
+from .png_writing import write_png
 
 _CHANNELS = {b"grayscale": 1, b"rgb": 3}
 _UNIT_BYTE, _PER_CM = 13, 2  # of the JFIF header

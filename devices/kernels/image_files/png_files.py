@@ -1,4 +1,4 @@
-"""PNG files (ISO/IEC 15948): 8 and 16 bits per sample, gray or RGB, with and without alpha, and palettes.
+"""Reads PNG files (ISO/IEC 15948): 8 and 16 bits per sample, gray or RGB, with and without alpha, and palettes.
 
 Pillow unpacks what has one byte per sample, or gray of two. It has no place for more than that, so that colours of 16
 bits are unpacked here: row filters that need their own row's result run along the image's diagonals, all rows at once.
@@ -17,8 +17,8 @@ from ....graph.dtypes import Array
 from .pillow import opened
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by number of channels
-_SAMPLES = {colour: channels for channels, colour in _COLOUR_TYPES.items()}
+COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by number of channels
+_SAMPLES = {colour: channels for channels, colour in COLOUR_TYPES.items()}
 _PALETTE = 3
 _PASSES = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
 """first row, first column and steps of the passes of interlaced images (Adam7)"""
@@ -146,29 +146,14 @@ def _unfiltered(filters: Array, rows: Array, step: int) -> Array:
         r = np.arange(max(0, diagonal - width + 1), min(height, diagonal + 1))
         at = diagonal + 1
         left, above, corner = skewed[r + 1, at - 1], skewed[r, at - 1], skewed[r, at - 2]
-        choices = np.zeros_like(left), left, above, left + above >> 1, _paeth(left, above, corner)
+        choices = np.zeros_like(left), left, above, left + above >> 1, paeth(left, above, corner)
         predicted = np.choose(kinds[r], choices)
         skewed[r + 1, at] = (raw[r, diagonal - r] + predicted) & 0xFF
     places = np.arange(height)[:, None] + np.arange(width) + 1
     return np.ascontiguousarray(skewed[np.arange(1, height + 1)[:, None], places].astype(np.uint8).reshape(height, -1))
 
 
-def _paeth(left: Array, above: Array, corner: Array) -> Array:
+def paeth(left: Array, above: Array, corner: Array) -> Array:
     """Whichever neighbour is nearest to left + above - corner."""
     a, b, c = abs(above - corner), abs(left - corner), abs(left + above - 2 * corner)
     return np.where((a <= b) & (a <= c), left, np.where(b <= c, above, corner))
-
-
-def write_png(image: Array, compression: int) -> bytes:
-    """A file of [height, width, 1 to 4 channels] of uint8 or uint16, without filters; compression as zlib's level."""
-    height, width, channels = image.shape
-    depth = 8 * image.itemsize
-    rows = image.astype(image.dtype.newbyteorder(">")).view(np.uint8).reshape(height, -1)
-    data = np.concatenate([np.zeros((height, 1), np.uint8), rows], axis=1).tobytes()
-    head = struct.pack(">IIBBBBB", width, height, depth, _COLOUR_TYPES[channels], 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(data, compression)), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(name, body) for name, body in parts)
-
-
-def _chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
