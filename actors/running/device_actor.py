@@ -12,12 +12,12 @@ itself cannot run ahead of the devices it exchanges tensors with, unless they wa
 
 Switching trio tasks costs more than most segments. Therefore one task serves the mailboxes of all actors: that of an
 actor, or the one that has just started a step. It calls `ActorGroup.serve_mailboxes`, which never awaits, so a short
-step over many devices needs no task switch. Once the time budget of the event loop is used up, an actor's task
-continues the work and lets other tasks run in between. The task of an actor has these states:
+step over many devices needs no task switch. Once the time budget of the event loop is used up, the task of one actor,
+the server, continues the work of all and lets other tasks run in between. The task of an actor has these states:
 
-    PARKED --post--> SERVING --no mail in any mailbox--> PARKED
-                       |    `--Shutdown--> ended
-                       `--slow kernel--> WAITING FOR A THREAD --done--> SERVING
+    PARKED --made the server--> SERVING --no mail in any mailbox--> PARKED
+       |                           |    `--Shutdown--> ended
+       `---- its slow kernel ------'--> WAITING FOR A THREAD --done--> PARKED, or SERVING if there is no server
 
 Whenever a mailbox has mail, a task serves or has been scheduled to. An exception of a kernel fails its step; the actor
 goes on. Work is protected from KeyboardInterrupt, which is raised at the next checkpoint of the main task.
@@ -49,16 +49,18 @@ if TYPE_CHECKING:
 class ActorGroup:
     """The actors of a session and their turns.
 
-    `turns` has an actor once per message in its mailbox. `is_serving` is True while a task serves the mailboxes: then
-    a posted message needs no task to be woken.
+    `turns` has an actor once per message in its mailbox. `server` is the actor whose task serves the mailboxes when it
+    runs next; None while all are parked or wait for threads. `is_serving` is True while any task serves them: then, and
+    while there is a server, a posted message needs no task to be woken.
     """
 
-    __slots__ = ("is_serving", "nursery", "pacer", "turns")
+    __slots__ = ("is_serving", "nursery", "pacer", "server", "turns")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
         self.is_serving = False
+        self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
 
     def start(self, actors: Iterable[DeviceActor], nursery: trio.Nursery) -> None:
@@ -78,7 +80,7 @@ class ActorGroup:
             return
         self.is_serving = True
         pacer, turns = self.pacer, self.turns
-        end, now = pacer.slice_start + pacer.budget_s, pacer.clock()
+        end, now = pacer.deadline, pacer.clock()
         try:
             while turns:
                 actor = turns.popleft()
@@ -90,9 +92,21 @@ class ActorGroup:
                     break
         finally:
             self.is_serving = False
-            for actor in turns:
+            self.find_server()
+
+    def find_server(self) -> None:
+        """Wakes the task of an actor to serve the mail that is left, unless one is awake. One is enough for all."""
+        if self.server is None:
+            for actor in self.turns:
                 if actor.wake():
+                    self.server = actor
                     break
+
+    def replace_server(self, actor: DeviceActor) -> None:
+        """Finds another server if it is this actor, whose task does something else now."""
+        if self.server is actor:
+            self.server = None
+            self.find_server()
 
 
 class SlowWork(NamedTuple):
@@ -141,7 +155,7 @@ class DeviceActor:
         self.mailbox.append(message)
         self._actor_group.turns.append(self)
         if not self._actor_group.is_serving:
-            self.wake()
+            self._actor_group.find_server()
 
     def post_first(self, message: Message) -> None:
         """Puts a message at the front of the mailbox. Only for code that a serving task runs: it wakes nobody."""
@@ -167,18 +181,29 @@ class DeviceActor:
         actor_group, pacer = self._actor_group, self._actor_group.pacer
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
             while not self._ended:
-                if not pacer.may_go_on(self._last_slice):
-                    await pacer.yield_now()
-                actor_group.serve_mailboxes()
                 if self.slow_work is not None:
+                    actor_group.replace_server(self)
                     self._last_slice = pacer.slice_number
                     await self._work_in_thread(self.slow_work)
-                elif actor_group.turns:
-                    self._last_slice = pacer.slice_number
-                    await trio.lowlevel.checkpoint()
-                elif not self._ended:
+                    actor_group.find_server()
+                elif actor_group.server is self:
+                    await self._serve(pacer)
+                else:
                     self._parked = trio.lowlevel.current_task()
                     await trio.lowlevel.wait_task_rescheduled(self._refuse_abort)
+        actor_group.replace_server(self)
+
+    async def _serve(self, pacer: Pacer) -> None:
+        """Serves all mailboxes as the server of the group, which it stays while there is mail."""
+        if not pacer.may_go_on(self._last_slice):
+            await pacer.yield_now()
+        actor_group = self._actor_group
+        actor_group.serve_mailboxes()
+        if not actor_group.turns:
+            actor_group.server = None
+        elif self.slow_work is None:
+            self._last_slice = pacer.slice_number
+            await trio.lowlevel.checkpoint()
 
     def _refuse_abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
         """What trio calls on a cancellation, from which actors are shielded."""

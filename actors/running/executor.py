@@ -32,10 +32,11 @@ class Pacer:
 
     In each turn of the event loop the tasks that run steps share one slice of time, however many they are: the first of
     them that goes on after a switch of tasks begins it, at `slice_start` in seconds on `clock`, and the others use what
-    it leaves. Slices are numbered, so that a task knows whether another one has begun a slice since it waits.
+    it leaves. Slices are numbered, so that a task knows whether another one has begun a slice since it waits. A slice is
+    half the budget: another task may have to wait for one at the end of a turn and for one at the start of the next.
     """
 
-    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_start")
+    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_s", "slice_start")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Pacer:
         With an only device nothing else would run beside them: there the budget is the limit, if it is longer.
         """
         self.budget_s = budget_s
+        self.slice_s = budget_s / 2
         self.limits = Limits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
         self.notice_s = self.limits.notice_s
         self.clock = clock
@@ -59,11 +61,11 @@ class Pacer:
     @property
     def deadline(self) -> float:
         """When other tasks must run next, in seconds on `clock`."""
-        return self.slice_start + self.budget_s
+        return self.slice_start + self.slice_s
 
     async def yield_if_due(self) -> None:
-        """Lets other tasks run if the budget is used up. A checkpoint only then."""
-        if self.clock() - self.slice_start > self.budget_s:
+        """Lets other tasks run if the slice is used up. A checkpoint only then."""
+        if self.clock() > self.deadline:
             await self.yield_now()
 
     async def yield_now(self) -> None:
@@ -148,8 +150,8 @@ async def run_alone(
     Only a kernel that would use up the budget alone runs in a thread. After each task switch `check` is called, which
     raises if the step must not continue. Task switches are the only checkpoints.
     """
-    clock, budget_s = pacer.clock, pacer.budget_s
-    limits = Limits(pacer.limits.chunk_s, max(budget_s, pacer.limits.thread_s))
+    clock, slice_s = pacer.clock, pacer.slice_s
+    limits = Limits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
     notice_s = limits.notice_s
     for segment in plan.segments:
         chunks = segment.chunks  # other steps may replace them during a task switch
@@ -165,7 +167,7 @@ async def run_alone(
             ended = clock()
             if ended - started > notice_s or segment.slow or segment.slow_once:
                 learn(plan, segment, chunks, number, ended - started, limits)
-            if ended - pacer.slice_start > budget_s:
+            if ended - pacer.slice_start > slice_s:
                 await pacer.yield_now()
                 check()
 

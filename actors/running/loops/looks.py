@@ -51,4 +51,4 @@ class Looks:
         self._previous = number
         self.next += 1 if self.is_watched else _BETWEEN - number % _BETWEEN
         self._since = now
-        return now > pacer.slice_start + pacer.budget_s  # not `deadline`, whose call takes time
+        return now > pacer.slice_start + pacer.slice_s  # not `deadline`, whose call takes time

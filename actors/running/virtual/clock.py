@@ -260,7 +260,7 @@ class VirtualClock:
     def _move(self) -> None:
         """Moves the time from event to event until a step has ended, all wait, or the time budget is used up."""
         pacer = self._pacer
-        end = pacer.clock() + pacer.budget_s
+        end = pacer.clock() + pacer.slice_s
         self._settle()
         while self._steps and not self._gives_way and self.engine.next_event():
             self._settle()
