@@ -32,7 +32,7 @@ class Pacer:
 
     In each turn of the event loop the tasks that run steps share one slice of time, however many they are: the first of
     them that goes on after a switch of tasks begins it, at `slice_start` in seconds on `clock`, and the others use what
-    it leaves. Slices are numbered, so that a task knows whether another one has begun a slice since it waits. A slice is
+    it leaves. Slices are numbered, so that a task knows whether another has begun a slice since it waits. A slice is
     half the budget: another task may have to wait for one at the end of a turn and for one at the start of the next.
     """
 

@@ -22,7 +22,6 @@ from ...graph.ops.record import Calls
 from .candidates import Constraint
 
 CLASS_ATTR = "_class"
-_GROUP_PREFIX = b"loc:@"
 _PASSES_MANY_ON = "IdentityN"
 
 
@@ -33,15 +32,6 @@ def needs_source_device(properties: NodeProperties, port: int) -> bool:
         return False
     # A called function may use resources on several devices, and IdentityN may pass on resources of several devices.
     return properties.op_def.record.calls is not Calls.CALL and properties.op != _PASSES_MANY_ON
-
-
-def group_names(properties: NodeProperties) -> list[str]:
-    """Names of the groups that the attr `_class` puts a node into; none if it is no list of texts, as in TensorFlow."""
-    value = properties.attrs.get(CLASS_ATTR)
-    entries = [entry for entry in value if isinstance(entry, bytes)] if isinstance(value, tuple) else []
-    return [
-        entry[len(_GROUP_PREFIX) :].decode(errors="replace") for entry in entries if entry.startswith(_GROUP_PREFIX)
-    ]
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +98,7 @@ class Colocation:
         Raises InvalidArgumentError when requests conflict or no device type has kernels for both; with `soft` such a
         node stays out of the group.
         """
-        named = {node_id: group_names(self._graph.node_properties(node_id)) for node_id in node_ids}
+        named = {node_id: self._graph.node_properties(node_id).colocated_with for node_id in node_ids}
         group_names_in_use = {name for names in named.values() for name in names}
         own = {node.id: name for name in group_names_in_use if (node := self._graph.find_node(name)) is not None}
         first: dict[str, int] = {}

@@ -15,7 +15,7 @@ from ...graph.graph import Graph
 from ...graph.invariants import Mask, Stage, check_structure
 from ...graph.passes.isolate_calls import calls_giving_resources
 from .candidates import DeviceSet
-from .colocation import group_names, needs_source_device
+from .colocation import needs_source_device
 from .node_kinds import kinds_of
 
 
@@ -80,7 +80,7 @@ def _check_classes(stage: Stage, devices: DeviceSet, nodes: Mask, *, strict: boo
     home: dict[str, int] = {}
     has_class = np.array([k.has_class for k in kinds])[np.maximum(kind_column, 0)] & nodes
     for node in np.flatnonzero(has_class).tolist():
-        for group in group_names(graph.node_properties(node)):
+        for group in graph.node_properties(node).colocated_with:
             first_member = graph.find_id(group)
             first_member = home.setdefault(group, node) if first_member is None else first_member
             in_group[[node, first_member]] = True

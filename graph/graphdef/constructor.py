@@ -28,7 +28,7 @@ from ..validate import check_arity, check_attrs, check_op_deprecation
 from ..versions import Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
 from .import_inputs import InputTexts
-from .import_names import NameChecks, check_node_names, colocated_with
+from .import_names import NameChecks, check_node_names
 from .import_options import ImportOptions, ImportResults
 from .sources import GraphSource, parse_lazily, parsed
 
@@ -155,7 +155,7 @@ class Constructor:
     def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
         if not self.options.validate_colocation_constraints:
             return
-        for other in colocated_with(properties):
+        for other in properties.colocated_with:
             if other not in inputs.index:
                 raise InvalidArgumentError(f"Node '{name}' expects to be colocated with unknown node '{other}'")
 

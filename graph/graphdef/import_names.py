@@ -45,15 +45,6 @@ def _prefixes(name: str) -> list[str]:
     return [name[:i] for i, character in enumerate(name) if character == "/"]
 
 
-def colocated_with(properties: NodeProperties) -> list[str]:
-    """Names of the nodes to share a device with; an attr of another kind than a list of text names none."""
-    groups = properties.attrs.get(_COLOCATION)
-    if not isinstance(groups, tuple):
-        return []
-    texts = [group for group in groups if isinstance(group, bytes)]
-    return [text[len(_LOC) :].decode(errors="replace") for text in texts if text.startswith(_LOC)]
-
-
 class NameChecks:
     """The names of one import, checked against the graph that it is added to."""
 
@@ -181,7 +172,7 @@ class NameChecks:
         return [cache.get(id(p)) or cache.setdefault(id(p), self._with_final_groups(p)) for p in properties]
 
     def _with_final_groups(self, properties: NodeProperties) -> NodeProperties:
-        groups = colocated_with(properties)
+        groups = properties.colocated_with
         if not groups or self._plain:
             return properties
         value = AttrValue()

@@ -24,6 +24,8 @@ from .type_inference import input_output_types
 _SMALL = 64  # bytes: shorter entries are split once and cached
 _split_entries: dict[bytes, tuple[str, bytes]] = {}
 
+_GROUP = b"loc:@"
+
 
 def split_entry(entry: bytes) -> tuple[str, bytes]:
     """Name and serialised AttrValue of one serialised attr entry; InvalidArgumentError for damaged bytes."""
@@ -141,6 +143,14 @@ class NodeProperties:
         if self._attrs is None:
             self._attrs = Attrs(self.entries, self.op_def)
         return self._attrs
+
+    @property
+    def colocated_with(self) -> list[str]:
+        """Names of the nodes to share a device with, from the attr `_class`; one that is no list of text names none."""
+        groups = self.attrs.get("_class", ())
+        entries = groups if isinstance(groups, tuple) else ()
+        texts = [entry for entry in entries if isinstance(entry, bytes) and entry.startswith(_GROUP)]
+        return [text.removeprefix(_GROUP).decode(errors="replace") for text in texts]
 
     def with_attr(self, name: str, value: AttrValue) -> NodeProperties:
         """A copy with one attr added or replaced."""

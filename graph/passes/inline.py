@@ -229,7 +229,6 @@ def _with_group_names(properties: NodeProperties, names: Mapping[str, str]) -> N
     """The properties with colocation groups renamed; groups that `names` lacks keep their names."""
     if _CLASS not in properties.attrs:
         return properties
-    entries = [entry.removeprefix(_GROUP) for entry in properties.attrs[_CLASS]]
     value = AttrValue()
-    value.list.s.extend(_GROUP + names.get(entry.decode(), entry.decode()).encode() for entry in entries)
+    value.list.s.extend(_GROUP + names.get(other, other).encode() for other in properties.colocated_with)
     return properties.with_attr(_CLASS, value)

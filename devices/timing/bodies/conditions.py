@@ -77,8 +77,8 @@ class Conditions:
         direct = _LOWERED.fullmatch(name)
         if direct:
             return direct[1]
-        for group in properties.attrs.get("_class", ()):
-            match = pattern(rf"(.+)/{escape(group.decode().removeprefix('loc:@'))}/_\d+").fullmatch(name)
+        for group in properties.colocated_with:
+            match = pattern(rf"(.+)/{escape(group)}/_\d+").fullmatch(name)
             if match:
                 return match[1]
         return ""
