@@ -36,7 +36,7 @@ class Pacer:
     half the budget: another task may have to wait for one at the end of a turn and for one at the start of the next.
     """
 
-    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_s", "slice_start")
+    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_s", "slice_start", "slow_s")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Pacer:
         self.slice_s = budget_s / 2
         self.limits = Limits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
         self.notice_s = self.limits.notice_s
+        self.slow_s = min(self.limits)
         self.clock = clock
         self.slice_start = clock()
         self.slice_number = 0

@@ -1,8 +1,8 @@
 """When a loop looks at the clock: seldom while its iterations are short, after each kernel when they are long.
 
 A loop of scalars has iterations of 0.2 us, and reading the clock would cost it a third more. So the looks come after
-1, 2, 4, 8 and 16 iterations and then after every 16. If the iterations before a look took long, one with another, the
-next ones are watched: their chunks run one by one (`executor.run_in_turns`), which finds the slow kernels.
+the first iteration and then after every 16. If the iterations before a look took as long as slow kernels do, the next
+ones are watched: their chunks run one by one (`executor.run_in_turns`), which finds the slow kernels.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Looks:
         """Decides about the next iterations; returns whether other tasks must run before them."""
         pacer, number = self._pacer, self.next
         now = pacer.clock()
-        if now - self._since > pacer.notice_s * (number - self._previous):
+        if now - self._since > pacer.slow_s * (number - self._previous):
             self.is_watched = True
         elif self.is_watched:
             self.is_watched = any(segment.slow for segment in self._segments)
