@@ -1,11 +1,12 @@
 """Grey-scale dilation: the maximum over a window of the input plus a structuring function, and its gradients.
 
-Cells outside the image take part in no maximum; of equal sums the first counts.
+Cells outside the image and NaN take part in no maximum; of equal sums the first counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..registry import Construction, Kernel, kernel
 from .sliding import Sweep, sweep
 
 SweepOf = Callable[[Array, Array], Sweep]
+Tap = tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
 
 
 def _sweep_of(node: Construction) -> SweepOf:
@@ -38,54 +40,77 @@ def _sweep_of(node: Construction) -> SweepOf:
     return walked
 
 
-def _dilated(x: Array, w: Array, walked: Sweep) -> tuple[Array, Array]:
-    """The maxima, and the number of the tap that each came from."""
-    shape = (x.shape[0], *walked.output, x.shape[-1])
-    best = np.full(shape, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf, x.dtype)
-    number = np.zeros(shape, np.int32)
+def _maxima(x: Array, walked: Sweep) -> Array:
+    """The lowest finite number everywhere: what a window gives in which nothing is higher."""
+    lowest = (np.iinfo if x.dtype.kind in "iu" else np.finfo)(x.dtype).min
+    return np.full((x.shape[0], *walked.output, x.shape[-1]), lowest, x.dtype)
+
+
+def _dilated(x: Array, w: Array, walked: Sweep) -> Array:
+    best = _maxima(x, walked)
+    for tap, out, seen in _real_taps(walked, x.shape[1:-1]):
+        sums = x[seen] + w[tap]
+        np.copyto(best[out], sums, where=sums > best[out])
+    return best
+
+
+def _winners(x: Array, w: Array, walked: Sweep) -> Array:
+    """The number of the window cell that each maximum came from, 0 where nothing was higher than the lowest number."""
+    best = _maxima(x, walked)
+    number = np.zeros(best.shape, np.intp)
     for index, (tap, out, seen) in enumerate(_real_taps(walked, x.shape[1:-1])):
         sums = x[seen] + w[tap]
         better = sums > best[out]
         np.copyto(best[out], sums, where=better)
         np.copyto(number[out], index, where=better)
-    return best, number
+    return number
 
 
-def _real_taps(
-    walked: Sweep, sizes: Sequence[int]
-) -> list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
+@lru_cache(maxsize=64)
+def _real_taps(walked: Sweep, sizes: tuple[int, ...]) -> tuple[Tap, ...]:
     """Each window cell with the outputs for which it lies inside the image, and the image cells there."""
     taps = []
     for tap in np.ndindex(*walked.window):
         spans = [walked.covered(axis, offset, sizes[axis]) for axis, offset in enumerate(tap)]
         taps.append((tap, (slice(None), *(s[0] for s in spans)), (slice(None), *(s[1] for s in spans))))
-    return taps
+    return tuple(taps)
+
+
+def _image_rows(number: Array, walked: Sweep, sizes: Sequence[int]) -> Array:
+    """The number of the image's cell, counted over the batch without its channels, that each maximum came from.
+
+    The first cell of a window that begins outside the image stands for the nearest one inside.
+    """
+    rows = np.arange(len(number)).reshape(-1, 1, 1, 1)
+    for axis, offset in enumerate(np.divmod(number, walked.window[1])):
+        place = [1, 1, 1, 1]
+        place[axis + 1] = -1
+        first = np.arange(walked.output[axis]).reshape(place) * walked.strides[axis] - walked.walks[axis].before
+        rows = rows * sizes[axis] + np.maximum(first + offset * walked.dilations[axis], 0)
+    return rows
 
 
 @kernel("Dilation2D")
 def dilation(node: Construction) -> Kernel:
     """The maximum over the window of input plus filter."""
     walked = _sweep_of(node)
-    return in_float32(lambda x, w: _dilated(x, w, walked(x, w))[0], node.output_types[0])
+    return in_float32(lambda x, w: _dilated(x, w, walked(x, w)), node.output_types[0])
 
 
 @kernel("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
 def dilation_backprop(node: Construction) -> Kernel:
-    """The gradient goes to the cell, or the filter's entry, that gave the maximum."""
+    """The gradient goes to the cell, or the filter's entry, that gave the maximum, in the order of the outputs."""
     walked_of, to_input = _sweep_of(node), node.op.endswith("Input")
 
     def gradient(x: Array, w: Array, grad: Array) -> Array:
         walked = walked_of(x, w)
-        _, number = _dilated(x, w, walked)
+        number = _winners(x, w, walked)
         if grad.shape != number.shape:
             raise InvalidArgumentError(f"out_backprop must have shape {shape_text(number.shape)}")
         result = np.zeros_like(x if to_input else w)
-        for index, (tap, out, seen) in enumerate(_real_taps(walked, x.shape[1:-1])):
-            share = np.where(number[out] == index, grad[out], grad.dtype.type(0))
-            if to_input:
-                result[seen] += share
-            else:
-                result[tap] += share.sum(axis=(0, 1, 2), dtype=grad.dtype)
+        rows = _image_rows(number, walked, x.shape[1:-1]) if to_input else number
+        places = rows * x.shape[-1] + np.arange(x.shape[-1])
+        np.add.at(result.reshape(-1), places.reshape(-1), grad.reshape(-1))
         return result
 
     return in_float32(gradient, node.output_types[0])

@@ -38,6 +38,26 @@ def test_a_flat_filter_is_max_pooling() -> None:
     np.testing.assert_array_equal(got, pooled)
 
 
+def test_where_nothing_is_higher_than_the_lowest_number() -> None:
+    """NaN and -inf win no maximum: the lowest number comes out, and the first cell in the image takes the gradient."""
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
+    flat, grad = np.zeros((3, 3, 1), np.float32), np.arange(1, 10, dtype=np.float32).reshape(1, 3, 3, 1)
+    for value in (-np.inf, np.nan):
+        x = np.full((1, 3, 3, 1), value, np.float32)
+        assert (run("Dilation2D", x, flat, **attrs) == np.finfo(np.float32).min).all()
+        assert run("Dilation2DBackpropInput", x, flat, grad, **attrs).ravel().tolist() == [12, 9, 0, 15, 9, 0, 0, 0, 0]
+        assert run("Dilation2DBackpropFilter", x, flat, grad, **attrs).ravel().tolist() == [45, *[0] * 8]
+
+
+def test_gradients_are_added_in_the_order_of_the_outputs() -> None:
+    """Of 1, 1e8 and -1e8 for one cell the one is lost, which a sum by cells of the window would keep."""
+    x = np.array([0, 9, 0], np.float32).reshape(1, 3, 1, 1)
+    grad = np.array([1, 1e8, -1e8], np.float32).reshape(1, 3, 1, 1)
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
+    got = run("Dilation2DBackpropInput", x, np.zeros((3, 1, 1), np.float32), grad, **attrs)
+    assert got.ravel().tolist() == [0, 0, 0]
+
+
 def test_depths_must_agree() -> None:
     """One structuring function per channel."""
     attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
