@@ -148,6 +148,7 @@ def matrix_band_part(x: Array, num_lower: Array, num_upper: Array) -> Array:
 
 
 simple("MatrixBandPart", matrix_band_part)
+simple("BatchMatrixBandPart", matrix_band_part)
 
 
 def diag(x: Array) -> Array:

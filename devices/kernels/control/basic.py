@@ -13,10 +13,15 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import Array, numpy_dtype
+from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ..checks import unfed
 from ..registry import Construction, Kernel, kernel, simple
 from ..strings.string_format import escaped, number_text
+
+_WITH_TRUTH = {
+    *(DataType.BOOL, DataType.FLOAT, DataType.DOUBLE, DataType.STRING),
+    *(DataType.UINT8, DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64),
+}
 
 
 def _same(x: Array) -> Array:
@@ -43,6 +48,21 @@ def identity_n(node: Construction) -> Kernel:
     if len(node.output_types) == 1:
         return _same
     return lambda *values: values or None
+
+
+@kernel("ToBool")
+def to_bool(node: Construction) -> Kernel:
+    """Of a scalar whether it is not zero, or not empty if it is a string; of another tensor whether it has elements."""
+    dtype = node.input_types[0]
+
+    def truth(x: Array) -> np.bool_:
+        if x.ndim:
+            return np.bool_(x.size > 0)
+        if dtype not in _WITH_TRUTH:
+            raise InvalidArgumentError(f"{dtype_name(dtype)} cannot be converted to a boolean")
+        return np.bool_(x.item())
+
+    return truth
 
 
 @kernel("Const", "HostConst")

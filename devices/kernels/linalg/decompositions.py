@@ -113,6 +113,24 @@ def self_adjoint_eigen(node: Construction) -> Kernel:
     return decomposed
 
 
+@kernel("SelfAdjointEig", "BatchSelfAdjointEig")
+@one_blas_thread
+def self_adjoint_eigen_as_one(node: Construction) -> Kernel:
+    """Eigenvalues and eigenvectors in one tensor [..., n + 1, n]: a row of values above the columns of vectors."""
+    failed = "Self Adjoint Eigen decomposition wasnot successful. The input might not be valid."
+
+    def decomposed(x: Array) -> Array:
+        require_square(x)
+        require(not np.isnan(x).any(), failed)
+        try:
+            values, vectors = np.linalg.eigh(x)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(failed) from None
+        return np.concatenate([values[..., None, :], vectors], -2)
+
+    return decomposed
+
+
 @kernel("Eig")
 @one_blas_thread
 def eigen(node: Construction) -> Kernel:

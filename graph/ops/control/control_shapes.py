@@ -8,7 +8,7 @@ from ...analysis.shape_functions import ShapeContext, no_outputs, scalar, shape_
 from ...dtypes import Shape
 
 shape_fn("Print")(unchanged)
-shape_fn("Timestamp")(scalar)
+shape_fn("Timestamp", "ToBool")(scalar)
 shape_fn("Abort")(no_outputs)
 shape_fn("BatchFunction")(unknown)
 

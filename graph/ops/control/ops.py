@@ -66,6 +66,7 @@ OPS: Rows = {
     "Switch": {"node_class": NodeClass.SWITCH, "is_view": True},
     "SymbolicGradient": {"calls": Calls.GRADIENT},
     "Timestamp": {"is_flat": True},
+    "ToBool": {},
     "While": {"calls": Calls.WHILE},
     "_Arg": {"node_class": NodeClass.ARG},
     "_ArrayToList": {"converts_lists": True},

@@ -12,6 +12,7 @@ from ...analysis.shape_functions import (
     broadcast,
     merge,
     merge_dims,
+    scalar,
     shape_fn,
     unknown,
     with_rank_at_least,
@@ -96,6 +97,13 @@ def eigen(c: ShapeContext) -> Sequence[Shape]:
     return _join(leading, size), _join(leading, size, size) if c.attrs["compute_v"] else (0,)
 
 
+@shape_fn("SelfAdjointEig")
+def eigen_as_one(c: ShapeContext) -> Sequence[Shape]:
+    """[..., n + 1, n]: the eigenvalues above the eigenvectors."""
+    leading, size = _square(c.inputs[0])
+    return (_join(leading, None if size is None else size + 1, size),)
+
+
 @shape_fn("Lu")
 def lu(c: ShapeContext) -> Sequence[Shape]:
     """Both triangles [..., n, n] and the row order [..., n]."""
@@ -156,4 +164,5 @@ def multiply_tridiagonal(c: ShapeContext) -> Sequence[Shape]:
     return (_join(leading, size, count),)
 
 
-shape_fn("NearestNeighbors")(unknown)
+shape_fn("BatchSelfAdjointEig", "NearestNeighbors", "KmeansPlusPlusInitialization")(unknown)
+shape_fn("KMC2ChainInitialization")(scalar)

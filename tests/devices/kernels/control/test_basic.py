@@ -116,3 +116,14 @@ def test_shapes_of_placeholders_are_those_promised() -> None:
     assert shapes("PlaceholderWithDefault", (3, 2), shape=(None, 2)) == [(None, 2)]
     with pytest.raises(InvalidArgumentError):
         shapes("PlaceholderWithDefault", (3, 3), shape=(None, 2))
+
+
+def test_truth_is_of_scalars_a_value_and_of_other_tensors_a_size() -> None:
+    """As in TensorFlow, which has no truth of half, unsigned or complex scalars."""
+    for value in (np.float32(-2), np.float64(np.nan), np.int8(1), np.uint8(1), np.True_, np.array(b"0", object)):
+        assert check_shapes("ToBool", value) == np.True_
+    for nothing in (np.float32(-0.0), np.int64(0), np.False_, np.array(b"", object), np.zeros((1, 0), np.float32)):
+        assert check_shapes("ToBool", nothing) == np.False_
+    assert check_shapes("ToBool", np.zeros((1, 1), np.float16)) == np.True_
+    with pytest.raises(InvalidArgumentError, match="half cannot be converted to a boolean"):
+        run("ToBool", np.float16(2))

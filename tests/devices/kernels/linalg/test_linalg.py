@@ -100,7 +100,15 @@ def test_first_names_of_ops_on_batches() -> None:
         np.testing.assert_array_equal(check_shapes(f"Batch{name}", a), run(name, a))
     np.testing.assert_array_equal(run("BatchMatrixSolve", a, a), run("MatrixSolve", a, a))
     np.testing.assert_array_equal(run("BatchSelfAdjointEigV2", a)[0], run("SelfAdjointEigV2", a)[0])
+    for name in ("SelfAdjointEig", "BatchSelfAdjointEig"):
+        values, vectors = run("SelfAdjointEigV2", a)
+        np.testing.assert_array_equal(check_shapes(name, a), np.concatenate([values[:, None], vectors], 1))
+        assert run(name, np.zeros((2, 0, 0))).shape == (2, 1, 0)
+        with pytest.raises(InvalidArgumentError, match="Self Adjoint Eigen decomposition wasnot successful"):
+            run(name, a * np.nan)
+    assert shapes("SelfAdjointEig", (None, 3, None)) == [(None, 4, 3)]
     np.testing.assert_array_equal(run("BatchMatrixDiagPart", a), [[2, 3]])
+    np.testing.assert_array_equal(run("BatchMatrixBandPart", a, np.int64(0), np.int64(-1)), np.triu(a))
 
 
 def test_the_exponential_of_a_turn() -> None:
