@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
+from .combining import combine_rows
 from .gather import bad_tuples, flat_places, refuse_tuple
 from .indices import sizes_of
 from .slicing import empty_of
@@ -26,18 +27,8 @@ _COMBINE: dict[str, np.ufunc | None] = {
 }
 
 
-def combine_at(target: Array, places: Array, updates: Array, combine: np.ufunc | None) -> None:
-    """Combines rows of `updates` into rows `places` of `target` in place, in order; `combine` None overwrites."""
-    if combine is None:
-        target[places] = updates
-    elif places.size > 1 and np.unique(places).size == places.size:
-        target[places] = combine(target[places], updates)  # `ufunc.at`, row after row, is far slower
-    else:
-        combine.at(target, places, updates)
-
-
 def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc | None, ignore: bool) -> Array:
-    """`target`, changed in place by the slices; index tuples out of range raise, or are ignored.
+    """`target`, contiguous and changed in place by the slices; index tuples out of range raise, or are ignored.
 
     Of a vector of indices, which no op documents, TensorFlow takes the first as an index of the first axis.
     """
@@ -56,7 +47,10 @@ def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc 
     slices = updates.reshape(places.size, *rows[1:])
     if ignore and bad.any():
         places, slices = places[~bad.reshape(-1)], slices[~bad.reshape(-1)]
-    combine_at(target.reshape(rows), places, slices, combine)
+    if combine is None:
+        target.reshape(rows)[places] = slices
+    else:
+        combine_rows(combine, target, places, slices)
     return target
 
 
@@ -160,7 +154,7 @@ def scatter_nd_non_aliasing_add(node: Construction) -> Kernel:
     def run(x: Array, indices: Array, updates: Array) -> Array:
         _check_filled(x.size, indices, updates, f".  indices shape: {shape_text(indices.shape)}")
         _check_ranks(indices, updates)
-        return _scattered(np.array(x), indices, updates, np.add, ignore)
+        return _scattered(np.array(x, order="C"), indices, updates, np.add, ignore)
 
     return run
 
@@ -174,6 +168,6 @@ def tensor_scatter(node: Construction) -> Kernel:
         _check_ranks(indices, updates)
         _check_filled(x.size, indices, updates, " shape")
         _check_tensor_slices(x.shape, indices, updates)
-        return _scattered(np.array(x), indices, updates, combine, ignore)
+        return _scattered(np.array(x, order="C"), indices, updates, combine, ignore)
 
     return run

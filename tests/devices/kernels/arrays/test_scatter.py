@@ -38,3 +38,14 @@ def test_scattering_combines_in_order(x: Array, data: st.DataObject) -> None:
     assert same(check_shapes("ScatterNdNonAliasingAdd", x, indices, updates), added)
     spread = check_shapes("ScatterNd", indices, updates, np.array(x.shape, indices.dtype))
     assert same(spread + x, added)
+
+
+def test_a_transposed_tensor_is_scattered_into() -> None:
+    """A view that is not contiguous takes the updates like any other tensor, and its base stays as it was."""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    indices, updates = np.array([[0, 1], [3, 2]]), np.array([100, 200], np.float32)
+    for op in COMBINE:
+        expected = run(op, np.ascontiguousarray(x.T), indices, updates)
+        assert same(run(op, x.T, indices, updates), expected), op
+    assert run("ScatterNdNonAliasingAdd", x.T, indices, updates)[3, 2] == 211
+    assert same(x, np.arange(12, dtype=np.float32).reshape(3, 4))
