@@ -10,22 +10,25 @@ Here |x| is raised and the sign set after it, by the rules of C's pow (IEEE 754-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ....graph.dtypes import Array
 
+_PRODUCTS: dict[float, Callable[[Array], Array]] = {1: np.positive, 2: np.square, 3: lambda x: x * x * x}
+
 
 def power_of_floats(x: Array, y: Array) -> Any:
-    """x ** y of two arrays or scalars of one float type that broadcast; squares and cubes are products.
+    """x ** y of two arrays or scalars of one float type that broadcast; the exponents 1, 2 and 3 give products.
 
     A cube is at most two units in the last place off, other powers as far as numpy's are.
     """
     if not x.ndim:
         return np.power(x, y)
-    if not y.ndim and y in (2, 3):
-        return x * x if y == 2 else x * x * x
+    if not y.ndim and (product := _PRODUCTS.get(y.item())):
+        return product(x)
     if not np.signbit(x).any():
         return np.power(x, y)
     result = np.power(np.abs(x), y)
