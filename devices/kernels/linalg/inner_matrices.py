@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,19 @@ def adjoint(x: Array) -> Array:
 
 
 def scipy_linalg(name: str) -> Any:
-    """The function of that name in scipy.linalg; scipy is imported on the first call."""
+    """The function of that name in scipy.linalg, on one BLAS thread; scipy is imported on the first call.
+
+    LAPACK solves triangles of any size on all threads, and waits for them a thousand times as long as that takes.
+    """
     function = getattr(importlib.import_module("scipy.linalg"), name)
     LIMIT.forget_libraries()  # scipy has brought its own
-    return function
+
+    @wraps(function)
+    def on_one_thread(*arguments: Any, **options: Any) -> Any:
+        with LIMIT.hold():
+            return function(*arguments, **options)
+
+    return on_one_thread
 
 
 def by_matrix(function: Callable[..., Array], results: Array, *tensors: Array) -> Array:

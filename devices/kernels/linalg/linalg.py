@@ -97,7 +97,6 @@ def square_root(node: Construction) -> Kernel:
 
 
 @kernel("MatrixExponential")
-@one_blas_thread
 def exponential(node: Construction) -> Kernel:
     """The exponential of each matrix; an op of graphs before version 27."""
     expm = scipy_linalg("expm")
@@ -110,7 +109,6 @@ def exponential(node: Construction) -> Kernel:
 
 
 @kernel("MatrixLogarithm")
-@one_blas_thread
 def logarithm(node: Construction) -> Kernel:
     """The principal logarithm of each complex matrix."""
     logm = scipy_linalg("logm")

@@ -13,6 +13,7 @@ from partita.devices.kernels import blas_threads
 from partita.devices.kernels.blas_threads import IDLE_S, LIMIT, ThreadLimit
 from partita.devices.kernels.linalg.products import matrix_product
 from tests.devices.kernels.blas import released
+from tests.devices.kernels.harness import run
 
 
 class Library:
@@ -192,3 +193,12 @@ def test_small_products_leave_the_host_alone() -> None:
     matrix_product(np.ones((8, 16), np.float32), np.ones((16, 16), np.float32))
     assert not LIMIT.is_held
     assert blas_threads.UNTHREADED > 8 * 16 * 16
+
+
+@pytest.mark.parametrize("op", ["MatrixExponential", "MatrixLogarithm"])
+def test_functions_of_scipy_have_one_thread_for_matrices_of_any_size(op: str) -> None:
+    """They solve triangles, which LAPACK gives to all threads even for two rows."""
+    released()
+    run(op, np.eye(2, dtype=np.complex64))
+    assert LIMIT.is_held
+    released()
