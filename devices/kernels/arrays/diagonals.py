@@ -25,19 +25,28 @@ def _check_matrix(x: Array) -> None:
 
 
 def _read(x: Array, band: Band, align: str, padding: Array) -> Array:
-    rows, columns, valid = band.coordinates(x.shape[-2], x.shape[-1], align)
-    if x.size == 0:
-        diagonals = np.broadcast_to(np.asarray(padding, x.dtype), (*x.shape[:-2], *valid.shape))
-    else:
-        diagonals = np.where(valid, x[..., np.where(valid, rows, 0), np.where(valid, columns, 0)], padding)
-    return diagonals if band.count > 1 else diagonals[..., 0, :]
+    if band.count == 1:
+        return x.diagonal(band.lower, -2, -1).copy()
+    rows, columns = x.shape[-2:]
+    diagonals = np.full((*x.shape[:-2], band.count, band.longest(rows, columns)), padding, x.dtype)
+    for place, (number, span) in enumerate(band.spans(rows, columns, align)):
+        diagonals[..., place, span] = x.diagonal(number, -2, -1)
+    return diagonals
 
 
 def _write(matrices: Array, diagonals: Array, band: Band, align: str) -> Array:
-    rows, columns, valid = band.coordinates(matrices.shape[-2], matrices.shape[-1], align)
+    """The matrices, which are contiguous, with the diagonals written into them.
+
+    From an element of a diagonal to the next it is a row and one element further.
+    """
+    rows, columns = matrices.shape[-2:]
+    elements = matrices.reshape(*matrices.shape[:-2], rows * columns)
     if band.count == 1:
         diagonals = diagonals[..., None, :]
-    matrices[..., rows[valid], columns[valid]] = diagonals[..., valid]
+    for place, (number, span) in enumerate(band.spans(rows, columns, align)):
+        first, step = (number if number > 0 else -number * columns), columns + 1
+        stop = first + step * (span.stop - span.start)
+        elements[..., first:stop:step] = diagonals[..., place, span]
     return matrices
 
 
@@ -120,7 +129,7 @@ def matrix_set_diag(node: Construction) -> Kernel:
                 f"Input shape: {shape_text(x.shape)}\nDiagonal shape: {shape_text(diagonals.shape)}\n"
                 f"Expected diagonal shape: {shape_text(expected)}"
             )
-        return _write(np.array(x), diagonals, band, align)
+        return _write(np.array(x, order="C"), diagonals, band, align)
 
     return run
 

@@ -6,11 +6,9 @@ padded to the length of the longest. The kernels share `Band`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import integer, integers
@@ -23,7 +21,7 @@ from ...analysis.shape_functions import (
     with_rank,
     with_rank_at_least,
 )
-from ...dtypes import Array, Shape
+from ...dtypes import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +44,18 @@ class Band:
         """The smallest number of rows and columns for which the longest diagonal has that length."""
         return length - min(self.upper, 0), length + max(self.lower, 0)
 
-    def coordinates(self, rows: int, columns: int, align: str) -> tuple[Array, Array, Array]:
-        """Row, column and validity of each place in the [count, longest] array of the band's diagonals.
+    def spans(self, rows: int, columns: int, align: str) -> Iterator[tuple[int, slice]]:
+        """The number of each diagonal, and the span that it takes of its row of the [count, longest] array.
 
         `align` says to which side superdiagonals, then subdiagonals, are pushed: "RIGHT_LEFT" and so on.
         """
         above, below = align.split("_")
         longest = self.longest(rows, columns)
-        number = np.arange(self.upper, self.lower - 1, -1)[:, None]
-        lengths = np.minimum(rows + np.minimum(number, 0), columns - np.maximum(number, 0))
-        pushed_left = ((number >= 0) & (above == "LEFT")) | ((number <= 0) & (below == "LEFT"))
-        step = np.arange(longest) - np.where(pushed_left, 0, longest - lengths)
-        valid = (step >= 0) & (step < lengths)
-        return step - np.minimum(number, 0), step + np.maximum(number, 0), valid
+        for number in range(self.upper, self.lower - 1, -1):
+            length = max(0, Band(number, number).longest(rows, columns))
+            pushed_left = (number >= 0 and above == "LEFT") or (number <= 0 and below == "LEFT")
+            start = 0 if pushed_left else longest - length
+            yield number, slice(start, start + length)
 
 
 def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: str = ".") -> Band:

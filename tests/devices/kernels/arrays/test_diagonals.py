@@ -43,6 +43,25 @@ def test_diagonals_that_are_written_are_read_back(case: tuple[Array, Array], ali
     assert same(actual, np.where(outside, one, x))
 
 
+@given(bands(), st.sampled_from(ALIGNMENTS))
+def test_matrices_that_are_views_have_diagonals_too(case: tuple[Array, Array], align: str) -> None:
+    """The same is read from a transposed tensor, and written into a copy of it, as for one in row-major order."""
+    x, k = case
+    view = np.swapaxes(np.ascontiguousarray(np.swapaxes(x, -1, -2)), -1, -2)
+    diagonals = run("MatrixDiagPartV3", view, k, x.dtype.type(0), align=align)
+    assert same(diagonals, run("MatrixDiagPartV3", x, k, x.dtype.type(0), align=align))
+    written = run("MatrixSetDiagV3", view, diagonals + x.dtype.type(1), k, align=align)
+    assert same(written, run("MatrixSetDiagV3", x, diagonals + x.dtype.type(1), k, align=align))
+
+
+def test_diagonals_beyond_the_matrix_are_empty() -> None:
+    """Five diagonals of one element: a matrix of one element holds the main one, and the others have no place."""
+    diagonals = np.arange(1, 6, dtype=np.float32)[:, None]
+    size, zero = np.int32(-1), np.float32(0)
+    for align in ALIGNMENTS:
+        assert run("MatrixDiagV3", diagonals, ints(-2, 2), size, size, zero, align=align).tolist() == [[3]]
+
+
 @given(bands())
 def test_band_part_keeps_a_band(case: tuple[Array, Array]) -> None:
     x, k = case
