@@ -236,7 +236,7 @@ class DeviceActor:
             part.step.interrupt(error)
         pacer = self._actor_group.pacer
         ended = pacer.clock()
-        if ended - now > pacer.notice_s or segment.slow_once:
+        if ended - now > pacer.notice_s or id(chunks[next_chunk]) in segment.slow_once:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 

@@ -137,7 +137,7 @@ def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Tu
         started = clock()
         run_chunk(plan, segment, chunks, number, slots)
         ended = clock()
-        if ended - started > pacer.notice_s or segment.slow_once:
+        if ended - started > pacer.notice_s or id(chunk) in segment.slow_once:
             learn(plan, segment, chunks, number, ended - started, pacer.limits)
         if ended > pacer.deadline:
             yield None
@@ -158,7 +158,8 @@ async def run_alone(
         chunks = segment.chunks  # other steps may replace them during a task switch
         for number, chunk in enumerate(chunks):
             started = clock()
-            if segment.slow and id(chunk) in segment.slow:
+            is_slow = id(chunk) in segment.slow
+            if is_slow:
                 last = pacer.slice_number
                 await run_slow_chunk(SlowChunk(plan, segment, chunks, number, slots), limiter)
                 check()
@@ -166,7 +167,7 @@ async def run_alone(
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
-            if ended - started > notice_s or segment.slow or segment.slow_once:
+            if ended - started > notice_s or is_slow or id(chunk) in segment.slow_once:
                 learn(plan, segment, chunks, number, ended - started, limits)
             if ended - pacer.slice_start > slice_s:
                 await pacer.yield_now()

@@ -130,9 +130,12 @@ def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
     if value is DEAD:
         raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
     array = read_only(value, port.numpy_dtype)
-    if any(owner(array) is owner(other) for other in fed):
-        array = array.copy()
-        array.flags.writeable = False
+    own = owner(array)
+    for other in fed:  # a loop, because `any` with a generator takes longer than the rest
+        if owner(other) is own:
+            array = array.copy()
+            array.flags.writeable = False
+            break
     return array
 
 
