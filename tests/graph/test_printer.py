@@ -28,7 +28,7 @@ def test_a_line_says_types_op_inputs_attrs_and_device() -> None:
         """
         6 nodes
         x: float = Placeholder() {shape=[2,?]}
-        w: float = Const() {value=[3,2] [0 1][2]...}
+        w: float = Const() {value=[3,2] [0 1][2...]...}
         y: float = MatMul(x, w) {transpose_b=true}
         k: int32 = Const() {value=1}
         top: float, int32 = TopKV2(y, k)
