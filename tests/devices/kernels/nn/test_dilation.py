@@ -38,6 +38,17 @@ def test_a_flat_filter_is_max_pooling() -> None:
     np.testing.assert_array_equal(got, pooled)
 
 
+def test_the_gradient_of_a_transposed_image_is_not_lost() -> None:
+    """Inputs that are views have the gradients of the same numbers in row-major order."""
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((1, 5, 4, 2)).swapaxes(1, 2), rng.standard_normal((3, 2, 2)).swapaxes(0, 1)
+    for op in ("Dilation2DBackpropInput", "Dilation2DBackpropFilter"):
+        expected = run(op, np.ascontiguousarray(x), np.ascontiguousarray(w), np.ones((1, 4, 5, 2)), **attrs)
+        np.testing.assert_array_equal(run(op, x, w, np.ones((1, 4, 5, 2)), **attrs), expected)
+        assert expected.sum() == 40
+
+
 def test_where_nothing_is_higher_than_the_lowest_number() -> None:
     """NaN and -inf win no maximum: the lowest number comes out, and the first cell in the image takes the gradient."""
     attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
