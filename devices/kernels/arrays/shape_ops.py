@@ -77,7 +77,8 @@ simple("Reshape", reshape)
 def squeeze(node: Construction) -> Kernel:
     """The input without the listed sizes of one, or without all of them."""
     axes = node.attrs["squeeze_dims"]
-    return lambda x: x.reshape(squeezed(x.shape, axes))
+    kept = lru_cache(_KEPT_SHAPES)(lambda shape: squeezed(shape, axes))
+    return lambda x: x.reshape(kept(x.shape))
 
 
 def expand_dims(x: Array, axis: Array) -> Array:
