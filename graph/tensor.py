@@ -230,6 +230,22 @@ def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
     return proto
 
 
+def fill_fields(proto: TensorProto, array: Array, dtype: DataType) -> None:
+    """Puts the elements into the typed field of their type, as old files have them; the message gets no type or shape.
+
+    Raises InvalidArgumentError for a type without such a field.
+    """
+    values = np.ascontiguousarray(array).reshape(-1)
+    if dtype == DataType.STRING:
+        proto.string_val.extend(_as_bytes(item) for item in values.tolist())
+        return
+    if dtype not in _FIELDS:
+        raise InvalidArgumentError(f"Tensor slice serialization not implemented for dtype {int(dtype)}")
+    field, item = _FIELDS[dtype]
+    native = _BIT_PATTERN.get(dtype, item if values.dtype.kind == "c" else values.dtype)
+    getattr(proto, field).extend(values.view(native).tolist())
+
+
 def parse_tensor(data: bytes) -> TensorProto:
     """Parses a serialised TensorProto; InvalidArgumentError for damaged bytes or a tensor without element type."""
     proto = TensorProto()

@@ -3,19 +3,26 @@
     "6 4 0,3:-"     of a tensor of shape [6, 4] the rows 0, 1 and 2, all columns: shape, then start and length per
                     dimension, "-" for all of it
 
-An extent is None for a whole dimension, else a start (not negative) and a positive length.
+An extent is None for a whole dimension, else a start (not negative) and a positive length. Checkpoints store tensors in
+slices; `joined` puts any part of a tensor together from them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from ...errors import InternalError, InvalidArgumentError
+from ..dtypes import Array, DataType, numpy_dtype
 from ..protos import TensorSliceProto
 from .dims import shape_text
 
 Extent = tuple[int, int] | None
+Bounds = tuple[tuple[int, int], ...]
 _NUMBER = re.compile(r"-?[0-9]+")
 _LARGEST = (1 << 63) - 1
 
@@ -109,3 +116,44 @@ def _integer(text: str) -> int | None:
     if _NUMBER.fullmatch(text) is None or abs(int(text)) > _LARGEST:
         return None
     return int(text)
+
+
+def joined(
+    parts: Sequence[TensorSlice],
+    value_of: Callable[[TensorSlice], Array],
+    wanted: TensorSlice,
+    shape: tuple[int, ...],
+    dtype: DataType,
+) -> Array | None:
+    """The part `wanted` of a tensor of that full shape; None if the stored `parts` do not cover it.
+
+    Only the slices that overlap it are read. Raises InternalError if two stored slices overlap.
+    """
+    _check_apart(parts, shape)
+    bounds = wanted.bounds(shape)
+    result = np.empty([end - start for start, end in bounds], numpy_dtype(dtype))
+    missing = result.size
+    for part in parts:
+        held = part.bounds(shape)
+        common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(bounds, held, strict=True))
+        if all(start < end for start, end in common):
+            result[index_of(common, bounds)] = value_of(part)[index_of(common, held)]
+            missing -= prod(end - start for start, end in common)
+    return None if missing else result
+
+
+def index_of(part: Bounds, within: Bounds | None = None) -> tuple[slice, ...]:
+    """The slices that take `part` out of the whole array, or out of an array that is the part `within`."""
+    origins = [0] * len(part) if within is None else [start for start, _ in within]
+    return tuple(slice(start - origin, end - origin) for (start, end), origin in zip(part, origins, strict=True))
+
+
+def _check_apart(parts: Sequence[TensorSlice], shape: tuple[int, ...]) -> None:
+    """InternalError, as in TensorFlow, if two slices overlap."""
+    bounds = np.array([part.bounds(shape) for part in parts], np.int64)
+    for number in range(1, len(parts)):
+        before, current = bounds[:number], bounds[number]
+        common = (np.maximum(before, current)[..., 0] < np.minimum(before, current)[..., 1]).all(axis=-1)
+        if common.any():
+            existing = parts[int(common.argmax())]
+            raise InternalError(f"Overlapping slices: existing slice = {existing}, new slice = {parts[number]}")

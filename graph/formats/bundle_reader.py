@@ -16,8 +16,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DataLossError, InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
-from ..analysis.tensor_slices import TensorSlice, slice_from_proto
+from ...errors import DataLossError, InvalidArgumentError, OutOfRangeError, UnimplementedError
+from ..analysis.tensor_slices import TensorSlice, index_of, joined, slice_from_proto
 from ..dtypes import Array, DataType, dtype_name, item_size, numpy_dtype
 from ..protos import BundleEntryProto, BundleHeaderProto
 from ..tensor import shape_from_proto
@@ -32,8 +32,6 @@ _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 _KEPT_OPEN = 64  # data files that one reader keeps open; a process may open about a thousand files
 _ATTEMPTS = 100  # to open files that are being replaced; after that, checksums detect a mismatch
 _NAMED = 8  # how many tensors an error lists
-
-Bounds = tuple[tuple[int, int], ...]
 
 
 class BundleReader:
@@ -119,25 +117,20 @@ class BundleReader:
         if part.shape_in(shape) == shape:
             return self._stored(name, entry)
         _check_sliceable(DataType(entry.dtype))
-        return self._stored(name, entry)[_index(bounds)]
+        return self._stored(name, entry)[index_of(bounds)]
 
     def _joined(self, name: str, entry: BundleEntryProto, wanted: TensorSlice) -> Array:
         """A part of a sliced tensor, assembled from the slices that overlap it."""
-        dtype, shape = DataType(entry.dtype), _shape(entry)
+        dtype = DataType(entry.dtype)
         _check_sliceable(dtype)
-        parts = [slice_from_proto(proto) for proto in entry.slices]
-        _check_apart(parts, shape)
-        bounds = wanted.bounds(shape)
-        result = np.empty([end - start for start, end in bounds], numpy_dtype(dtype))
-        missing = result.size
-        for part in parts:
-            held = part.bounds(shape)
-            common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(bounds, held, strict=True))
-            if all(start < end for start, end in common):
-                value = self._stored(name, self._index.entry_of(slice_key(name, part)))
-                result[_index(common, bounds)] = value[_index(common, held)]
-                missing -= prod(end - start for start, end in common)
-        if missing:
+        result = joined(
+            [slice_from_proto(proto) for proto in entry.slices],
+            lambda part: self._stored(name, self._index.entry_of(slice_key(name, part))),
+            wanted,
+            _shape(entry),
+            dtype,
+        )
+        if result is None:
             raise InvalidArgumentError(
                 f"Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: {wanted}"
             )
@@ -210,23 +203,6 @@ class BundleReader:
                 f"TensorBundle at {self.prefix} shard {entry.shard_id} ({entry.size} bytes): Checksum does not match: "
                 f"stored {unmasked(entry.crc32c)} vs. calculated on the restored bytes {checksum}"
             )
-
-
-def _index(part: Bounds, within: Bounds | None = None) -> tuple[slice, ...]:
-    """The slices that take `part` out of the whole array, or out of an array that is the part `within`."""
-    origins = [0] * len(part) if within is None else [start for start, _ in within]
-    return tuple(slice(start - origin, end - origin) for (start, end), origin in zip(part, origins, strict=True))
-
-
-def _check_apart(parts: list[TensorSlice], shape: tuple[int, ...]) -> None:
-    """InternalError, as in TensorFlow, if two slices overlap."""
-    bounds = np.array([part.bounds(shape) for part in parts], np.int64)
-    for number in range(1, len(parts)):
-        before, current = bounds[:number], bounds[number]
-        common = (np.maximum(before, current)[..., 0] < np.minimum(before, current)[..., 1]).all(axis=-1)
-        if common.any():
-            existing = parts[int(common.argmax())]
-            raise InternalError(f"Overlapping slices: existing slice = {existing}, new slice = {parts[number]}")
 
 
 def _check_sliceable(dtype: DataType) -> None:

@@ -47,6 +47,7 @@ from .step_stats_pb2 import (
 from .summary_pb2 import Event, HistogramProto, SourceMetadata, Summary, SummaryMetadata
 from .tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from .tensor_pb2 import ResourceHandleProto, TensorProto, TensorShapeProto, TensorSliceProto, VariantTensorDataProto
+from .tensor_slices_pb2 import SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTensorSlices
 
 __all__ = [
     "AllocationDescription",
@@ -96,6 +97,10 @@ __all__ = [
     "RunMetadata",
     "RunOptions",
     "SavedModel",
+    "SavedSlice",
+    "SavedSliceMeta",
+    "SavedTensorSliceMeta",
+    "SavedTensorSlices",
     "SaverDef",
     "SignatureDef",
     "SourceMetadata",

@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.analysis.dims import shape_text
 from ....graph.analysis.tensor_slices import parse_shape_and_slice
 from ....graph.dtypes import Array, DataType, base_type, dtype_name
@@ -20,6 +20,7 @@ from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.slice_keys import decode_name
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, outputs
+from .first_checkpoints import from_slice_files, saved_part
 
 
 def _prefix_and_parts(
@@ -58,24 +59,23 @@ def save(node: Construction) -> Kernel:
 
 
 def _add_slice(writer: BundleWriter, name: str, spec: str, value: Array, dtype: DataType) -> None:
-    shape, part = parse_shape_and_slice(spec)
-    require(
-        part.shape_in(shape) == value.shape,
-        "Slice in shape_and_slice specification does not match the shape of the tensor to  save: "
-        f"{spec}, tensor: {shape_text(value.shape)}",
-    )
+    shape, part = saved_part(spec, value)
     writer.add_slice(name, shape, part, value, dtype)
 
 
 @kernel("RestoreV2")
 def restore(node: Construction) -> Kernel:
-    """Reads tensors, or parts of tensors, from a checkpoint."""
+    """Reads tensors, or parts of tensors, from a checkpoint; from one of the first format if there is no index."""
     dtypes = node.output_types
 
     def read(prefix: Array, names: Array, parts: Array) -> object:
         count = len(dtypes)
         path, keys, specs = _prefix_and_parts(prefix, names, parts, count, f", but {count} expected dtypes")
-        with BundleReader(path) as reader:
+        try:
+            reader = BundleReader(path)
+        except NotFoundError:
+            return outputs(from_slice_files(path, keys, specs, dtypes))
+        with reader:
             _check_types(reader, keys, dtypes)
             return outputs([_restored(reader, key, spec) for key, spec in zip(keys, specs, strict=True)])
 

@@ -14,7 +14,7 @@ from ...analysis.tensor_slices import parse_shape_and_slice
 from ...dtypes import Shape
 
 
-def _check_inputs(c: ShapeContext, count: int) -> None:
+def check_inputs(c: ShapeContext, count: int) -> None:
     """InvalidArgumentError unless there may be one prefix, and `count` names and slice texts."""
     with_rank(c.inputs[0], 0)
     merge_dims(with_rank(c.inputs[1], 1)[0], count)
@@ -23,7 +23,7 @@ def _check_inputs(c: ShapeContext, count: int) -> None:
 
 @shape_fn("SaveV2")
 def save(c: ShapeContext) -> Sequence[Shape]:
-    _check_inputs(c, len(c.inputs) - 3)
+    check_inputs(c, len(c.inputs) - 3)
     return ()
 
 
@@ -38,10 +38,11 @@ def restore(c: ShapeContext) -> Sequence[Shape]:
         return (None,) * count
     if len(parts) != count:
         raise InvalidArgumentError("The number of shape_and_slice doesn't match tensor outputs.")
-    return tuple([_part_shape(part.decode()) for part in parts.tolist()])
+    return tuple([part_shape(part.decode()) for part in parts.tolist()])
 
 
-def _part_shape(text: str) -> Shape:
+def part_shape(text: str) -> Shape:
+    """The shape of a part of a tensor from its slice text; None for an empty one, which stands for a whole tensor."""
     if not text:
         return None
     shape, part = parse_shape_and_slice(text)
