@@ -139,9 +139,10 @@ class Callee:
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)
             for segment in plan.segments:
-                for number in range(len(segment.chunks)):
+                chunks = segment.chunks  # in a worker thread: other calls may replace them meanwhile
+                for number in range(len(chunks)):
                     try:
-                        run_chunk(plan, segment, segment.chunks, number, slots)
+                        run_chunk(plan, segment, chunks, number, slots)
                     except PartitaError as error:
                         raise error.inside(self.name) from error.__cause__
             for result in plan.results:
