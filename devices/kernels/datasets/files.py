@@ -1,8 +1,13 @@
-"""Datasets of the lines or records of files. A file is opened when its first element is pulled."""
+"""Datasets of the lines or records of files, and a file of the records of a dataset.
+
+A file that is read is opened when its first element is pulled.
+"""
 
 from __future__ import annotations
 
 import mmap
+import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +15,15 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import InvalidArgumentError, NotFoundError, PermissionDeniedError
-from ....graph.dtypes import Array, DataType
-from ....graph.formats.record_file import record_at
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, DataType, dtype_name
+from ....graph.formats.record_file import framed, record_at
+from ....graph.formats.storage import file_errors
 from ..checks import require
-from ..registry import Construction, Kernel, kernel
+from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..strings.compression import GZIP, ZLIB, inflated
-from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
+from .dataset import UNKNOWN, Dataset, Element, Form, Source, Steps, carrying_dataset, dataset_of
+from .pulling import compute
 from .transformation import count_of
 
 _FORM = Form((DataType.STRING,), ((),))
@@ -179,3 +187,38 @@ def fixed_length_record_dataset(node: Construction) -> Kernel:
         return carrying_dataset(_Records(_FORM, file_names(files), format_name, read))
 
     return make
+
+
+@deferred_kernel("DatasetToTFRecord", "ExperimentalDatasetToTFRecord")
+def dataset_to_records(node: Construction) -> Start:
+    """Writes the strings of a dataset as the records of one file; it is there once all of them are known."""
+
+    def start(call: Call, variant: Array, file: Array, compression: Array) -> None:
+        dataset = dataset_of(variant)
+        columns = len(dataset.form.types)
+        require(columns == 1, f"ToTFRecordOp currently only support datasets of 1 single column, but got {columns}")
+        kind = dataset.form.types[0]
+        require(
+            kind == DataType.STRING,
+            f"ToTFRecordOp currently only supports DT_STRING dataypes, but got {dtype_name(kind)}",
+        )
+        path = os.fsdecode(np.asarray(file).item())
+        compute(call, _written(dataset, path, np.asarray(compression).item()), lambda _: call.done(), node.op)
+
+    return start
+
+
+def _written(dataset: Dataset, path: str, compression: bytes) -> Steps[None]:
+    """Of an unknown compression, as in TensorFlow, the records are not compressed."""
+    iterator, content = dataset.iterator(), bytearray()
+    bits = _WINDOW_BITS.get(compression)
+    packer = None if bits is None else zlib.compressobj(wbits=bits)
+    while (element := (yield from iterator.next())) is not None:
+        record = np.asarray(element[0])
+        require(record.ndim == 0, f"a record of a file is one string, not a tensor of shape {shape_text(record.shape)}")
+        framed_record = framed(record.item())
+        content += framed_record if packer is None else packer.compress(framed_record)
+        yield None
+    content += b"" if packer is None else packer.flush()
+    with file_errors(path):
+        Path(path).write_bytes(content)
