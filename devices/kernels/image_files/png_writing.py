@@ -28,7 +28,7 @@ def write_png(image: Array, compression: int) -> bytes:
     """A file of [height, width, 1 to 4 channels] of uint8 or uint16; compression is zlib's level, -1 its default."""
     height, width, channels = image.shape
     depth = 8 * image.itemsize
-    rows = image.astype(image.dtype.newbyteorder(">")).view(np.uint8).reshape(height, -1)
+    rows = image.astype(image.dtype.newbyteorder(">"), order="C").view(np.uint8).reshape(height, -1)
     strategy = zlib.Z_FILTERED if height * width > 1 else zlib.Z_DEFAULT_STRATEGY
     packed = _compressed(_filtered(rows, channels * image.itemsize).tobytes(), compression, strategy)
     head = struct.pack(">IIBBBBB", width, height, depth, COLOUR_TYPES[channels], 0, 0, 0)

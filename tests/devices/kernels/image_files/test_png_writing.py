@@ -71,3 +71,10 @@ def test_no_row_is_larger_in_magnitude_than_unfiltered(image: Array, compression
     plain = np.abs(image.reshape(len(image), -1).view(np.int8).astype(int)).sum(1)
     assert (taken <= plain).all()
     assert ((rows[:, 0] == 0) == (taken == plain)).all()
+
+
+def test_a_transposed_image_is_written_like_any_other() -> None:
+    """A view whose channels are not next to each other gives the same file as its copy in row-major order."""
+    for dtype in (np.uint8, np.uint16):
+        image = np.arange(24, dtype=dtype).reshape(3, 4, 2).T
+        assert write_png(image, -1) == write_png(np.ascontiguousarray(image), -1)
