@@ -8,6 +8,9 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
+from ...state import handle_array
+from ..checks import require
+from ..handles import handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .dataset import CapturedFunction, Dataset, Element, Steps, dataset_of
 from .pulling import compute
@@ -70,3 +73,15 @@ def same_variant(node: Construction) -> Kernel:
 def get_options(node: Construction) -> Kernel:
     """The serialised options that the last OptionsDataset gave, "" without one."""
     return lambda dataset: np.array(dataset_of(dataset).options(), object)
+
+
+@kernel("ThreadPoolHandle", "ExperimentalThreadPoolHandle")
+def thread_pool_handle(node: Construction) -> Kernel:
+    """A handle without threads behind it: datasets compute no element before it is asked for."""
+    handle = handle_array(handle_for(node, "ThreadPoolResource"))
+
+    def made() -> Array:
+        require(node.attrs["num_threads"] >= 0, "`num_threads` must be >= 0")
+        return handle
+
+    return made

@@ -312,9 +312,15 @@ def prefetch(node: Construction) -> Kernel:
     "ExperimentalMaxIntraOpParallelismDataset",
     "PrivateThreadPoolDataset",
     "ExperimentalPrivateThreadPoolDataset",
+    "ThreadPoolDataset",
+    "ExperimentalThreadPoolDataset",
+    "LatencyStatsDataset",
+    "ExperimentalLatencyStatsDataset",
+    "BytesProducedStatsDataset",
+    "ExperimentalBytesProducedStatsDataset",
 )
 def same_elements(node: Construction) -> Kernel:
-    """The same elements: the op only says how TensorFlow should compute them."""
+    """The same elements: the op only says how TensorFlow should compute them, or what it should measure."""
     return transforming(node, lambda form, source, *_others: Unchanged(form, source))
 
 

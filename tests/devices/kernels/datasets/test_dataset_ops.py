@@ -238,3 +238,20 @@ async def test_one_shot_iterators_and_optionals() -> None:
     has = p.b.op("OptionalHasValue", optional, name="has")
     async with open_session(p.b.graph_def(), "cpu:1") as session:
         assert [bool((await session.run(has.name))[0]) for _ in range(4)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("prefix", ["", "Experimental"])
+async def test_pools_and_measurements_change_no_element(prefix: str) -> None:
+    """A pool needs a number of threads that is not negative."""
+    for threads in (2, -1):
+        p = Pipeline()
+        pool = p.b.op(f"{prefix}ThreadPoolHandle", num_threads=threads, display_name=b"pool")[0]
+        dataset = p.op(f"{prefix}ThreadPoolDataset", p.range(3), pool)
+        for op in ("LatencyStatsDataset", "BytesProducedStatsDataset"):
+            dataset = p.op(f"{prefix}{op}", dataset, np.array(b"tag", object))
+        graph = p.iterated(dataset)
+        if threads >= 0:
+            assert await all_of(graph) == [0, 1, 2]
+        else:
+            with pytest.raises(InvalidArgumentError, match="`num_threads` must be >= 0"):
+                await all_of(graph)
