@@ -114,6 +114,14 @@ class Part:
         for arrival in plan.arrivals:
             receive(arrival.key + frame, partial(arrived, arrival))
 
+    def start_in_time(self, slots: Slots) -> None:
+        """Starts at once, or in a turn of the actor if the time budget is used up."""
+        pacer = self.actor.pacer
+        if pacer.clock() <= pacer.deadline:
+            self.start(slots)
+        else:
+            self.actor.begin(self.step, partial(self.start, slots))
+
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """Starts a deferred node of the plan."""
         work: Start | LocalLoop | DistributedLoop = self.plan.deferred[number].work
@@ -207,17 +215,10 @@ class Part:
 
 
 def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
-    """Starts every plan of a step on its actor and returns the parts.
-
-    Once the time budget is used up, the remaining parts start in turns of their actors.
-    """
+    """Starts every plan of a step on its actor and returns the parts."""
     send, ended = step.rendezvous.send, step.part_ended
     parts = [Part(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:
-        pacer, slots = part.actor.pacer, fresh_slots(part.plan, feeds, send)
-        if pacer.clock() <= pacer.deadline:
-            part.start(slots)
-        else:
-            part.actor.begin(step, partial(part.start, slots))
+        part.start_in_time(fresh_slots(part.plan, feeds, send))
     return parts

@@ -79,5 +79,5 @@ def start_traced_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], fee
     for part in parts:
         slots = fresh_slots(part.plan, feeds, step.rendezvous.send)
         slots[TRACE_SLOT] = scope
-        part.start(slots)
+        part.start_in_time(slots)
     return parts

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
+from partita.actors import Session
 from partita.devices.kernels import registry
 from partita.errors import InvalidArgumentError
 
@@ -40,3 +43,24 @@ class Gate:
         if self.fails:
             raise InvalidArgumentError("as asked")
         return -value
+
+
+async def check_cancelled_in_a_thread(gate: Gate, session: Session, run: Callable[[], Awaitable[object]]) -> None:
+    """Cancels a step whose kernel is held up in a thread: it ends only after the thread."""
+    ended, scope, entered = False, trio.CancelScope(), gate.close()
+
+    async def step() -> None:
+        nonlocal ended
+        with scope:
+            await run()
+        ended = True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(step)
+        await entered.wait()
+        scope.cancel()
+        await wait_all_tasks_blocked()
+        assert not ended
+        gate.opened.set()
+    assert scope.cancelled_caught
+    assert session.statistics().steps_running == 0

@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
 from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.ops.registry import lookup_op
 from partita.graph.protos import GraphDef
-from tests.actors.running.gates import ALWAYS, Gate
+from tests.actors.running.gates import ALWAYS, Gate, check_cancelled_in_a_thread
 from tests.strategies import cpu
 
 TWO = np.ones(2, np.float32)
@@ -88,25 +87,9 @@ async def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, device
 
 @pytest.mark.parametrize("devices", [1, 2])
 async def test_a_step_cancelled_in_a_thread_ends_after_the_thread(gate: Gate, devices: int) -> None:
-    ended = False
-
-    async def step(session: Session, scope: trio.CancelScope) -> None:
-        nonlocal ended
-        with scope:
-            await session.run("y", {"x": TWO})
-        ended = True
-
     async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
         await warm(session)
-        entered, scope = gate.close(), trio.CancelScope()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(step, session, scope)
-            await entered.wait()
-            scope.cancel()
-            await wait_all_tasks_blocked()
-            assert not ended
-            gate.opened.set()
-        assert scope.cancelled_caught
+        await check_cancelled_in_a_thread(gate, session, lambda: session.run("y", {"x": TWO}))
         await warm(session)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import trio
 from hypothesis import given, settings
-from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
 from partita.errors import InvalidArgumentError
@@ -19,7 +18,7 @@ from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from tests.actors.programs import Program, programs
 from tests.actors.running.function_programs import FunctionProgram, function_programs
-from tests.actors.running.gates import ALWAYS, Gate
+from tests.actors.running.gates import ALWAYS, Gate, check_cancelled_in_a_thread
 from tests.actors.running.test_loops import add_loop
 from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import assert_same_values
@@ -158,25 +157,9 @@ async def test_other_tasks_go_on_while_a_kernel_of_a_loop_is_in_a_thread(gate: G
 
 @LOOPS
 async def test_a_step_cancelled_in_a_thread_of_a_loop_ends_after_the_thread(gate: Gate, loop: Loop) -> None:
-    ended = False
-
-    async def step(session: Session, scope: trio.CancelScope) -> None:
-        nonlocal ended
-        with scope:
-            await session.run("y", {"x": TWO})
-        ended = True
-
     async with open_session(loop(), **ALWAYS) as session:
         await warm(session)
-        entered, scope = gate.close(), trio.CancelScope()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(step, session, scope)
-            await entered.wait()
-            scope.cancel()
-            await wait_all_tasks_blocked()
-            assert not ended
-            gate.opened.set()
-        assert scope.cancelled_caught
+        await check_cancelled_in_a_thread(gate, session, lambda: session.run("y", {"x": TWO}))
         await warm(session)
 
 

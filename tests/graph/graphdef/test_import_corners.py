@@ -5,59 +5,34 @@ from __future__ import annotations
 import pytest
 
 from partita.errors import InvalidArgumentError
-from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
-from partita.graph.attrs import encode
-
-_FLOAT = encode("float32", "type")
-
-
-def _nodes(*lines: str) -> GraphDef:
-    """A GraphDef from lines "name = Op(input, ...)"; every op is over floats."""
-    graph_def = GraphDef()
-    graph_def.versions.producer = 2474
-    for line in lines:
-        name, _, call = line.partition(" = ")
-        op, _, inputs = call.removesuffix(")").partition("(")
-        node = graph_def.node.add(name=name, op=op, input=[text for text in inputs.split(", ") if text])
-        if op not in ("NoOp", "Placeholder"):
-            node.attr["T"].CopyFrom(_FLOAT)
-        if op == "Placeholder":
-            node.attr["dtype"].CopyFrom(_FLOAT)
-        if op == "Merge":
-            node.attr["N"].i = len([text for text in node.input if not text.startswith("^")])
-    return graph_def
-
-
-def _edges(graph: Graph) -> list[str]:
-    return [
-        f"{e.src.name}:{e.src_output}->{e.dst.name}:{e.dst_input}" for e in graph.edges() if e.src.is_op and e.dst.is_op
-    ]
+from partita.graph import Graph, ImportOptions, graph_def_to_graph, import_graph_def
+from tests.graph.graphdef.lines import edges, nodes
 
 
 def test_a_node_that_runs_before_several_runs_once() -> None:
     """Control dependencies that are named twice give one edge."""
     graph = Graph()
-    import_graph_def(_nodes("first = NoOp()"), graph)
-    import_graph_def(_nodes("x = NoOp()"), graph, ImportOptions(control_dependencies=["first", "first"]))
-    assert _edges(graph) == ["first:-1->x:-1"]
+    import_graph_def(nodes("first = NoOp()"), graph)
+    import_graph_def(nodes("x = NoOp()"), graph, ImportOptions(control_dependencies=["first", "first"]))
+    assert edges(graph) == ["first:-1->x:-1"]
 
 
 def test_what_reads_a_skipped_node_in_another_way_is_refused() -> None:
     """A control input from a node whose outputs are mapped has no node to come from."""
     graph = Graph()
-    import_graph_def(_nodes("p = Placeholder()"), graph)
+    import_graph_def(nodes("p = Placeholder()"), graph)
     options = ImportOptions(input_map={"x": "p"}, skip_mapped_nodes=True)
     with pytest.raises(
         InvalidArgumentError, match="Node 'y' had a back edge, but only Merge nodes can have back edges"
     ):
-        import_graph_def(_nodes("x = Placeholder()", "y = NoOp(^x)"), graph, options)
-    import_graph_def(_nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
-    assert _edges(graph) == ["p:0->y:0"]
+        import_graph_def(nodes("x = Placeholder()", "y = NoOp(^x)"), graph, options)
+    import_graph_def(nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
+    assert edges(graph) == ["p:0->y:0"]
 
 
 def test_groups_of_nodes_that_are_not_imported_get_the_prefix_too() -> None:
     """As TensorFlow renames them; a `_class` that is no list of texts names no group."""
-    graph_def = _nodes("x = Placeholder()", "y = Placeholder()")
+    graph_def = nodes("x = Placeholder()", "y = Placeholder()")
     graph_def.node[0].attr["_class"].list.s.append(b"loc:@gone")
     graph_def.node[1].attr["_class"].s = b"loc:@x"
     graph = Graph()
@@ -67,7 +42,7 @@ def test_groups_of_nodes_that_are_not_imported_get_the_prefix_too() -> None:
 
 def test_old_consumers_cannot_read_a_graph_with_functions() -> None:
     """An import of functions raises the least consumer to 12; a conversion takes the versions as they are."""
-    graph_def = _nodes("x = Placeholder()")
+    graph_def = nodes("x = Placeholder()")
     graph_def.library.function.add().signature.name = "F"
     graph = Graph()
     import_graph_def(graph_def, graph)
@@ -77,7 +52,7 @@ def test_old_consumers_cannot_read_a_graph_with_functions() -> None:
 
 def test_a_loop_must_be_closed_by_an_output_that_exists() -> None:
     """The edge that closes a loop is checked in other words than an edge between nodes."""
-    graph_def = _nodes("x = Placeholder()", "m = Merge(x, n:1)", "n = NextIteration(m)")
+    graph_def = nodes("x = Placeholder()", "m = Merge(x, n:1)", "n = NextIteration(m)")
     with pytest.raises(InvalidArgumentError) as refused:
         import_graph_def(graph_def, Graph(), ImportOptions(prefix="p"))
     assert refused.value.message == "Output 1 of node p/n does not exist. Node only has 1 outputs."
@@ -86,7 +61,7 @@ def test_a_loop_must_be_closed_by_an_output_that_exists() -> None:
 @pytest.mark.parametrize("name", ["a>b", "a>b>c", "a/b>c", ">a", "a>", "a>>b", "a>/b", "a>_b"])
 def test_the_parts_of_a_name_in_a_namespace_are_names(name: str) -> None:
     """Each part between ">" begins with a letter, a digit or a dot."""
-    graph_def = _nodes(f"{name} = NoOp()")
+    graph_def = nodes(f"{name} = NoOp()")
     if all(part[:1].isalnum() for part in name.split(">")):
         assert [node.name for node in graph_def_to_graph(graph_def).op_nodes()] == [name]
     else:
@@ -97,16 +72,16 @@ def test_the_parts_of_a_name_in_a_namespace_are_names(name: str) -> None:
 def test_names_in_use_are_told_before_what_is_wrong_with_nodes() -> None:
     """Those of nodes that are skipped too."""
     graph = Graph()
-    import_graph_def(_nodes("p = Placeholder()", "y = Placeholder()"), graph)
+    import_graph_def(nodes("p = Placeholder()", "y = Placeholder()"), graph)
     with pytest.raises(InvalidArgumentError, match="Node name 'y' already exists in the Graph"):
-        import_graph_def(_nodes("x = Placeholder()", "z = Neg(x, x)", "y = Neg(x)"), graph)
+        import_graph_def(nodes("x = Placeholder()", "z = Neg(x, x)", "y = Neg(x)"), graph)
     options = ImportOptions(input_map={"y": "p"}, skip_mapped_nodes=True)
     with pytest.raises(InvalidArgumentError, match="Node name 'y' already exists in the Graph"):
-        import_graph_def(_nodes("y = Placeholder()"), graph, options)
+        import_graph_def(nodes("y = Placeholder()"), graph, options)
 
 
 def test_options_that_exclude_each_other_are_told_first() -> None:
     """Before anything of the GraphDef is looked at."""
     options = ImportOptions(skip_mapped_nodes=True, return_nodes=["x"])
     with pytest.raises(InvalidArgumentError, match="Requesting return_nodes with skip_mapped_nodes set"):
-        import_graph_def(_nodes("x = Neg(nothing)"), Graph(), options)
+        import_graph_def(nodes("x = Neg(nothing)"), Graph(), options)

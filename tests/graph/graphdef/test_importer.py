@@ -14,55 +14,33 @@ from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, Un
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
 from partita.graph.attrs import encode
 from partita.graph.protos.full_type_pb2 import FullTypeDef, FullTypeId
+from tests.graph.graphdef.lines import edges, nodes
 from tests.strategies import GraphCase, graph_cases
 
 _FLOAT, _INT32 = encode("float32", "type"), encode("int32", "type")
 
 
-def _nodes(*lines: str) -> GraphDef:
-    """A GraphDef from lines "name = Op(input, ...)"; every op is over floats."""
-    graph_def = GraphDef()
-    graph_def.versions.producer = 2474
-    for line in lines:
-        name, _, call = line.partition(" = ")
-        op, _, inputs = call.removesuffix(")").partition("(")
-        node = graph_def.node.add(name=name, op=op, input=[text for text in inputs.split(", ") if text])
-        if op not in ("NoOp", "Placeholder"):
-            node.attr["T"].CopyFrom(_FLOAT)
-        if op == "Placeholder":
-            node.attr["dtype"].CopyFrom(_FLOAT)
-        if op == "Merge":
-            node.attr["N"].i = len([text for text in node.input if not text.startswith("^")])
-    return graph_def
-
-
-def _edges(graph: Graph) -> list[str]:
-    return [
-        f"{e.src.name}:{e.src_output}->{e.dst.name}:{e.dst_input}" for e in graph.edges() if e.src.is_op and e.dst.is_op
-    ]
-
-
 def test_nodes_come_inputs_first_and_lowest_index_first() -> None:
     """A node is created once its inputs are, and of all ready nodes the one that stands first in the file."""
-    graph = graph_def_to_graph(_nodes("c = Neg(b)", "d = Placeholder()", "b = Neg(a)", "a = Placeholder()"))
+    graph = graph_def_to_graph(nodes("c = Neg(b)", "d = Placeholder()", "b = Neg(a)", "a = Placeholder()"))
     assert [node.name for node in graph.op_nodes()] == ["d", "a", "b", "c"]
 
 
 def test_control_edges_are_sorted_by_name_and_single() -> None:
     """Edges of a node: data by port, then control inputs by name, repeated ones dropped."""
     graph = graph_def_to_graph(
-        _nodes("x = Placeholder()", "q = NoOp()", "p = NoOp()", "y = Neg(x, ^q, ^p, ^q)", "z = Neg(y:0)")
+        nodes("x = Placeholder()", "q = NoOp()", "p = NoOp()", "y = Neg(x, ^q, ^p, ^q)", "z = Neg(y:0)")
     )
-    assert _edges(graph) == ["x:0->y:0", "p:-1->y:-1", "q:-1->y:-1", "y:0->z:0"]
+    assert edges(graph) == ["x:0->y:0", "p:-1->y:-1", "q:-1->y:-1", "y:0->z:0"]
 
 
 def test_a_loop_closes_with_the_last_edge() -> None:
     """The edge from NextIteration to its Merge comes after all others; the Merge is ready without it."""
     graph = graph_def_to_graph(
-        _nodes("x = Placeholder()", "m = Merge(x, next)", "n = Neg(m)", "next = NextIteration(n)"),
+        nodes("x = Placeholder()", "m = Merge(x, next)", "n = Neg(m)", "next = NextIteration(n)"),
         allow_internal_names=True,
     )
-    assert _edges(graph)[-1] == "next:0->m:1"
+    assert edges(graph)[-1] == "next:0->m:1"
     assert [node.name for node in graph.op_nodes()] == ["x", "m", "n", "next"]
 
 
@@ -90,19 +68,19 @@ def test_bad_graphs_are_named(lines: list[str], message: str) -> None:
     """Every malformed node is InvalidArgument with TensorFlow's words, and an import changes nothing."""
     for build in (graph_def_to_graph, lambda graph_def: import_graph_def(graph_def, Graph())):
         with pytest.raises(InvalidArgumentError, match=message):
-            build(_nodes(*lines))
+            build(nodes(*lines))
 
 
 def test_unknown_ops_are_not_found() -> None:
     """An op that no registry knows is NotFound and names node and op."""
     with pytest.raises(NotFoundError, match="Op type not registered 'Nonsense'") as caught:
-        graph_def_to_graph(_nodes("a = Nonsense()"))
+        graph_def_to_graph(nodes("a = Nonsense()"))
     assert (caught.value.node, caught.value.op) == ("a", "Nonsense")
 
 
 def test_types_must_agree() -> None:
     """An edge between different element types is InvalidArgument and names both."""
-    graph_def = _nodes("x = Placeholder()", "y = Neg(x)")
+    graph_def = nodes("x = Placeholder()", "y = Neg(x)")
     graph_def.node[1].attr["T"].CopyFrom(_INT32)
     with pytest.raises(
         InvalidArgumentError, match=r"Input 0 of node y was passed float from x:0 incompatible .* int32"
@@ -134,7 +112,7 @@ def test_removed_ops_are_unimplemented() -> None:
 
 def test_versions_merge_at_import_and_are_taken_over_by_conversion() -> None:
     """Import takes the lower producer, the higher consumer, all bad consumers; conversion takes them as they are."""
-    graph_def = _nodes("x = Placeholder()")
+    graph_def = nodes("x = Placeholder()")
     graph_def.versions.producer, graph_def.versions.min_consumer = 100, 12
     graph_def.versions.bad_consumers.append(7)
     graph = Graph()
@@ -161,7 +139,7 @@ def test_versions_that_must_not_be_read(field: str, value: object, message: str)
 
 def test_a_prefix_goes_before_names_inputs_and_groups() -> None:
     """Names, inputs and colocation groups of imported nodes get the prefix; return handles follow the renaming."""
-    graph_def = _nodes("x = Placeholder()", "y = Neg(x)")
+    graph_def = nodes("x = Placeholder()", "y = Neg(x)")
     graph_def.node[1].attr["_class"].list.s.append(b"loc:@x")
     graph = Graph()
     results = import_graph_def(graph_def, graph, ImportOptions(prefix="p", return_tensors=["y:0"], return_nodes=["x"]))
@@ -183,20 +161,20 @@ def test_names_that_are_scopes_are_taken() -> None:
     graph = Graph()
     graph.add_node("s/a", "NoOp")
     with pytest.raises(InvalidArgumentError, match="Node name 's' already exists in the Graph"):
-        import_graph_def(_nodes("s = NoOp()"), graph)
-    import_graph_def(_nodes("s = NoOp()", "s_1 = NoOp()"), graph, ImportOptions(uniquify_names=True))
+        import_graph_def(nodes("s = NoOp()"), graph)
+    import_graph_def(nodes("s = NoOp()", "s_1 = NoOp()"), graph, ImportOptions(uniquify_names=True))
     assert [node.name for node in graph.op_nodes()] == ["s/a", "s_2", "s_1"]
 
 
 def test_an_input_map_feeds_existing_tensors() -> None:
     """Mapped inputs read the existing graph; nodes all of whose outputs are mapped can be left out."""
     graph = Graph()
-    import_graph_def(_nodes("w = Placeholder()", "c = NoOp()"), graph)
-    graph_def = _nodes("x = Placeholder()", "d = NoOp()", "y = Neg(x, ^d)")
+    import_graph_def(nodes("w = Placeholder()", "c = NoOp()"), graph)
+    graph_def = nodes("x = Placeholder()", "d = NoOp()", "y = Neg(x, ^d)")
     options = ImportOptions(input_map={"x:0": "w:0", "^d": "^c", "zz:0": "w:0"}, skip_mapped_nodes=True)
     results = import_graph_def(graph_def, graph, options)
     assert [node.name for node in graph.op_nodes()] == ["w", "c", "y"]
-    assert _edges(graph) == ["w:0->y:0", "c:-1->y:-1"]
+    assert edges(graph) == ["w:0->y:0", "c:-1->y:-1"]
     assert results.missing_unused_input_map_keys == ["zz:0"]
 
 
@@ -214,10 +192,10 @@ def test_an_input_map_feeds_existing_tensors() -> None:
 def test_a_refused_import_changes_nothing(options: ImportOptions, message: str) -> None:
     """Whatever is wrong with the options, nodes, edges and versions stay as they were."""
     graph = Graph()
-    import_graph_def(_nodes("w = Placeholder()"), graph)
+    import_graph_def(nodes("w = Placeholder()"), graph)
     before = graph.to_graph_def(), graph.num_edge_ids, graph.num_node_ids
     with pytest.raises(PartitaError, match=message):
-        import_graph_def(_nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
+        import_graph_def(nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
     assert (graph.to_graph_def(), graph.num_edge_ids, graph.num_node_ids) == before
 
 
@@ -231,10 +209,10 @@ def test_a_refused_import_changes_nothing(options: ImportOptions, message: str) 
 )
 def test_a_mapped_port_is_checked_where_it_is_read(value: str, message: str) -> None:
     """As in TensorFlow an input map may name ports that do not exist, also of the source, as long as nobody reads."""
-    graph, graph_def = Graph(), _nodes("w = Placeholder()", "i = Placeholder()")
+    graph, graph_def = Graph(), nodes("w = Placeholder()", "i = Placeholder()")
     graph_def.node[1].attr["dtype"].CopyFrom(_INT32)
     import_graph_def(graph_def, graph)
-    addition = _nodes("x = Placeholder()", "y = Neg(x)")
+    addition = nodes("x = Placeholder()", "y = Neg(x)")
     import_graph_def(addition, graph, ImportOptions(prefix="a", input_map={"x:7": value}))
     with pytest.raises(InvalidArgumentError) as refused:
         import_graph_def(addition, graph, ImportOptions(prefix="import", input_map={"x:0": value}))
@@ -243,7 +221,7 @@ def test_a_mapped_port_is_checked_where_it_is_read(value: str, message: str) -> 
 
 def test_messages_have_the_names_that_nodes_would_get() -> None:
     """With their prefix or number, but for those that TensorFlow calls by the names of the file."""
-    graph_def = _nodes("A = Placeholder()", "B = Neg(A)")
+    graph_def = nodes("A = Placeholder()", "B = Neg(A)")
     graph_def.node[1].attr["T"].CopyFrom(_INT32)
     with pytest.raises(InvalidArgumentError) as refused:
         import_graph_def(graph_def, Graph(), ImportOptions(prefix="import"))
@@ -252,7 +230,7 @@ def test_messages_have_the_names_that_nodes_would_get() -> None:
     )
     del graph_def.node[1].attr["T"]
     graph = Graph()
-    import_graph_def(_nodes("B = NoOp()"), graph)
+    import_graph_def(nodes("B = NoOp()"), graph)
     with pytest.raises(InvalidArgumentError, match=r"NodeDef missing attr 'T' from .* NodeDef: {{node B_1}}"):
         import_graph_def(graph_def, graph, ImportOptions(uniquify_names=True))
 
@@ -260,22 +238,22 @@ def test_messages_have_the_names_that_nodes_would_get() -> None:
 def test_a_backslash_is_shown_as_it_is() -> None:
     """Names in messages are not Python's literals."""
     with pytest.raises(InvalidArgumentError) as refused:
-        graph_def_to_graph(_nodes("a\\b = NoOp()"))
+        graph_def_to_graph(nodes("a\\b = NoOp()"))
     assert refused.value.message == r"Node 'a\b': Node name contains invalid characters"
 
 
 def test_control_dependencies_run_before_what_has_no_imported_input() -> None:
     """Only nodes without imported inputs wait for the given nodes; the others wait indirectly."""
     graph = Graph()
-    import_graph_def(_nodes("first = NoOp()"), graph)
+    import_graph_def(nodes("first = NoOp()"), graph)
     options = ImportOptions(control_dependencies=["first"])
-    import_graph_def(_nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
-    assert _edges(graph) == ["first:-1->x:-1", "x:0->y:0"]
+    import_graph_def(nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
+    assert edges(graph) == ["first:-1->x:-1", "x:0->y:0"]
 
 
 def test_colocation_must_name_an_imported_node() -> None:
     """A colocation group of a node that the GraphDef lacks is refused at import."""
-    graph_def = _nodes("x = Placeholder()")
+    graph_def = nodes("x = Placeholder()")
     graph_def.node[0].attr["_class"].list.s.append(b"loc:@gone")
     with pytest.raises(InvalidArgumentError, match="expects to be colocated with unknown node 'gone'"):
         import_graph_def(graph_def, Graph())
@@ -338,7 +316,7 @@ def test_a_named_cycle_is_one(count: int, data: st.DataObject) -> None:
 
 def _remarked(lines: Sequence[str]) -> GraphDef:
     """The first node has a type, the first two say what they were made from."""
-    graph_def = _nodes(*lines)
+    graph_def = nodes(*lines)
     graph_def.node[0].experimental_type.CopyFrom(FullTypeDef(type_id="TFT_TENSOR"))
     for i, node in enumerate(graph_def.node[:2]):
         node.experimental_debug_info.original_node_names.append(f"from{i}")
