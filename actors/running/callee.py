@@ -197,7 +197,8 @@ class Callee:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        return depth, instance_number(f"{call.part.frame};{self.name};{call.number}{turn}")
+        # Nodes are numbered by device: without its name, calls from two devices would share their keys.
+        return depth, instance_number(f"{call.part.frame};{call.place.device};{self.name};{call.number}{turn}")
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

@@ -20,7 +20,7 @@ from weakref import ref
 
 from ...errors import InternalError, PartitaError
 from ...rendezvous import Received
-from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
+from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Bundle, Slots
 from ..plans.output_checks import check_received
 from ..plans.plan import DistributedLoop, LocalLoop
 from .executor import fresh_slots
@@ -171,11 +171,14 @@ class Part:
             return
         value, is_dead = received
         slot, size = arrival.slot, arrival.size
-        if size == 1:
+        if (len(value) if type(value) is Bundle else 1) != size:
+            self.step.fail(_wrong_size(arrival.key + self.frame, value, size))
+        elif size == 1:
             self.slots[slot] = DEAD if is_dead else value
+            self._release(arrival.segments)
         else:
             self.slots[slot : slot + size] = value
-        self._release(arrival.segments)
+            self._release(arrival.segments)
 
     def _check_arrived(self, number: int, arrival: Arrival, received: Outcome) -> None:
         """Checks types first: the sender was not compiled with this plan and may send another type."""
@@ -212,6 +215,13 @@ class Part:
         self._unfinished -= 1  # only now: releasing may have finished further segments
         if not self._unfinished:
             self._ended(self)
+
+
+def _wrong_size(key: str, value: Any, size: int) -> InternalError:  # Any: a message may hold anything
+    """The error of a message with another number of tensors than its receiver waits for."""
+    sent = f"a bundle of {len(value)} tensors" if type(value) is Bundle else "a single tensor"
+    expected = "a single tensor" if size == 1 else f"a bundle of {size} tensors"
+    return InternalError(f"key {key!r}: {sent} was sent where {expected} is received; so two nodes share the key")
 
 
 def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:

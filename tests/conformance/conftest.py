@@ -1,10 +1,20 @@
-"""Records in a test's report which corpus case it ran; `tests/conftest.py` prints a summary."""
+"""Records in a test's report which corpus case it ran; `tests/conftest.py` prints a summary. Watches keys, too."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from tests.conformance.corpus import Case, ErrorCase, ShapeCase, size
+from tests.keys import no_key_sent_twice
+
+
+@pytest.fixture(autouse=True)
+def _law_of_keys() -> Iterator[None]:
+    """No key is sent twice in one step."""
+    with no_key_sent_twice():
+        yield
 
 
 @pytest.fixture(autouse=True)

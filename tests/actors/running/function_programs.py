@@ -5,6 +5,9 @@ edges fix the order of all accesses to variables, so every way of running a prog
 float32 scalars. Conditionals and loops are lowered or not. A node that TensorFlow runs on one device as a whole gets
 one variable at most.
 
+A node may call the function of an earlier one of its kind, from any body and any device, so that calls of one
+function meet in one step.
+
 With `conflicting` a node may request another device than that of a handle it reads, or be colocated with a node
 elsewhere. That needs soft placement, as in TensorFlow.
 """
@@ -27,6 +30,7 @@ from tests.strategies import cpu
 
 DEEPEST = 2
 MOST_ITERATIONS = 3
+SHARED = 0.4  # of the nodes that call, call a function of another node
 _UNARY = ("Neg", "Identity", "Tanh")
 _BINARY = ("Sub", "Maximum", "Mul")
 
@@ -72,6 +76,7 @@ class _Writer:
         self.devices = devices
         self.conflicting = conflicting
         self.functions: list[FunctionDef] = []
+        self.alike: dict[object, list[str]] = {}  # functions by what tells whether another node can call them
         simple = [self.unary, self.binary, self.constant, self.colocated]
         self.statements: list[Callable[[_Scope], None]] = [*simple, self.read, self.assign, self.assign, self.odd_loop]
         self.compound: list[Callable[[_Scope], None]] = [
@@ -175,8 +180,15 @@ class _Writer:
         finish: Callable[[_Scope], Sequence[Tensor]],
         *,
         most: int = 3,
+        kind: object = "of one result",
     ) -> str:
-        """Adds a function of this many floats and handles; `finish` returns its results once it has a body."""
+        """A function of this many floats and handles; `finish` returns its results once it has a body.
+
+        It may be an earlier one: those of one `kind` have results alike.
+        """
+        alike = self.alike.setdefault((kind, num_values, num_handles), [])
+        if alike and self.random.random() < SHARED:
+            return self.random.choice(alike)
         builder = GraphBuilder()
         values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
         handles = [builder.placeholder(f"h{k}", "resource", ()) for k in range(num_handles)]
@@ -189,6 +201,7 @@ class _Writer:
         function = function_of(name, builder.graph_def(), arguments, [tensor.name for tensor in results], control)
         function.signature.is_stateful = True
         self.functions.append(function)
+        alike.append(name)
         return name
 
     def result(self, scope: _Scope) -> Tensor:
@@ -212,7 +225,11 @@ class _Writer:
         values, handles = self.some(scope, 2), self.some_handles(scope, 2)
         results = self.random.randint(1, 2)
         name = self.function(
-            scope.depth + 1, len(values), len(handles), lambda body: [self.result(body) for _ in range(results)]
+            scope.depth + 1,
+            len(values),
+            len(handles),
+            lambda body: [self.result(body) for _ in range(results)],
+            kind=results,
         )
         outputs = self.make(
             scope,
@@ -233,7 +250,7 @@ class _Writer:
         def finish(body: _Scope) -> list[Tensor]:
             return [self.result(body), self.op(body, "Identity", self.random.choice(body.handles), follows=True)[0]]
 
-        name = self.function(scope.depth + 1, len(values), len(handles), finish)
+        name = self.function(scope.depth + 1, len(values), len(handles), finish, kind="a handle")
         attrs = _types(values, handles, 1) | {"f": NameAttrList(name=name)}
         attrs["Tout"] = ["float32", "resource"]
         outputs = self.make(scope, "StatefulPartitionedCall", [*values, *handles], handles=handles, attrs=attrs)
@@ -289,8 +306,8 @@ class _Writer:
         deep, sizes = scope.depth + 1, (1 + len(values), len(handles))
         attrs = {
             "T": ["float32"] * sizes[0] + ["resource"] * sizes[1],
-            "cond": NameAttrList(name=self.function(DEEPEST, *sizes, condition, most=1)),
-            "body": NameAttrList(name=self.function(deep, *sizes, step)),
+            "cond": NameAttrList(name=self.function(DEEPEST, *sizes, condition, most=1, kind="condition")),
+            "body": NameAttrList(name=self.function(deep, *sizes, step, kind="body")),
             LOWER: AttrValue(b=lower),
         }
         outputs = self.make(scope, "While", inputs, handles=handles, attrs=attrs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import trio
 
 from partita.actors import open_session
 from partita.actors.plans.binding import Binder
+from partita.actors.plans.instructions import Bundle, Slots
+from partita.actors.running.part import Part
 from partita.actors.running.reference import run_reference
 from partita.actors.sessions.graph_manager import GraphManager
 from partita.devices import local_cluster
@@ -140,3 +143,23 @@ async def test_outputs_of_a_worker_are_arrays_that_nobody_can_write_to() -> None
             np.testing.assert_array_equal(received[keys[1]], [1, 1])
             variable.value = np.ones(2, np.float32)
         manager.shut_down(CancelledError("Shutdown"))
+
+
+@pytest.mark.parametrize(("size", "sent"), [(1, Bundle([1, 2])), (2, np.float32(1)), (2, Bundle([1, 2, 3]))])
+async def test_a_message_of_another_size_is_an_error_that_names_the_key(size: int, sent: Any) -> None:
+    """A bundle where a single tensor is received, the other way round, and a bundle of another size."""
+    graph_def = send_and_receive(DataType.FLOAT, DataType.FLOAT)
+    with pytest.MonkeyPatch.context() as patch:
+        start = Part.start
+
+        def start_with_a_stranger(part: Part, slots: Slots, frame: str = "", **keywords: bool) -> None:
+            arrivals = [arrival._replace(size=size) for arrival in part.plan.arrivals]
+            part.plan = replace(part.plan, arrivals=tuple(arrivals), unchecked={})
+            for arrival in arrivals:
+                part.step.rendezvous.send(arrival.key + frame, sent)
+            start(part, slots, frame, **keywords)
+
+        patch.setattr(Part, "start", start_with_a_stranger)
+        async with open_session(graph_def, cpus(2), config=HARD_PLACEMENT) as session:
+            with pytest.raises(InternalError, match=r"key '/job.*;0:0': .* was sent where .* is received"):
+                await session.run("y", {}, ["s"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu
+
+Clock = Literal["real", "virtual"]
 
 
 def named(name: str) -> NameAttrList:
@@ -63,6 +65,21 @@ def call(*functions: FunctionDef, name: str = "add_on") -> GraphDef:
 async def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) -> None:
     """On the caller's device, another device, several devices, and alternating between two."""
     assert await run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+async def test_calls_of_one_function_from_several_devices_keep_their_tensors_apart(clock: Clock) -> None:
+    """Calls on two devices of a function over two others; each is the first of its device."""
+    b = GraphBuilder()
+    b.function(add_on([cpu(2), cpu(3), cpu(2)]))
+    fetches = []
+    for number in range(2):
+        x = b.placeholder(f"x{number}", "float32", (), device=cpu(number))
+        attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named("add_on")}
+        fetches.append(b.op("PartitionedCall", [x], attrs=attrs, device=cpu(number))[0].name)
+    async with open_session(b.graph_def(), cpus(4), config=HARD_PLACEMENT, clock=clock) as session:
+        for _ in range(20):
+            assert await session.run(fetches, {"x0": 1.0, "x1": 20.0}) == [4, 23]
 
 
 async def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
