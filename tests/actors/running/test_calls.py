@@ -67,21 +67,6 @@ async def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) 
     assert await run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
 
 
-@pytest.mark.parametrize("clock", ["real", "virtual"])
-async def test_calls_of_one_function_from_several_devices_keep_their_tensors_apart(clock: Clock) -> None:
-    """Calls on two devices of a function over two others; each is the first of its device."""
-    b = GraphBuilder()
-    b.function(add_on([cpu(2), cpu(3), cpu(2)]))
-    fetches = []
-    for number in range(2):
-        x = b.placeholder(f"x{number}", "float32", (), device=cpu(number))
-        attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named("add_on")}
-        fetches.append(b.op("PartitionedCall", [x], attrs=attrs, device=cpu(number))[0].name)
-    async with open_session(b.graph_def(), cpus(4), config=HARD_PLACEMENT, clock=clock) as session:
-        for _ in range(20):
-            assert await session.run(fetches, {"x0": 1.0, "x1": 20.0}) == [4, 23]
-
-
 async def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
     """Short functions run in turns, functions on several devices by messages."""
     for devices in ([""], [cpu(1), ""]):
@@ -111,6 +96,32 @@ def recursive(limit: float) -> list[FunctionDef]:
     )
     again = function_of("again", b.graph_def(), ["x:0"], [called[0].name])
     return [down, stop, again]
+
+
+def counted_down() -> FunctionDef:
+    """The fraction of x, which takes as many calls as x is large, and then one more on each of devices 2, 3 and 2."""
+    b = GraphBuilder()
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named("down")}
+    value = b.op("StatefulPartitionedCall", [b.placeholder("x", "float32", ())], attrs=attrs, device=cpu(2))[0]
+    for number in (2, 3, 2):
+        value = b.op("AddV2", value, b.constant(1.0, device=cpu(number)), device=cpu(number))[0]
+    return function_of("counted_down", b.graph_def(), ["x:0"], [value.name])
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+async def test_calls_of_one_function_from_several_devices_keep_their_tensors_apart(clock: Clock) -> None:
+    """Calls on two devices of a function over two others, of which one overtakes the other."""
+    b = GraphBuilder()
+    for function in (*recursive(1.0), counted_down()):
+        b.function(function)
+    fetches = []
+    for number in range(2):
+        x = b.placeholder(f"x{number}", "float32", (), device=cpu(number))
+        attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named("counted_down")}
+        fetches.append(b.op("PartitionedCall", [x], attrs=attrs, device=cpu(number))[0].name)
+    async with open_session(b.graph_def(), cpus(4), config=HARD_PLACEMENT, clock=clock) as session:
+        assert await session.run(fetches, {"x0": 9.5, "x1": 0.25}) == [3.5, 3.25]
+        assert await session.run(fetches, {"x0": 0.25, "x1": 9.5}) == [3.25, 3.5]
 
 
 async def test_a_function_may_call_itself_as_long_as_it_ends() -> None:
