@@ -6,6 +6,9 @@ async with open_session(graph_def, "cpu:4") as session:
 with BlockingSession(graph_def, "cpu:4") as session:        scripts and notebooks
     (loss,) = session.run("loss:0", {"x:0": batch})
 
+async with open_asyncio_session(graph_def, "cpu:4") as session:      asyncio programs
+    (loss,) = await session.run("loss:0", {"x:0": batch})
+
 async with open_cluster_session(graph_def, "cluster.toml") as session:      a worker for each task
     (loss,) = await session.run("loss:0", {"x:0": batch})
 
@@ -24,6 +27,7 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph import CallableOptions, RunMetadata, RunOptions
+    from .sessions.asyncio_session import AsyncioSession, open_asyncio_session
     from .sessions.blocking import BlockingSession
     from .sessions.cluster_session import open_cluster_session
     from .sessions.function_runtime import FunctionRuntime, InstantiateOptions, open_function_runtime
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from .sessions.session_callable import SessionCallable
 
 __all__ = [
+    "AsyncioSession",
     "BlockingSession",
     "CallableOptions",
     "FunctionRuntime",
@@ -42,6 +47,7 @@ __all__ = [
     "SavedModelSession",
     "Session",
     "SessionCallable",
+    "open_asyncio_session",
     "open_cluster_session",
     "open_function_runtime",
     "open_saved_model",
@@ -52,6 +58,7 @@ load_lazily(
     __name__,
     {
         ".graph": ["CallableOptions", "RunMetadata", "RunOptions"],
+        "sessions.asyncio_session": ["AsyncioSession", "open_asyncio_session"],
         "sessions.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
         "sessions.cluster_session": ["open_cluster_session"],

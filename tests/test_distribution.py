@@ -39,16 +39,25 @@ def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("distribution")
     leftovers = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "build", "dist", "*.egg-info", "data")
     shutil.copytree(CHECKOUT, folder / "checkout", ignore=shutil.ignore_patterns(*leftovers))
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(folder / "checkout")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    build(folder / "checkout", folder)
     return folder
 
 
-def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
-    """Exactly the files of the rooms and the root modules; no tests, docs or settings."""
-    with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
-        actual = {name for name in wheel.namelist() if ".dist-info/" not in name}
+def build(checkout: Path, folder: Path, *options: str) -> None:
+    """Builds in a tree; what it built before lies there still."""
+    command = [sys.executable, "-m", "build", "--no-isolation", *options, "--outdir", str(folder), str(checkout)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def wheel_files(folder: Path) -> set[str]:
+    """The files that the wheel in a folder installs, without its metadata."""
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        return {name for name in wheel.namelist() if ".dist-info/" not in name}
+
+
+def package_files() -> set[str]:
+    """The files of the rooms and the root modules."""
     expected = {
         f"partita/{name}" for name in ("__init__.py", "__main__.py", "collector.py", "errors.py", "lazy.py", "py.typed")
     }
@@ -56,7 +65,27 @@ def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
         files += (CHECKOUT / room / "examples").glob("calibration/*.[ct][sx][vt]")
         expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
-    assert actual == expected
+    return expected
+
+
+def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
+    """Exactly the files of the rooms and the root modules; no tests, docs or settings."""
+    assert wheel_files(distribution) == package_files()
+
+
+def test_a_build_over_an_older_one_holds_nothing_of_it(distribution: Path, tmp_path: Path) -> None:
+    """In the same tree, as pip builds: modules that have moved since, and parts of a build that was interrupted."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(distribution / "checkout", checkout)
+    moved = checkout / "graph" / "ops" / "arrays" / "moved_away_shapes.py"
+    moved.write_text("from ..elsewhere import shape_fn\n")
+    build(checkout, tmp_path / "old", "--wheel")
+    assert wheel_files(tmp_path / "old") - package_files() == {"partita/graph/ops/arrays/moved_away_shapes.py"}
+    moved.unlink()
+    stray = next((checkout / "build").glob("lib")) / "partita" / "graph" / "ops" / "stray.py"
+    stray.touch()
+    build(checkout, tmp_path / "new", "--wheel")
+    assert wheel_files(tmp_path / "new") == package_files()
 
 
 def test_every_module_imports_from_the_wheel(distribution: Path, tmp_path: Path) -> None:

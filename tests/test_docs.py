@@ -1,17 +1,19 @@
 """Every example of the README and of docs/ runs and prints what the page shows.
 
-A `python` block runs in a fresh namespace; a `console` block is a call of `partita`. The `text` block right after it,
-or the rest of the console block, is the expected output; "..." stands for lines left out. A `python` block that begins
-with the path of a file must be a part of that file. Numbers are compared to three digits, since the last bits of a sum
-depend on the machine.
+A `python` block runs as a program, in a process of its own; a `console` block is a call of `partita`, in another. The
+`text` block right after it, or the rest of the console block, is the expected output; "..." stands for lines left out.
+A `python` block that begins with the path of a file must be a part of that file. Numbers are compared to three digits,
+since the last bits of a sum depend on the machine.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +22,7 @@ import pytest
 
 from partita.scenarios.cli import main
 from partita.scenarios.stories.catalog import STORIES
+from tests.fresh import fresh_process
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -50,7 +53,10 @@ EXAMPLES = {f"{page.stem}-{k}": example for page in PAGES for k, example in enum
 
 
 def printed(example: Example) -> str:
-    """Runs a block; returns its output."""
+    """Runs a block from the checkout, in a terminal of 80 columns; returns its output."""
+    os.chdir(CHECKOUT)
+    os.environ["COLUMNS"] = "80"
+    warnings.simplefilter("error")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         if example.language == "python":
@@ -87,11 +93,9 @@ def check_line(ours: str, promised: str) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
-def test_an_example_does_what_the_page_says(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run from the checkout, in a terminal of 80 columns."""
-    monkeypatch.chdir(CHECKOUT)
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = [line.rstrip() for line in printed(example).splitlines()]
+def test_an_example_does_what_the_page_says(example: Example) -> None:
+    """For a reader, whose process has run nothing else."""
+    lines = [line.rstrip() for line in fresh_process(printed, example).splitlines()]
     if example.output is not None:
         check_lines(lines, example.output.splitlines())
 

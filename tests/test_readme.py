@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,40 @@ def test_ci_runs_the_second_command_word_for_word() -> None:
     assert extraction is not None
     done = subprocess.run(["sh", "-c", extraction[1]], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == commands()[1]
+
+
+# What stands for Python in a checkout whose tests are "a" and "b", and "c" where a file lies beside it.
+PYTHON = """#!/bin/sh
+case "$*" in
+*--collect-only*) echo t.py::b; echo t.py::a; [ ! -e ../beside ] || echo t.py::c;;
+*) for last; do :; done; cat "${last#@}"; echo beside: $(ls ..);;
+esac
+"""
+
+
+def test_ci_tests_a_clone_with_nothing_beside_it(tmp_path: Path) -> None:
+    """Of the tests in the checkout, whose neighbours add some, only the added ones run."""
+    checkout = tmp_path / "checkout"
+    (checkout / ".ci").mkdir(parents=True)
+    (tmp_path / "beside").touch()
+    shutil.copy(CHECKOUT / ".ci" / "run", checkout / ".ci")
+    (checkout / "python").write_text(PYTHON)
+    (checkout / "Makefile").write_text("format-check lint types:\n\t@echo $@\n")
+    second = "mkdir -p .venv/bin && install python .venv/bin/ && echo in the clone: $(ls ..)"
+    (checkout / "README.md").write_text(f"```sh\nfalse\n```\n```sh\n{second}\n```\n")
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=x"]):
+        subprocess.run([*git, *command], cwd=checkout, check=True)
+    done = subprocess.run([checkout / ".ci" / "run"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == [
+        "in the clone: partita",
+        "format-check",
+        "lint",
+        "types",
+        "+ 1 tests that the files beside the checkout add",
+        "t.py::c",
+        "beside: beside checkout",
+    ]
 
 
 def test_links_lead_somewhere() -> None:

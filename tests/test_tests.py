@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -64,6 +65,20 @@ def test_tests_measure_nothing_that_a_busy_machine_changes() -> None:
     assert callers("tracemalloc.start") - MEASURE_BYTES == set()
     with_deadlines = [path.name for path in HERE.rglob("*.py") if "deadline" in keywords(path)]
     assert with_deadlines == ["conftest.py"]
+
+
+def test_tests_read_nothing_beside_the_checkout() -> None:
+    """A plain clone runs all of them: only the corpus, of which a part is committed, may be completed from outside."""
+    climbs = {
+        path.relative_to(HERE).as_posix()
+        for path in HERE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Path(__file__).parents"
+        if int(ast.unparse(node.slice)) > len(path.relative_to(HERE).parts)
+    }
+    assert climbs == set()
+    beside = {path.name for path in HERE.rglob("*.py") if re.search(r"(?i)checkout\.parent\b", path.read_text("utf-8"))}
+    assert beside == {"corpus.py"}
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])

@@ -169,6 +169,11 @@ class BlockingSession:
             pass
 
     @property
+    def now_ns(self) -> int:
+        """The present simulated time; see `Session.now_ns`."""
+        return self._opened().now_ns
+
+    @property
     def graph_def(self) -> GraphDef:
         """The current graph; see `Session.graph_def`."""
         return self._opened().graph_def

@@ -43,6 +43,7 @@ class Block(AbstractAsyncContextManager[Opened], Generic[Opened]):
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Opened:
+        check_is_trio()
         self._opened = opened = await self._make()
         self._manager = trio.open_nursery()
         opened.start(await self._manager.__aenter__())
@@ -58,6 +59,15 @@ class Block(AbstractAsyncContextManager[Opened], Generic[Opened]):
             await self._manager.__aexit__(None, None, None)
         except BaseExceptionGroup as group:
             raise _bare_interrupt(group) from group.__cause__
+
+
+def check_is_trio() -> None:
+    """FailedPreconditionError unless a task of trio makes the call."""
+    if not trio.lowlevel.in_trio_task():
+        raise FailedPreconditionError(
+            "sessions run in trio, and no task of trio makes this call: in asyncio use open_asyncio_session, which "
+            "runs trio as a guest of its loop (guest mode), in a notebook or a script BlockingSession"
+        )
 
 
 def session_closed() -> CancelledError:
@@ -85,9 +95,10 @@ class OwnerThread:
         self._thread = get_ident()
 
     def check(self) -> None:
-        """Raises FailedPreconditionError in another thread."""
+        """Raises FailedPreconditionError in another thread, and in a task of an event loop that is not trio's."""
         if get_ident() != self._thread:
             raise FailedPreconditionError(
                 "the session belongs to the event loop of another thread: call it there with trio.from_thread.run, or "
                 "use a BlockingSession, which may be called from any thread"
             )
+        check_is_trio()

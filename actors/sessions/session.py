@@ -29,7 +29,7 @@ from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
 from .steps import Steps
-from .virtual_sessions import check_virtual_options, last_timeline, no_partial_runs
+from .virtual_sessions import check_virtual_options, last_timeline, no_partial_runs, present_time_ns
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -244,6 +244,14 @@ class Session:
         """
         self._thread.check()
         return last_timeline(self._workers.clock, self._steps.last_record)
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated nanoseconds since a session on a virtual clock was opened, while steps were under way.
+
+        Raises FailedPreconditionError in a session on the real clock.
+        """
+        return present_time_ns(self._workers.clock)
 
     def statistics(self) -> SessionStatistics:
         """Counts of steps and prepared requests since the session was opened."""

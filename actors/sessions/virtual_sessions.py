@@ -68,10 +68,16 @@ def no_partial_runs() -> UnimplementedError:
     )
 
 
+def present_time_ns(clock: VirtualClock | None) -> int:
+    """The simulated time of a session. Raises FailedPreconditionError where there is none."""
+    if clock is None:
+        raise FailedPreconditionError('the session runs in real time; open it with clock="virtual" to simulate time')
+    return clock.now_ns
+
+
 def last_timeline(clock: VirtualClock | None, record: StepRecord | None) -> Timeline:
     """The timeline of the last finished step. Raises FailedPreconditionError where there is none."""
-    if clock is None:
-        raise FailedPreconditionError('the session runs in real time; open it with clock="virtual" to get timelines')
+    present_time_ns(clock)
     if record is None:
         raise FailedPreconditionError("no step has finished yet, so there is no timeline; run a step first")
     return record.timeline()

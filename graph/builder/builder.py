@@ -51,6 +51,10 @@ class GraphBuilder(NodeMaker):
         """The graph so far, imported as a session does it; raises import errors (an open `later`, a cycle)."""
         return graph_def_to_graph(self._messages.graph_def)
 
+    def replace(self, graph: Graph) -> None:
+        """Goes on from `graph`, a changed import of this one: tensors keep their names, so earlier ones stay valid."""
+        self._messages.replace(self, graph)
+
     def _signature(self, op: str) -> OpSignature:
         """The signature of a function or a registered op; NotFoundError with a suggestion for other names."""
         if op in self._functions:

@@ -72,6 +72,18 @@ class MessageSink:
         self._operations[node.name] = operation
         return operation
 
+    def replace(self, maker: Maker, graph: Graph) -> None:
+        """Takes the nodes and functions of `graph` in place of its own; names that were used stay used."""
+        self.graph_def = graph.to_graph_def()
+        self._positions = {node.name: position for position, node in enumerate(self.graph_def.node)}
+        self._operations = {
+            node.name: Operation(maker, node.name, node.op, graph.node_properties(node.id).output_types)
+            for node in map(graph.find_node, self._positions)
+            if node is not None
+        }
+        for name in self._positions:
+            self._next_suffix.setdefault(name, 1)
+
     def operation(self, maker: Maker, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""
         if name not in self._operations:

@@ -54,19 +54,20 @@ def index_bytes(entries: Mapping[bytes, BundleEntryProto], num_shards: int) -> b
 class BundleIndex:
     """The index of a checkpoint, as it was when this object was made."""
 
-    def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
-        """Reads the index.
+    def __init__(self, prefix: str, files: FileSystem = LOCAL, path: str | None = None) -> None:
+        """Reads the index, from another path if it has got one.
 
         Raises NotFoundError if there is none, DataLossError for a damaged one, UnimplementedError for a checkpoint from
         a machine with another byte order and InvalidArgumentError for one of a newer version.
         """
         self.prefix = prefix
         self._files = files
-        data, self._identity = _content(prefix, files)
+        self._path = index_file(prefix) if path is None else path
+        data, self._identity = _content(prefix, self._path, files)
         try:
             self._table = Table(data)
         except DataLossError as error:
-            raise DataLossError(f"{error.message}; {index_file(prefix)} is damaged") from error
+            raise DataLossError(f"{error.message}; {self._path} is damaged") from error
         self.header = self._read_header()
 
     @property
@@ -74,7 +75,7 @@ class BundleIndex:
         return self.header.num_shards
 
     def _read_header(self) -> BundleHeaderProto:
-        subject = f"Unable to read file ({index_file(self.prefix)}). Perhaps the file is corrupt"
+        subject = f"Unable to read file ({self._path}). Perhaps the file is corrupt"
         try:
             stored = self._table.get(_HEADER_KEY)
         except DataLossError as error:
@@ -96,12 +97,15 @@ class BundleIndex:
 
     def is_current(self) -> bool:
         """Whether the checkpoint has neither been saved again nor removed since."""
-        path = index_file(self.prefix)
-        with file_errors(path):
-            try:
-                return _identity(self._files.stat(path)) == self._identity
-            except FileNotFoundError:
-                return False
+        with file_errors(self._path):
+            return self.is_at(self._path)
+
+    def is_at(self, path: str) -> bool:
+        """Whether a path is one of this index; raises OSError."""
+        try:
+            return _identity(self._files.stat(path)) == self._identity
+        except FileNotFoundError:
+            return False
 
     def entry(self, name: str) -> BundleEntryProto:
         """The entry of a tensor; NotFoundError for an unknown name."""
@@ -125,6 +129,10 @@ class BundleIndex:
     def names(self) -> list[str]:
         """Names of the tensors, sorted by their bytes."""
         return [decode_name(key) for key, _ in self._items() if not key.startswith(SLICE_MARK)]
+
+    def shards(self) -> list[int]:
+        """The numbers of the data files that have elements of tensors."""
+        return sorted({entry.shard_id for _, entry in self.entries() if not entry.slices})
 
     def tensors_in(self, shard: int) -> list[str]:
         """Names of the tensors that are in a data file, wholly or in part, as far as the index can be read."""
@@ -150,21 +158,18 @@ class BundleIndex:
             raise self._damaged(error) from error
 
     def _damaged(self, error: DataLossError) -> DataLossError:
-        return DataLossError(f"{error.message}; {index_file(self.prefix)} is damaged")
+        return DataLossError(f"{error.message}; {self._path} is damaged")
 
     def _parsed(self, message: Parsed, data: bytes) -> Parsed:
         try:
             message.ParseFromString(data)
         except DecodeError as error:
-            raise DataLossError(
-                f"{index_file(self.prefix)} holds no {type(message).__name__} where one belongs"
-            ) from error
+            raise DataLossError(f"{self._path} holds no {type(message).__name__} where one belongs") from error
         return message
 
 
-def _content(prefix: str, files: FileSystem) -> tuple[bytes, tuple[int, ...]]:
+def _content(prefix: str, path: str, files: FileSystem) -> tuple[bytes, tuple[int, ...]]:
     """The bytes of an index file, and an identity that no earlier or later file of that name has."""
-    path = index_file(prefix)
     with file_errors(path):
         try:
             handle = files.open(path)

@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import partial
 
 from ...errors import AbortedError, InvalidArgumentError, NotFoundError, PartitaError
-from .bundle_index import BundleIndex, Entries, data_file, index_file
-from .bundle_update import BundleUpdate, sweep
+from .bundle_index import BundleIndex, Entries, data_file
+from .bundle_update import BundleUpdate, retire
 from .file_system import LOCAL, FileSystem
 from .slice_keys import SLICE_MARK, decode_name
 from .storage import NewFile, folder_of
@@ -35,7 +35,7 @@ def merge_bundles(
     them is saved during the merge, and file system errors.
     """
     indices = _opened(prefixes, files, allow_missing=allow_missing)
-    shards = [sorted({entry.shard_id for _, entry in index.entries() if not entry.slices}) for index in indices]
+    shards = [index.shards() for index in indices]
     sources = [
         data_file(index.prefix, shard, index.num_shards)
         for index, its_shards in zip(indices, shards, strict=True)
@@ -55,7 +55,8 @@ def merge_bundles(
         _check_unchanged(indices)
         update.publish(merged)
     for index in indices:
-        _remove(index, files)
+        with suppress(OSError, PartitaError):
+            retire(index, files)
     if delete_old_directories:
         for folder in {folder_of(index.prefix) for index in indices} - {folder_of(destination)}:
             with suppress(OSError):  # a folder with other files stays
@@ -67,14 +68,6 @@ def _check_unchanged(indices: Sequence[BundleIndex]) -> None:
     for index in indices:
         if not index.is_current():
             raise AbortedError(f"checkpoint {index.prefix!r} was saved while it was being merged; merge it again")
-
-
-def _remove(index: BundleIndex, files: FileSystem) -> None:
-    """Removes a merged checkpoint, unless another checkpoint (the merged one, perhaps) now has its name."""
-    with suppress(OSError, PartitaError):
-        if index.is_current():
-            files.remove(index_file(index.prefix))
-            sweep(index.prefix, files)
 
 
 def _opened(prefixes: Sequence[str], files: FileSystem, *, allow_missing: bool) -> list[BundleIndex]:

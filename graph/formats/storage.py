@@ -145,17 +145,18 @@ class NewFile:
                 file.close()  # between the two calls a sweep removed it as a killed writer's file
 
     @classmethod
-    def linked(cls, source: str, path: str, files: FileSystem = LOCAL) -> Self:
-        """A hard link to a file, which is locked too, or a copy where hard links are not possible."""
+    def linked(cls, source: str, path: str, files: FileSystem = LOCAL, *, lock: bool = True) -> Self:
+        """A hard link to a file, or a copy where hard links are not possible; with `lock`, both names are locked."""
         with file_errors(source):
             handle = files.open(source)
         file = cls(path, handle, files)
         try:
             with file_errors(source):
-                files.lock(handle, shared=True)
+                if lock:
+                    files.lock(handle, shared=True)
             if file._link(source):
                 return file
-            copy = cls._copied(handle, path, files)
+            copy = cls._copied(source, handle, path, files)
         except BaseException:
             file.close()
             raise
@@ -163,12 +164,12 @@ class NewFile:
         return copy
 
     @classmethod
-    def _copied(cls, source: int, path: str, files: FileSystem) -> Self:
+    def _copied(cls, source: str, handle: int, path: str, files: FileSystem) -> Self:
         file = cls.create(path, files)
         try:
             piece, offset = memoryview(bytearray(_BUFFER_BYTES)), 0
-            with file_errors(path):
-                while size := files.read(source, piece, offset):
+            with file_errors(source):
+                while size := files.read(handle, piece, offset):
                     file.write(piece[:size])
                     offset += size
         except BaseException:

@@ -17,6 +17,7 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ..analysis.data_edges import Output
 from ..analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
 from ..analysis.sizes import Sizes, static
+from ..builder.builder import GraphBuilder
 from ..builder.handles import Tensor
 from ..builder.tensor_names import Name, Names, tensor_names
 from ..dtypes import Array, DataType, base_type, is_ref, item_size
@@ -37,13 +38,15 @@ _OTHER_NUMBERS = frozenset(dtype for dtype in DataType if dtype and not is_ref(d
 
 
 def gradients(
-    graph: Graph,
+    graph: Graph | GraphBuilder,
     ys: Names,
     xs: Names,
     grad_ys: Sequence[Name | None] | None = None,
     stop_gradients: Names = (),
 ) -> list[str | None]:
     """Adds the gradients of the sum of `ys` by each of `xs` to `graph` and returns their names.
+
+    A `GraphBuilder` can go on with the names, to write an optimizer for example; it is unchanged if this raises.
 
     Tensors are named "node:port", or given as a `GraphBuilder` made them; `xs` may also be references to variables or
     resource handles, whose gradient is that of the value. `grad_ys` are initial gradients of the shapes and types of
@@ -58,6 +61,11 @@ def gradients(
     for ys that are neither numbers nor bools, for complex ones without `grad_ys`, for xs and ys inside of loops and for
     `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` does not support.
     """
+    if isinstance(graph, GraphBuilder):
+        built = graph.graph()
+        names = gradients(built, ys, xs, grad_ys, stop_gradients)
+        graph.replace(built)
+        return names
     check_graph(graph)
     ys, xs, stop_gradients = map(tensor_names, (ys, xs, stop_gradients))
     begin_with = [None if g is None else tensor_names(g)[0] for g in grad_ys or [None] * len(ys)]

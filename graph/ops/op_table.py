@@ -56,8 +56,10 @@ class OpTable(MutableMapping[str, T]):
 
     def origin(self, op: str) -> str | None:
         """The module that registered the entry of an op; None if it was assigned or there is none."""
+        if op not in self:  # which imports the family of the op
+            return None
         entry, origin = self._origins.get(op, (None, None))
-        return origin if op in self and self._entries[op] is entry else None
+        return origin if self._entries[op] is entry else None
 
     def is_built_in(self, op: str) -> bool:
         """Whether a module of this package registered the entry of an op."""

@@ -260,8 +260,9 @@ def test_a_file_that_grows_too_large_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prefix", "kind", "message"),
     [
-        ("n" * 300, InvalidArgumentError, "n.data-00000-of-00001; File name too long"),
-        ("file/x", FailedPreconditionError, "file/x.data-00000-of-00001; Not a directory"),
+        ("n" * 300, InvalidArgumentError, "nn.tempstate-0-of-1-"),
+        ("n" * 240, InvalidArgumentError, "; File name too long"),
+        ("file/x", FailedPreconditionError, "; Not a directory"),
         ("no/such/x", NotFoundError, "no/such; No such file or directory"),
         ("folder", FailedPreconditionError, "folder.index; Is a directory"),
     ],

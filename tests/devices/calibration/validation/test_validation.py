@@ -15,7 +15,7 @@ from partita.devices.calibration.validation.workers import run_jobs
 from partita.errors import InvalidArgumentError
 from tests.devices.calibration.validation.folders import folder, products, star
 
-STARS = Path(__file__).parents[5] / "shared" / "data"
+STARS = Path(__file__).parents[2] / "timing" / "hardware" / "data"
 
 
 def written(tmp_path: Path, fit: Path, test: Path) -> dict[str, str]:
@@ -131,7 +131,6 @@ def test_wrong_stars(text: str, words: str, tmp_path: Path) -> None:
         validate(folder(tmp_path / "fit"), folder(tmp_path / "test", maxmin_star_a=text))
 
 
-@pytest.mark.skipif(not STARS.is_dir(), reason="the files of SimGrid are not beside the checkout")
 def test_stars_of_simgrid(tmp_path: Path) -> None:
     """All flows end when SimGrid says, to 1e-9."""
     for path in STARS.glob("maxmin_star_*.json"):

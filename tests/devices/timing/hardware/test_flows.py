@@ -1,4 +1,4 @@
-"""Max-min fair sharing in real numbers: laws of the rates, solved examples, and the files of SimGrid beside us."""
+"""Max-min fair sharing in real numbers: laws of the rates, solved examples, and files that SimGrid computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from partita.devices.timing import Flow, finish_times
 from partita.devices.timing.hardware.flows import _Links
 from partita.errors import InvalidArgumentError
 
-STARS = sorted(Path(__file__).parents[5].glob("shared/data/maxmin_star_*.json"))
+STARS = sorted((Path(__file__).parent / "data").glob("maxmin_star_*.json"))
 ROUTES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True), min_size=1, max_size=12)
 CAPACITIES = st.lists(st.floats(1.0, 1e12), min_size=6, max_size=6)
 
@@ -125,7 +125,6 @@ def test_a_figure_of_simgrid() -> None:
     assert ends({"u": 10e9, "d": 2e9}, ("ud", 64_000_000, 0.010819, 2e-6)) == [pytest.approx(0.042821, rel=1e-12)]
 
 
-@pytest.mark.skipif(not STARS, reason="the files of SimGrid are not beside the checkout")
 @pytest.mark.parametrize("path", STARS, ids=lambda path: path.stem)
 def test_stars_of_simgrid(path: Path) -> None:
     """Flows over hosts of different rates end when SimGrid says, to 1e-12."""
