@@ -18,7 +18,7 @@ from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
 """where a time comes from; "transferred" is a fit for another element type or device, scaled; "assumed" rests on
-constants that nobody measured on that device, "guessed" on shapes that do not fit the op"""
+constants that nobody measured on that device, "guessed" on nothing: no cost is stated, or shapes do not fit the op"""
 
 
 class UnknownCost(NotFoundError):
