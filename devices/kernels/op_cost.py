@@ -133,8 +133,11 @@ def waits(*ops: str) -> Callable[[Count], Count]:
 def takes_host_time(time_ns: int, *ops: str) -> None:
     """Registers ops that take a fixed time of the host and move no bytes, however large the tensors are that they pass.
 
-    On a device that launches kernels, none is launched for them.
+    On a device that launches kernels, none is launched for them. InvalidArgumentError unless the time is a whole
+    number from 0 on.
     """
+    if type(time_ns) is not int or time_ns < 0:
+        raise InvalidArgumentError(f"a time of {time_ns!r} ns of the host must be a whole number from 0 on")
 
     def host_time(c: CostContext) -> int:
         return time_ns

@@ -21,7 +21,7 @@ import numpy as np
 from ....devices.kernels.op_cost import is_free, is_on_host, waits_ns
 from ....devices.state import Variable
 from ....devices.timing.bodies.places import HostMemory, hosts_of
-from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, unknown_cost
+from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, cost_of, unknown_cost
 from ....devices.timing.hardware.engine import Duty
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import owners
@@ -92,7 +92,7 @@ class VirtualBody:
             self.cluster.devices[self._priced_on[number]].spec,
         )
         try:
-            return source.cost(*request)
+            return cost_of(source, request)
         except UnknownCost:
             raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 

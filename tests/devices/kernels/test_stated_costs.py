@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from partita.devices.kernels import op_cost
 from partita.devices.kernels import registry as kernels
+from partita.errors import InvalidArgumentError
 from partita.graph.ops.record import OpRecord, record_of
 
 GOLDEN = Path(__file__).parent / "guessed_costs.txt"
@@ -28,8 +31,15 @@ def test_an_op_has_a_time_of_the_host_or_counts() -> None:
         assert not op_cost.is_free(op), op
 
 
-def test_kernels_that_are_no_kernels_on_a_gpu_hold_nothing_back() -> None:
-    """An unknown op is guessed, one that its record calls elementwise is not."""
+def test_an_unknown_op_is_guessed() -> None:
+    """One that its record calls elementwise is not."""
     assert not op_cost.is_stated("NobodyRegisteredThis")
     assert record_of("Neg") != OpRecord("Neg")
     assert op_cost.is_stated("Neg")
+
+
+@pytest.mark.parametrize("time_ns", [-1, 1.5, True])
+def test_a_time_of_the_host_is_a_whole_number(time_ns: int) -> None:
+    """It is refused where it is registered."""
+    with pytest.raises(InvalidArgumentError, match="must be a whole number from 0 on"):
+        op_cost.takes_host_time(time_ns, "NobodyRegisteredThis")
