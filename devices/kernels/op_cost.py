@@ -180,7 +180,8 @@ def is_stated(op: str) -> bool:
     """Whether anything says what that op costs: a count, a time, its record, or what it calls; else it is guessed."""
     record = record_of(op)
     return (
-        any(op in table for table in (_FREE, *tables().values()))
+        op in _FREE
+        or any(op in table for table in tables().values())
         or record.is_view
         or record.in_place
         or record.calls is not None

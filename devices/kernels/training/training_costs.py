@@ -58,7 +58,7 @@ _OTHER_UPDATES: Mapping[str, tuple[int, int]] = {
 }
 _BY_ROWS: Mapping[str, tuple[int, int]] = {
     name: numbers
-    for name, numbers in (_UPDATES | _OTHER_UPDATES).items()
+    for name, numbers in {**_UPDATES, **_OTHER_UPDATES}.items()
     if name.removeprefix("Apply")
     in {
         *("Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum"),

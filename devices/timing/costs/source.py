@@ -104,13 +104,13 @@ def checked_cost(source: CostSource, request: CostRequest, cost: OpCost) -> OpCo
         raise _wrong(source, request, f"it is {cost!r}")
     if all(type(value) is int and 0 <= value <= MOST_TIME_NS for value in _numbers_of(cost)) and _in_order(cost):
         return cost
-    numbers = {name: _whole(source, request, cost, name) for name in _NUMBERS}
+    time_ns, flops, size = (_whole(source, request, cost, name) for name in ("time_ns", "flops", "bytes"))
+    low_ns, high_ns = (
+        None if getattr(cost, name) is None else _whole(source, request, cost, name) for name in ("low_ns", "high_ns")
+    )
     if not _in_order(cost):
         raise _wrong(source, request, f"low_ns = {cost.low_ns} is above high_ns = {cost.high_ns}")
-    return cost._replace(**numbers)
-
-
-_NUMBERS = ("time_ns", "flops", "bytes", "low_ns", "high_ns")
+    return OpCost(time_ns, flops, size, cost.provenance, low_ns, high_ns)
 
 
 def _numbers_of(cost: OpCost) -> tuple[int | None, ...]:
@@ -121,17 +121,16 @@ def _in_order(cost: OpCost) -> bool:
     return cost.low_ns is None or cost.high_ns is None or cost.low_ns <= cost.high_ns
 
 
-def _whole(source: CostSource, request: CostRequest, cost: OpCost, name: str) -> int | None:
-    value = getattr(cost, name)
-    if value is None and name in ("low_ns", "high_ns"):
-        return None
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise _wrong(source, request, f"{name} = {value!r} is no whole number")
+def _whole(source: CostSource, request: CostRequest, cost: OpCost, name: str) -> int:
+    given = getattr(cost, name)
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        raise _wrong(source, request, f"{name} = {given!r} is no whole number")
+    value = int(given)
     if value < 0:
         raise _wrong(source, request, f"{name} = {value} is negative")
     if name.endswith("_ns") and value > MOST_TIME_NS:
         raise _wrong(source, request, f"{name} = {value} is above 292 years")
-    return int(value)
+    return value
 
 
 def _wrong(source: CostSource, request: CostRequest, why: str) -> InvalidArgumentError:
