@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .cluster_file import load_cluster, parse_cluster
     from .device import Device
     from .given_cluster import as_cluster
-    from .kernels.op_cost import CostContext, bytes_moved, flops, free
+    from .kernels.op_cost import CostContext, bytes_moved, elementwise, flops, free, takes_host_time
     from .kernels.registry import Construction, deferred_kernel, kernel
     from .kinds import KindDefaults, register_device_kind, unregister_device_kind
     from .link import LinkSpec
@@ -78,6 +78,7 @@ __all__ = [
     "cut",
     "deferred_kernel",
     "device_spec",
+    "elementwise",
     "explain",
     "exporter_for",
     "finish_times",
@@ -95,6 +96,7 @@ __all__ = [
     "remove_models",
     "simulate",
     "start_times",
+    "takes_host_time",
     "unregister_device_kind",
 ]
 
@@ -108,7 +110,7 @@ load_lazily(
         "cluster_file": ["load_cluster", "parse_cluster"],
         "given_cluster": ["as_cluster"],
         "device": ["Device"],
-        "kernels.op_cost": ["CostContext", "bytes_moved", "flops", "free"],
+        "kernels.op_cost": ["CostContext", "bytes_moved", "elementwise", "flops", "free", "takes_host_time"],
         "kernels.registry": ["Construction", "deferred_kernel", "kernel"],
         "kinds": ["KindDefaults", "register_device_kind", "unregister_device_kind"],
         "link": ["LinkSpec"],

@@ -28,8 +28,9 @@ Made by `tools/make_support_table.py` from the tables in the code; do not edit.
 kernel computes in the type of its inputs, half types in float32 where TensorFlow does so. *Kernel*: the op runs.
 *Shapes*: there is a shape function. *Gradient*: `yes` for a rule, `flat` where nothing flows back through the op; asked
 to go through any other op, `gradients` raises. *Cost* in a simulation: `free` takes no time, `view` also shares its
-input's buffer, `matrix` is counted by a formula and runs on the units for matrix products, `formula` is counted by
-one, `elements` is one operation per output element.
+input's buffer, `host` takes a fixed time of the host, `matrix` is counted by a formula and runs on the units for matrix
+products, `formula` is counted by one, `elements` is one operation per output element; `guessed` is the same where
+nothing states a cost.
 """
 ALL = frozenset(DataType)
 GROUPS = {
@@ -71,7 +72,13 @@ def cost_of(op: str) -> str:
         return "view"
     if op_cost.is_free(op):
         return "free"
-    return "matrix" if op_cost.is_matrix(op) else "formula" if op_cost.has_formula(op) else "elements"
+    if op_cost.is_on_host(op):
+        return "host"
+    if op_cost.is_matrix(op):
+        return "matrix"
+    if op_cost.has_formula(op):
+        return "formula"
+    return "elements" if op_cost.is_stated(op) else "guessed"
 
 
 def gradient_of(op: str) -> str:

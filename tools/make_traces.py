@@ -32,6 +32,14 @@ def graphs(tf: Any) -> dict[str, tuple[Any, bool, bool]]:  # Any: TensorFlow has
         tf.identity(y, name="y")
         return {"x:0": X, "n:0": 5}
 
+    def stacks() -> dict[str, Any]:
+        x, n = fed("x", tf.float32, [None, 3]), fed("n", tf.int32, [])
+        weights = tf.fill([3, 3], 0.5, name="weights")
+        step = lambda i, a: [i + 1, tf.tanh(tf.matmul(a, weights, name="mm"), name="th")]  # noqa: E731 - as a loop is written
+        _, y = v1.while_loop(lambda i, a: i < n, step, [0, x], name="w")
+        tf.identity(tf.gradients(y, weights)[0], name="y")
+        return {"x:0": X, "n:0": 5}
+
     def nested() -> dict[str, Any]:
         x, n = fed("x", tf.float32, [None, 3]), fed("n", tf.int32, [])
         one_by_one = {"parallel_iterations": 1}
@@ -72,6 +80,7 @@ def graphs(tf: Any) -> dict[str, tuple[Any, bool, bool]]:  # Any: TensorFlow has
     return {
         "control_in_function": (control_in_function, True, True),
         "loop": (loop, False, True),
+        "stacks": (stacks, False, True),
         "loop_v2": (loop, True, True),
         "nested": (nested, False, True),
         "conditional": (conditional, False, True),

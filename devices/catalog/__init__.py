@@ -2,6 +2,8 @@
 
 There is one TOML file per model, in this folder and in the folders given to `add_models`. Every value in a file has a
 unit, a source and a date; `provenance` returns them. An unknown key is an error that suggests the nearest known key.
+The memory of a GPU is what its driver reports as total (`nvidia-smi --query-gpu=memory.total`), not the maker's round
+figure, whose GB are nearly binary: 81559 MiB of an H100 with 80 GB. A recent driver counts what it keeps for itself.
 A device may have other names, `aliases`, and `fits`: models of its op times fitted to measurements. `hosts` has
 models of whole machines.
 """

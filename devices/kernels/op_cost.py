@@ -1,8 +1,14 @@
 """The table of op costs: the operations and bytes of one run of an op, from its attrs, types and shapes alone.
 
-The modules `*_costs` of the families register the formulas. An op without a formula costs one operation per output
-element, and reads its inputs and writes its outputs once. Ops that only wait have a time in place of a count. Costs may
-be memoised.
+The modules `*_costs` of the families register the formulas. An elementwise op, as its record says, costs one operation
+per output element without one; an op that passes references a fixed time of the host. Of any other op nothing is known:
+its cost is guessed, as if it were elementwise. Counted or guessed, an op reads its inputs and writes its outputs once
+where no count of bytes says otherwise. Ops that only wait have a time in place of a count. Costs may be memoised.
+
+    TensorListPushBack    host time           1000 ns, no operations, no bytes
+    AddV2                 in place (record)   an operation per output element
+    Roll                  `moves`             no operation; inputs and outputs are moved
+    StringLower           nothing             guessed: an operation per output element
 
 An operation is one addition, multiplication or comparison: a fused multiply-add is two, as in datasheets.
 """
@@ -72,6 +78,7 @@ ProductOf = Callable[[CostContext], Product | None]
 _FLOPS: OpTable[Count] = OpTable("a count of operations", __package__, "_costs", via=__name__)
 _BYTES: OpTable[Count] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
 _WAITS: OpTable[Count] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
+_HOST_TIMES: OpTable[Count] = OpTable("a time of the host", __package__, "_costs", via=__name__)
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
 _MATRIX: set[str] = set()
@@ -123,6 +130,26 @@ def waits(*ops: str) -> Callable[[Count], Count]:
     return _register(_WAITS, ops)
 
 
+def takes_host_time(time_ns: int, *ops: str) -> None:
+    """Registers ops that take a fixed time of the host and move no bytes, however large the tensors are that they pass.
+
+    On a device that launches kernels, none is launched for them. InvalidArgumentError unless the time is a whole
+    number from 0 on.
+    """
+    if type(time_ns) is not int or time_ns < 0:
+        raise InvalidArgumentError(f"a time of {time_ns!r} ns of the host must be a whole number from 0 on")
+
+    def host_time(c: CostContext) -> int:
+        return time_ns
+
+    _register(_HOST_TIMES, ops)(host_time)
+
+
+def elementwise(*ops: str) -> None:
+    """Registers ops that compute each output element with one operation, and do not say so in their records."""
+    flops(*ops)(elements_written)
+
+
 def free(*ops: str) -> None:
     """Registers ops that take no time on a device: they only pass on names or shapes. Views are free anyway."""
     for op in ops:
@@ -131,7 +158,7 @@ def free(*ops: str) -> None:
 
 def tables() -> dict[str, OpTable[Count]]:
     """All counts, by what they count and by op."""
-    return {"operations": _FLOPS, "bytes": _BYTES, "nanoseconds": _WAITS}
+    return {"operations": _FLOPS, "bytes": _BYTES, "nanoseconds": _WAITS, "nanoseconds of the host": _HOST_TIMES}
 
 
 def is_free(op: str) -> bool:
@@ -149,9 +176,31 @@ def has_formula(op: str) -> bool:
     return op in _FLOPS or op in _BYTES
 
 
+def is_stated(op: str) -> bool:
+    """Whether anything says what that op costs: a count, a time, its record, or what it calls; else it is guessed."""
+    record = record_of(op)
+    return (
+        op in _FREE
+        or any(op in table for table in tables().values())
+        or record.is_view
+        or record.in_place
+        or record.calls is not None
+    )
+
+
+def is_on_host(op: str) -> bool:
+    """Whether that op takes a fixed time of the host, which launches no kernel for it."""
+    return op in _HOST_TIMES
+
+
+def host_ns(c: CostContext) -> int:
+    """The fixed time of an op that `is_on_host`."""
+    return _HOST_TIMES[c.op](c)
+
+
 def flops_of(c: CostContext) -> int:
     """Operations of one run of the op; InvalidArgumentError when its shapes cannot be those of such an op."""
-    if is_free(c.op):
+    if is_free(c.op) or is_on_host(c.op):
         return 0
     count = _FLOPS.get(c.op)
     return _counted(count, c) if count is not None else elements_written(c)
@@ -177,7 +226,7 @@ def waits_ns(c: CostContext) -> int:
 
 def bytes_of(c: CostContext) -> int:
     """Bytes that one run of the op reads and writes; InvalidArgumentError when its shapes cannot be right."""
-    if is_free(c.op):
+    if is_free(c.op) or is_on_host(c.op):
         return 0
     count = _BYTES.get(c.op)
     return _counted(count, c) if count is not None else input_bytes(c) + output_bytes(c)
@@ -216,3 +265,13 @@ def input_bytes(c: CostContext) -> int:
 def output_bytes(c: CostContext) -> int:
     """Bytes of all outputs together."""
     return sum(prod(dims) * item_size(dtype) for dims, dtype in zip(c.outputs, c.output_types, strict=True))
+
+
+def copied_inputs(c: CostContext) -> int:
+    """Bytes of a split, whose parts the op keeps elsewhere: the inputs are read, and written once."""
+    return 2 * input_bytes(c)
+
+
+def copied_outputs(c: CostContext) -> int:
+    """Bytes of a join of what the op keeps elsewhere: it is read, and written as the outputs."""
+    return 2 * output_bytes(c)

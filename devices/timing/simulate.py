@@ -32,8 +32,8 @@ from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
 if TYPE_CHECKING:
-    from ...graph.shape_inference.inferred import AssumedShape
     from .bodies.scripts import Script
+    from .tracing.facts import TraceFacts
 
 
 def simulate(
@@ -84,25 +84,24 @@ def simulate(
             player.play(script)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
-        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, scripts.assumed)
+        return _timeline(script, player, scripts, facts, cluster)
 
 
-def _timeline(
-    script: Script, player: Player, warnings: list[str], cluster: Cluster, sizes: Sequence[AssumedShape]
-) -> Timeline:
-    """The timeline of what was played; `sizes` are the shapes that were assumed."""
+def _timeline(script: Script, player: Player, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster) -> Timeline:
+    """The timeline of what was played, with what its planning assumed."""
     memory = memory_of_player(player, cluster)
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
     return Timeline(
         with_blocks(events_of(player, cluster.names), player),
-        warnings=warnings + spec_warnings(used, cluster) + memory.warnings(),
-        assumed=[Assumption(*shape) for shape in sizes] + spec_assumptions(used, cluster),
+        warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
+        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
         link_loads=player.link_loads,
+        trace_coverage=facts.coverage,
     )
 
 

@@ -6,6 +6,7 @@ partitions, feeds {"x": (2, 3)}, trace   ->   joined graph, output shapes of eve
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import index
 from typing import NamedTuple, SupportsIndex
 
@@ -18,6 +19,7 @@ from ...graph.graphdef.sources import GraphSource
 from ...graph.shape_inference.infer import Feeds, InferredShapes, Shapes, infer_joined
 from ..cluster import Cluster
 from .feeds import checked_feeds, stated_shapes
+from .tracing.coverage import check_coverage
 from .tracing.facts import TraceFacts, read_trace
 from .tracing.shapes import missing_shapes
 
@@ -44,6 +46,8 @@ def step_shapes(
     fed = checked_feeds(feeds or {}, joined)
     all_feeds = {**stated_shapes(shapes or {}, fed, joined), **fed}
     facts = TraceFacts() if trace is None else read_trace(trace, joined)
+    if facts.coverage is not None:
+        facts = replace(facts, warnings=[*check_coverage(facts.coverage), *facts.warnings])
     if facts.shapes:
         all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
     return StepShapes(infer_joined(joined, all_feeds, assumed_size=assumed_size), facts)

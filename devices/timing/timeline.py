@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import ceil
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,9 @@ FROM_MEASUREMENTS = "op times from measurements"
 PARTLY_FROM_MEASUREMENTS = "op times partly from measurements"
 _MEASURED = {"measured", "fitted", "transferred"}
 
+
+if TYPE_CHECKING:
+    from .tracing.coverage import Coverage
 
 LinkLoad = tuple[int, int, float]
 
@@ -64,7 +67,8 @@ class Timeline:
 
     `peak_bytes` maps (device, "device" or "host") to the most memory in use; it follows from `memory` if that is given.
     `warnings` are the assumptions, as sentences; `assumed` has those about sizes and hardware one by one. `models` maps
-    devices to their models. `columns` has the events in columns.
+    devices to their models. `columns` has the events in columns. `trace_coverage` says how many nodes of the step its
+    trace knew; None of a step without one.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Timeline:
         dependency_bound_ns: int | Callable[[], int] = 0,
         models: Mapping[str, str] | None = None,
         link_loads: Callable[[str], list[LinkLoad]] | None = None,
+        trace_coverage: Coverage | None = None,
     ) -> None:
         """Raises InvalidArgumentError when there is no event, or when no event takes time.
 
@@ -91,6 +96,7 @@ class Timeline:
         self.models = dict(models or {})
         self._dependency_bound_ns = dependency_bound_ns
         self._link_loads = link_loads
+        self.trace_coverage = trace_coverage
         if not len(self.columns):
             raise InvalidArgumentError("the timeline is empty: 0 nodes executed; check feeds, fetches and placement")
         self.makespan_ns = int(self.columns.end_ns.max())

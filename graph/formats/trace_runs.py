@@ -3,8 +3,9 @@
     label of this package   w/mm = MatMul @ outer:2/w:0       iteration (("outer", 2), ("w", 0))
     label of TensorFlow     w/mm = MatMul(w/x, w/y)           iteration unknown
 
-Records without a label of either form, such as those of transfers, are left out. Where a device also has records of
-its hardware (".../stream:all"), the times of a node are the sum of those of its kernels.
+Records without a label of either form, such as those of transfers, are left out; a record whose times cannot be is an
+error. Where a device also has records of its hardware (".../stream:all"), the times of a node are the sum of those of
+its kernels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...errors import InvalidArgumentError
 from ..protos import NodeExecStats, NodeOutput, StepStats
 
 if TYPE_CHECKING:
@@ -23,10 +25,11 @@ Iteration = tuple[tuple[str, int], ...]
 """frames and numbers of the iterations in them, outermost first"""
 
 _HARDWARE = "/stream:all"  # ends the name of a device whose records are those of the hardware itself
+_MOST_NS = 2**63 - 1
 _LABEL = re.compile(r"(?:\[.*?\] )?(?P<name>.*?) = (?P<op>[\w>]+)(?:\((?P<inputs>.*)|(?P<rest>.*))", re.DOTALL)
 _REST = re.compile(r"(?: calls (?P<calls>.*?))?(?: @ (?P<iteration>.*))?", re.DOTALL)
-_STEP = re.compile(r"(.+?):(\d+)(?:/|$)", re.DOTALL)
-_CALLED = re.compile(r"([^, ]+)(?: x(\d+))?(?:, |$)")
+_STEP = re.compile(r"(.+?):(\d{1,18})(?:/|$)", re.DOTALL)
+_CALLED = re.compile(r"([^, ]+)(?: x(\d{1,18}))?(?:, |$)")
 
 
 class Run(NamedTuple):
@@ -98,7 +101,7 @@ def _run(record: NodeExecStats) -> Run | None:
     return Run(
         node=record.node_name,
         op=label["op"],
-        start_ns=record.all_start_nanos or 1000 * record.all_start_micros,
+        start_ns=_checked(record, record.all_start_nanos or 1000 * record.all_start_micros, "begins at"),
         duration_ns=_duration_ns(record),
         shapes={output.slot: _shape(output) for output in record.output},
         iteration=iteration,
@@ -109,8 +112,18 @@ def _run(record: NodeExecStats) -> Run | None:
 def _duration_ns(record: NodeExecStats) -> int:
     """From the start of the op to its end, in microseconds where the trace has nothing finer."""
     if record.op_end_rel_nanos:
-        return record.op_end_rel_nanos - record.op_start_rel_nanos
-    return 1000 * (record.op_end_rel_micros - record.op_start_rel_micros)
+        return _checked(record, record.op_end_rel_nanos - record.op_start_rel_nanos, "takes")
+    return _checked(record, 1000 * (record.op_end_rel_micros - record.op_start_rel_micros), "takes")
+
+
+def _checked(record: NodeExecStats, time_ns: int, what: str) -> int:
+    """A time of a record; InvalidArgumentError for one that no clock shows."""
+    if not 0 <= time_ns <= _MOST_NS:
+        raise InvalidArgumentError(
+            f"the trace has a record of {record.node_name!r} that {what} {time_ns} ns; times are from 0 to 2**63 - 1: "
+            "record the step again"
+        )
+    return time_ns
 
 
 def _shape(output: NodeOutput) -> Shape:

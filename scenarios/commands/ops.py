@@ -125,7 +125,9 @@ def _cost(op: str, record: OpRecord) -> str:
         return "free: shares the buffer of its input" if record.is_view else "free"
     counts = {what: _source(table, op) for what, table in op_cost.tables().items()}
     text = ", ".join(f"{what} {source}" for what, source in counts.items() if source is not None)
-    return f"{text}{' (matrix units)' if op_cost.is_matrix(op) else ''}" if text else "an operation per output element"
+    if not text:
+        return f"{'' if op_cost.is_stated(op) else 'guessed: '}an operation per output element"
+    return f"{text}{' (matrix units)' if op_cost.is_matrix(op) else ''}"
 
 
 def _lines(view: OpView) -> list[str]:

@@ -98,6 +98,8 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     within = "unknown" if low is None or high is None else f"{format_ns(low)} to {format_ns(high)}"
     sources = ", ".join(f"{source} {runs:,}" for source, runs in timeline.sources.items()) or "none"
     screen.line(f"80 % of steps: {within}; op times: {sources}")
+    if timeline.trace_coverage is not None:
+        screen.line(timeline.trace_coverage.text())
     short = cluster.short_names.shorten
     rows = [
         [
@@ -161,6 +163,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
             {"device": e.device, "node": e.node, "op": e.op, "start_ns": e.start_ns, "end_ns": e.end_ns}
             for e in timeline.critical_path()
         ],
+        "trace": None if timeline.trace_coverage is None else timeline.trace_coverage._asdict(),
         "warnings": list(timeline.warnings),
         "assumed": [assumption._asdict() for assumption in timeline.assumed],
     }

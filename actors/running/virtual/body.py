@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....devices.kernels.op_cost import is_free, waits_ns
+from ....devices.kernels.op_cost import is_free, is_on_host, waits_ns
 from ....devices.state import Variable
 from ....devices.timing.bodies.places import HostMemory, hosts_of
-from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, unknown_cost
+from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, cost_of, unknown_cost
 from ....devices.timing.hardware.engine import Duty
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import owners
@@ -69,7 +69,8 @@ class VirtualBody:
         waits = np.array([kind.op_def.record.waits for kind in self.graph.kinds], np.bool_)[self.graph.kind_of]
         waits[[n for n in self.deferred if not self.calls_functions(n)]] = True
         free = np.array([is_free(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
-        duty = np.where(waits, Duty.WAIT, np.where(memory.is_host_node, Duty.HOST, Duty.COMPUTE))
+        passes = np.array([is_on_host(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
+        duty = np.where(waits, Duty.WAIT, np.where(memory.is_host_node | passes, Duty.HOST, Duty.COMPUTE))
         self.is_free: list[bool] = free.tolist()
         self.duty = [Duty(number) for number in duty.tolist()]
         launches = np.array([d.spec.launches_kernels for d in cluster], np.bool_)[device]
@@ -91,7 +92,7 @@ class VirtualBody:
             self.cluster.devices[self._priced_on[number]].spec,
         )
         try:
-            return source.cost(*request)
+            return cost_of(source, request)
         except UnknownCost:
             raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import DataType, base_type, dtype_name
-from ....graph.ops.record import record_of
 from ...kernels.op_cost import (
     CostContext,
     bytes_of,
     flops_of,
-    has_formula,
     is_free,
     is_matrix,
+    is_on_host,
+    is_stated,
     product_of,
     waits_ns,
 )
@@ -66,7 +66,9 @@ def _no_two_byte_floats(c: CostContext, spec: DeviceSpec | None) -> str:
 
 
 def _move(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> Row:
-    if not has_formula(c.op) and not record_of(c.op).in_place:  # ops that work in place are element-wise
+    if is_on_host(c.op):
+        return Refused(where, f"{c.op} takes a fixed time of the host, and moves no bytes; leave it out")
+    if not is_stated(c.op):
         return Refused(where, f"nothing says how many bytes {c.op} moves; give products and ops bound by memory")
     if kind_of(c.op) != "default":
         return Refused(

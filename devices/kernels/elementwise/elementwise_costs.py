@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..op_cost import CostContext, bytes_moved, flops, free, moves, output_bytes
+from ..op_cost import CostContext, bytes_moved, elements_read, elementwise, flops, free, moves, output_bytes
 
 free("BroadcastGradientArgs")
 moves("Cast", "OnesLike", "ZerosLike")
@@ -26,3 +26,26 @@ def stepwise(c: CostContext) -> int:
 def add_n(c: CostContext) -> int:
     """One addition per element of every input after the first."""
     return max(1, len(c.inputs) - 1) * c.elements_out()
+
+
+elementwise("Complex", "PopulationCount")  # the others say in their records that they work in place
+moves("Imag", "Real", "_HostCast")
+flops("CheckNumericsV2")(elements_read)
+
+
+@flops("Angle", "ComplexAbs")
+def of_two_parts(c: CostContext) -> int:
+    """Two squares, a sum and a root, or a quotient and its arc tangent."""
+    return 4 * c.elements_out()
+
+
+@flops("Cross")
+def cross(c: CostContext) -> int:
+    """Two products and a difference per element."""
+    return 3 * c.elements_out()
+
+
+@flops("Bucketize")
+def bucketize(c: CostContext) -> int:
+    """A binary search among the boundaries per element."""
+    return c.elements_in() * max(len(c.attrs["boundaries"]), 1).bit_length()

@@ -137,3 +137,80 @@ def fft(c: CostContext) -> int:
 def fft2d(c: CostContext) -> int:
     """A transform of the last two axes."""
     return _fourier(c, 2, max(c.elements_in(), c.elements_out()))
+
+
+@flops("FFT3D", "IFFT3D", "RFFT3D", "IRFFT3D")
+def fft3d(c: CostContext) -> int:
+    """A transform of the last three axes."""
+    return _fourier(c, 3, max(c.elements_in(), c.elements_out()))
+
+
+# Operations per n**3 of a square matrix of n rows, in thirds (Golub and Van Loan; Higham, Functions of Matrices).
+_CUBES = {
+    "Lu": 2,
+    "MatrixDeterminant": 2,
+    "BatchMatrixDeterminant": 2,
+    "LogMatrixDeterminant": 2,
+    "CholeskyGrad": 4,
+    "BatchCholeskyGrad": 4,
+    "SelfAdjointEig": 27,
+    "SelfAdjointEigV2": 27,
+    "BatchSelfAdjointEig": 27,
+    "BatchSelfAdjointEigV2": 27,
+    "Eig": 75,
+    "MatrixExponential": 44,
+    "MatrixLogarithm": 76,
+    "MatrixSquareRoot": 76,
+}
+
+
+@flops(*_CUBES)
+def cubes(c: CostContext) -> int:
+    """So many thirds of n**3 per matrix."""
+    return _CUBES[c.op] * c.elements_in() * c.inputs[0][-1] // 3
+
+
+@flops("Qr")
+def qr(c: CostContext) -> int:
+    """4 * m * n**2, for both factors (Golub and Van Loan, section 5.2), with n the smaller side."""
+    return 4 * c.elements_in() * min(c.inputs[0][-2:])
+
+
+@flops("Svd", "BatchSvd")
+def svd(c: CostContext) -> int:
+    """4 * m**2 * n + 8 * m * n**2 + 9 * n**3 for both bases, n the smaller side (Golub and Van Loan, figure 8.6.1)."""
+    n, m = sorted(c.inputs[0][-2:])
+    return c.elements_in() * (4 * m + 8 * n) + 9 * prod(c.inputs[0][:-2]) * n**3
+
+
+@flops("MatrixSolveLs", "BatchMatrixSolveLs")
+def least_squares(c: CostContext) -> int:
+    """The normal equations: m * n**2 products, n**3 / 3 for the factor, 2 * (m + n) * n per right-hand side."""
+    n, m = sorted(c.inputs[0][-2:])
+    return c.elements_in() * n + prod(c.inputs[0][:-2]) * n**3 // 3 + 2 * (m + n) * c.elements_out()
+
+
+@flops("BandedTriangularSolve")
+def banded_solve(c: CostContext) -> int:
+    """A product and a difference per element and band."""
+    return 2 * c.inputs[0][-2] * c.elements_out()
+
+
+@flops("TridiagonalMatMul")
+def tridiagonal_product(c: CostContext) -> int:
+    """Three products and two sums per element."""
+    return 5 * c.elements_out()
+
+
+@flops("TridiagonalSolve")
+def tridiagonal_solve(c: CostContext) -> int:
+    """Thomas' algorithm: three operations for each row's factors, five per element."""
+    return c.elements_in() + 5 * c.elements_out()
+
+
+@flops("NearestNeighbors")
+def nearest_neighbors(c: CostContext) -> int:
+    """A squared difference per coordinate of each point and centre, and a heap of k."""
+    points, size = c.inputs[0]
+    centers = c.inputs[1][0]
+    return points * centers * (3 * size + max(c.outputs[0][-1], 1).bit_length())

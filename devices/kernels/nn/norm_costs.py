@@ -25,3 +25,15 @@ def batch_norm_gradient(c: CostContext) -> int:
 def local_response_norm(c: CostContext) -> int:
     """Per element: a square, a window of 2 * radius + 1 additions, a power and a division."""
     return (2 * int(c.attrs.get("depth_radius", 5)) + 4) * c.elements_in()
+
+
+@flops("LRNGrad")
+def local_response_norm_gradient(c: CostContext) -> int:
+    """Per element: the window of the norm, the power, and a window of products."""
+    return (4 * int(c.attrs.get("depth_radius", 5)) + 8) * c.elements_in()
+
+
+@flops("BatchNormWithGlobalNormalization")
+def batch_norm_with_statistics(c: CostContext) -> int:
+    """Per element: scale and shift (2)."""
+    return 2 * c.elements_in()

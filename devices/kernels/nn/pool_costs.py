@@ -34,3 +34,9 @@ def max_pool_gradient(c: CostContext) -> int:
 def avg_pool_gradient(c: CostContext) -> int:
     """One addition per window point, and one division per window. inputs: image sizes, gradient."""
     return (_window(c) + 1) * c.elements_in(1)
+
+
+@flops("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad")
+def max_pool_second_gradient(c: CostContext) -> int:
+    """Every window is searched again, and the gradient at its maximum is picked."""
+    return _window(c) * c.elements_out()

@@ -91,3 +91,27 @@ def ends(c: CostContext) -> int:
 def shrunk(c: CostContext) -> int:
     """Both."""
     return 8 * c.elements_in()
+
+
+@flops(
+    *("Dequantize", "QuantizedInstanceNorm", "QuantizedMul", "QuantizedRelu", "QuantizedRelu6", "UniformDequantize"),
+    "UniformQuantizedClipByValue",
+)
+def from_quantized(c: CostContext) -> int:
+    """A difference and a product, or two limits, per element; a product of integers and its limits."""
+    return 2 * c.elements_out()
+
+
+@flops(
+    *("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel", "QuantizeAndDequantizeV2"),
+    *("QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4", "QuantizeV2", "UniformQuantize"),
+)
+def to_quantized(c: CostContext) -> int:
+    """Two limits, a product, a sum, rounding, and the way back, per element."""
+    return 6 * c.elements_out()
+
+
+@flops("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
+def fake_quant_gradient(c: CostContext) -> int:
+    """Two comparisons, a product and a sum per element."""
+    return 4 * c.elements_in()

@@ -14,3 +14,15 @@ flops(
 def l2_loss(c: CostContext) -> int:
     """A square and an addition per element."""
     return 2 * c.elements_in()
+
+
+flops(
+    *("Bincount", "DenseBincount", "SegmentMin", "SegmentProd"),
+    *("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"),
+)(elements_read)
+
+
+@flops("CumulativeLogsumexp", "HistogramFixedWidth", "IsotonicRegression")
+def four_steps(c: CostContext) -> int:
+    """Maximum, difference, exponential and logarithm; or difference, quotient, limit and count; or a pooled average."""
+    return 4 * c.elements_in()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ....graph.ops.registry import lookup_op
 from ..op_cost import CostContext, bytes_moved, flops
 
 # Op name without its prefix -> (operations per element, buffers of the variable's size that are read or written).
@@ -41,3 +42,50 @@ def update(c: CostContext) -> int:
 def update_bytes(c: CostContext) -> int:
     """Buffers that are read or written, times the bytes of the gradient."""
     return _UPDATES[c.op.removeprefix("Resource")][1] * c.bytes_in(_gradient(c))
+
+
+# The same of updates that are not bound to one of the kinds above, dense and by rows: operations per element of the
+# gradient, buffers of its size. Rows are read and written where the gradient has some, with their indices.
+_OTHER_UPDATES: Mapping[str, tuple[int, int]] = {
+    "ApplyAdagradDA": (12, 6),
+    "ApplyAdamWithAmsgrad": (14, 9),
+    "ApplyAddSign": (9, 5),
+    "ApplyCenteredRMSProp": (13, 9),
+    "ApplyFtrlV2": (16, 7),
+    "ApplyPowerSign": (9, 5),
+    "ApplyProximalAdagrad": (10, 5),
+    "ApplyProximalGradientDescent": (8, 3),
+}
+_BY_ROWS: Mapping[str, tuple[int, int]] = {
+    name: numbers
+    for name, numbers in {**_UPDATES, **_OTHER_UPDATES}.items()
+    if name.removeprefix("Apply")
+    in {
+        *("Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum"),
+        *("Momentum", "ProximalAdagrad", "ProximalGradientDescent", "RMSProp"),
+    }
+}
+_MORE: Mapping[str, tuple[int, int]] = {
+    **{f"Resource{name}": numbers for name, numbers in _OTHER_UPDATES.items()},
+    **{name: numbers for name, numbers in _OTHER_UPDATES.items() if name != "ApplyAdamWithAmsgrad"},
+    **{f"ResourceSparse{name}": numbers for name, numbers in _BY_ROWS.items()},
+    **{f"Sparse{name}": numbers for name, numbers in _BY_ROWS.items() if name != "ApplyKerasMomentum"},
+}
+
+
+def _gradient_of(c: CostContext) -> int:
+    """The index of the gradient, which the arguments name."""
+    return [arg.name for arg in lookup_op(c.op).input_args].index("grad")
+
+
+@flops(*_MORE)
+def other_update(c: CostContext) -> int:
+    """Operations per element times elements of the gradient."""
+    return _MORE[c.op][0] * c.elements_in(_gradient_of(c))
+
+
+@bytes_moved(*_MORE)
+def other_update_bytes(c: CostContext) -> int:
+    """Buffers that are read or written, times the bytes of the gradient, and the indices of rows."""
+    gradient = _gradient_of(c)
+    return _MORE[c.op][1] * c.bytes_in(gradient) + (c.bytes_in(gradient + 1) if "Sparse" in c.op else 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, bytes_moved, flops, free, moves, rows_picked
+from ..host_times import PASS_NS
+from ..op_cost import CostContext, bytes_moved, flops, free, moves, rows_picked, takes_host_time
 
 free(
     "AssignVariableOp",
@@ -56,3 +57,13 @@ def assign_add_bytes(c: CostContext) -> int:
 def slice_bytes(c: CostContext) -> int:
     """The value (input 4) is read, and written to the slice; the rest of the variable is left alone."""
     return 2 * c.bytes_in(4)
+
+
+takes_host_time(
+    PASS_NS,
+    *("CountUpTo", "DeleteSessionTensor", "DestroyTemporaryVariable", "DisableCopyOnRead", "GetSessionHandle"),
+    *("GetSessionHandleV2", "GetSessionTensor", "ResourceCountUpTo", "TemporaryVariable"),
+)
+_SCATTER_ND = ("Add", "Max", "Min", "Sub", "Update")
+flops(*(f"{prefix}ScatterNd{kind}" for prefix in ("", "Resource") for kind in _SCATTER_ND))(scatter)
+bytes_moved(*(f"{prefix}ScatterNd{kind}" for prefix in ("", "Resource") for kind in _SCATTER_ND))(scatter_bytes)

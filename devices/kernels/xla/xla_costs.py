@@ -56,3 +56,34 @@ def conv(c: CostContext) -> int:
     """2 for each cell and channel of the window at each element of the result."""
     features = conv_numbers(c.attrs["dimension_numbers"]).window[0]
     return 2 * c.elements_out() * (c.elements_in(1) // max(c.inputs[1][features], 1))
+
+
+@flops("XlaKeyValueSort", "XlaSort")
+def sort_keys(c: CostContext) -> int:
+    """n log2(n) comparisons of the keys."""
+    count = c.elements_in()
+    return count * max(count - 1, 0).bit_length()
+
+
+@flops("XlaRngBitGenerator")
+def random_bits(c: CostContext) -> int:
+    """25 operations per word of Philox 4x32-10, as of other random numbers."""
+    return 25 * c.elements_out(1)
+
+
+@flops("XlaReducePrecision")
+def reduced_precision(c: CostContext) -> int:
+    """A sum and two masks per element."""
+    return 3 * c.elements_out()
+
+
+@flops("XlaSelfAdjointEig")
+def eigenvalues(c: CostContext) -> int:
+    """9 * n**3 per matrix (Golub and Van Loan, section 8.3)."""
+    return 9 * c.elements_in() * c.inputs[0][-1]
+
+
+@flops("XlaSvd")
+def singular_values(c: CostContext) -> int:
+    """21 * n**3 of a square matrix, with both bases (Golub and Van Loan, figure 8.6.1)."""
+    return 21 * c.elements_in() * min(c.inputs[0][-2:])

@@ -23,6 +23,7 @@ from ....graph.dtypes import item_size
 from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
 from ....graph.shape_inference.unknown_sizes import Called, check_sizes
+from ...kernels.op_cost import is_on_host
 from ..costs.source import CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
@@ -177,7 +178,8 @@ def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
 def _duties(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, is_host_node: Flags) -> Numbers:
     takes_time = ~np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of]
     waits = np.array([kind.op_def.record.waits for kind in graph.kinds], np.bool_)[graph.kind_of]
-    duty = np.where(waits, Duty.WAIT, np.where(is_host_node, Duty.HOST, Duty.COMPUTE))
+    passes = np.array([is_on_host(op) for op in graph.ops], np.bool_)[graph.kind_of]
+    duty = np.where(waits, Duty.WAIT, np.where(is_host_node | passes, Duty.HOST, Duty.COMPUTE))
     return np.where(takes_time, duty, Duty.FREE)
 
 
@@ -195,4 +197,6 @@ def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) ->
     is_guess = np.array([cost.provenance == "guessed" for cost in costs], np.bool_)[cost_of]
     guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
-    return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []
+    if not guessed:
+        return []
+    return [f"guessed to cost one operation per output element, as no cost is stated or shapes do not fit it: {listed}"]

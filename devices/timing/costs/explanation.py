@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ...kernels.op_cost import Dims
 from ...spec import DeviceSpec
 from ...units import format_ns
-from .source import CostRequest, CostSource, OpCost, OpProperties
+from .source import CostRequest, CostSource, OpCost, OpProperties, checked_cost, cost_of
 
 
 class Number(NamedTuple):
@@ -98,9 +98,10 @@ class ExplainingSource(CostSource, Protocol):
 def explanation_of(source: CostSource, request: CostRequest) -> Explanation:
     """What a source says of one of its times; time and provenance alone of a source that explains nothing."""
     if isinstance(source, ExplainingSource):
-        return source.explain(*request)
+        told = source.explain(*request)
+        return evolve(told, cost=checked_cost(source, request, told.cost))
     return Explanation(
         f"{request.properties.op} on {request.spec.name}",
-        source.cost(*request),
+        cost_of(source, request),
         f"{type(source).__name__} gave the time; it explains no more",
     )

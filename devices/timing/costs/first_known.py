@@ -14,7 +14,7 @@ from attrs import evolve
 
 from ....errors import InvalidArgumentError
 from .explanation import Explanation, explanation_of
-from .source import CostRequest, CostSource, OpCost, UnknownCost, costs_of
+from .source import CostRequest, CostSource, OpCost, UnknownCost, cost_of, costs_of
 
 if TYPE_CHECKING:
     from ...kernels.op_cost import Dims
@@ -48,7 +48,7 @@ class FirstKnown:
             except UnknownCost:
                 for k in left:
                     try:
-                        known[k] = source.cost(*batch[k])
+                        known[k] = cost_of(source, batch[k])
                     except UnknownCost:
                         continue
                 left = [k for k in left if k not in known]
@@ -72,7 +72,7 @@ class FirstKnown:
         *others, last = self.sources
         for source in others:
             try:
-                return source, source.cost(*request)
+                return source, cost_of(source, request)
             except UnknownCost:
                 continue
-        return last, last.cost(*request)
+        return last, cost_of(last, request)

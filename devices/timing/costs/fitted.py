@@ -26,6 +26,8 @@ from ...kernels.op_cost import (
     flops_of,
     is_free,
     is_matrix,
+    is_on_host,
+    is_stated,
     product_of,
     waits_ns,
 )
@@ -108,10 +110,10 @@ class FittedSource:
         model, memory = self.model_of_products(spec), self.model_of_memory(spec)
         if product is not None and model is not None:
             said = explain_product(c, product, model, spec)
-        elif memory is not None and cost.provenance == memory.provenance:
-            said = explain_memory_bound(c, memory)
-        elif cost.provenance == "free":
+        elif cost.provenance == "free" or is_on_host(c.op):
             return null
+        elif memory is not None and not is_matrix(c.op) and (null.cost.provenance != "guessed" or not is_stated(c.op)):
+            said = explain_memory_bound(c, memory)
         else:
             unfitted = f"the roofline speaks, since nothing was fitted to measured {op_class(c.op)} ops of {spec.name}"
             return evolve(null, cost=cost, assumed=(unfitted, *null.assumed))
@@ -144,7 +146,8 @@ class FittedSource:
 
     def _alone(self, c: CostContext, spec: DeviceSpec) -> OpCost:
         """The cost of an op that is no product: by its bytes where the device has fits, else the roofline."""
-        memory = None if is_free(c.op) or is_matrix(c.op) else self.model_of_memory(spec)
+        takes_no_kernel = is_free(c.op) or is_on_host(c.op)
+        memory = None if takes_no_kernel or is_matrix(c.op) else self.model_of_memory(spec)
         if memory is None:
             return roofline(c, spec)
         try:
@@ -155,7 +158,8 @@ class FittedSource:
         compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=False)) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
         low_ns, high_ns = numbers.bounds_ns(time_ns)
-        return _cost(c, flops, moved, time_ns, low_ns, high_ns, memory.provenance)
+        provenance = memory.provenance if is_stated(c.op) else "guessed"
+        return _cost(c, flops, moved, time_ns, low_ns, high_ns, provenance)
 
 
 def _cost(

@@ -13,15 +13,20 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import dtype_name
+from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT
+from ...kernels.host_times import LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import (
     CostContext,
     Dims,
     bytes_of,
     elements_written,
     flops_of,
+    host_ns,
     input_bytes,
     is_free,
     is_matrix,
+    is_on_host,
+    is_stated,
     output_bytes,
     waits_ns,
 )
@@ -73,6 +78,8 @@ def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
     cost, matrix, dtype = roofline(c, spec), is_matrix(c.op), rate_type(c)
     if cost.provenance == "free":
         return Explanation(f"{c.op} on {spec.name}", cost, "free: no kernel runs, tensors are only passed on")
+    if is_on_host(c.op):
+        return _explain_host(c, cost, spec)
     family = spec.family(dtype, matrix=matrix)
     numbers = [
         Number(f"{family} rate", f"{spec.achieved_flops_per_s(dtype, matrix=matrix):.6g} FLOP/s", "peak * efficiency"),
@@ -86,7 +93,8 @@ def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
     elif family == "fp32" and matrix and spec.launches_kernels:
         assumed.append("float32 products run at full precision: tf32 is switched off, or the device has none")
     if cost.provenance == "guessed":
-        assumed.append("the shapes do not fit the op: an operation per element written, all tensors moved once")
+        why = "the shapes do not fit the op" if is_stated(c.op) else "nothing states what the op costs"
+        assumed.append(f"{why}: an operation per element written, all tensors moved once")
     return Explanation(
         f"{c.op} on {spec.name}",
         cost,
@@ -98,6 +106,16 @@ def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
     )
 
 
+def _explain_host(c: CostContext, cost: OpCost, spec: DeviceSpec) -> Explanation:
+    return Explanation(
+        f"{c.op} on {spec.name}",
+        cost,
+        "a fixed time of the host: references are passed on, no kernel is launched and no bytes are moved",
+        numbers=(Number("time", f"{host_ns(c)} ns", "traces of TensorFlow 2.21 on a CPU"),),
+        assumed=("every host takes as long as the one that was measured",),
+    )
+
+
 def datasheet_ns(cost: OpCost, c: CostContext, spec: DeviceSpec) -> int:
     """The time of the operations and bytes of a cost by peak rate and bandwidth alone, without floors and shares."""
     peak = spec.peak_flops_per_s[spec.family(rate_type(c), matrix=is_matrix(c.op))]
@@ -105,10 +123,15 @@ def datasheet_ns(cost: OpCost, c: CostContext, spec: DeviceSpec) -> int:
 
 
 def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
-    """Cost of one run by the roofline of the device; "guessed" where the shapes do not fit the op."""
+    """Cost of one run by the roofline of the device, of an op on the host its fixed time.
+
+    "guessed" where nothing states the cost of the op, or its shapes do not fit it.
+    """
     if is_free(c.op):
         return OpCost(0, 0, 0, "free", 0, 0)
-    provenance: Provenance = "roofline"
+    if is_on_host(c.op):
+        return _on_host(c)
+    provenance: Provenance = "roofline" if is_stated(c.op) else "guessed"
     try:
         flops, moved = flops_of(c), bytes_of(c)
     except InvalidArgumentError:
@@ -119,6 +142,12 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
     busy_ns, wait_ns = max(compute_ns, memory_ns) + spec.op_overhead_ns, waits_ns(c)
     low_ns, high_ns = bounds_ns(busy_ns, spec)
     return OpCost(busy_ns + wait_ns, flops, moved, provenance, low_ns + wait_ns, high_ns + wait_ns)
+
+
+def _on_host(c: CostContext) -> OpCost:
+    time_ns, wait_ns = host_ns(c), waits_ns(c)
+    low_ns, high_ns = time_ns * HOST_LOW_PERCENT // 100, -(-time_ns * HOST_HIGH_PERCENT // 100)
+    return OpCost(time_ns + wait_ns, 0, 0, "assumed", low_ns + wait_ns, high_ns + wait_ns)
 
 
 def bounds_ns(busy_ns: int, spec: DeviceSpec) -> tuple[int, int]:

@@ -9,16 +9,21 @@ together than one by one has a method `costs` too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from ....errors import NotFoundError
+from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.dtypes import DataType, item_size
 from ...kernels.op_cost import CostContext, Dims
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
 """where a time comes from; "transferred" is a fit for another element type or device, scaled; "assumed" rests on
-constants that nobody measured on that device, "guessed" on shapes that do not fit the op"""
+constants that nobody measured on that device, "guessed" on nothing: no cost is stated, or shapes do not fit the op"""
+
+
+MOST_TIME_NS = 2**63 - 1
+"""292 years: the clock counts in 64 bits"""
 
 
 class UnknownCost(NotFoundError):
@@ -93,11 +98,66 @@ class BatchCostSource(CostSource, Protocol):
         ...
 
 
+def checked_cost(source: CostSource, request: CostRequest, cost: OpCost) -> OpCost:
+    """The cost, with Python's integers; InvalidArgumentError where time would run backwards, or in no whole ns."""
+    if not isinstance(cost, OpCost):
+        raise _wrong(source, request, f"it is {cost!r}")
+    if all(type(value) is int and 0 <= value <= MOST_TIME_NS for value in _numbers_of(cost)) and _in_order(cost):
+        return cost
+    time_ns, flops, size = (_whole(source, request, cost, name) for name in ("time_ns", "flops", "bytes"))
+    low_ns, high_ns = (
+        None if getattr(cost, name) is None else _whole(source, request, cost, name) for name in ("low_ns", "high_ns")
+    )
+    if not _in_order(cost):
+        raise _wrong(source, request, f"low_ns = {cost.low_ns} is above high_ns = {cost.high_ns}")
+    return OpCost(time_ns, flops, size, cost.provenance, low_ns, high_ns)
+
+
+def _numbers_of(cost: OpCost) -> tuple[int | None, ...]:
+    return (cost.time_ns, cost.flops, cost.bytes, cost.low_ns, cost.high_ns)
+
+
+def _in_order(cost: OpCost) -> bool:
+    return cost.low_ns is None or cost.high_ns is None or cost.low_ns <= cost.high_ns
+
+
+def _whole(source: CostSource, request: CostRequest, cost: OpCost, name: str) -> int:
+    given = getattr(cost, name)
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        raise _wrong(source, request, f"{name} = {given!r} is no whole number")
+    value = int(given)
+    if value < 0:
+        raise _wrong(source, request, f"{name} = {value} is negative")
+    if name.endswith("_ns") and value > MOST_TIME_NS:
+        raise _wrong(source, request, f"{name} = {value} is above 292 years")
+    return value
+
+
+def _wrong(source: CostSource, request: CostRequest, why: str) -> InvalidArgumentError:
+    shapes = f"{list(request.inputs)} -> {list(request.outputs)}"
+    return InvalidArgumentError(
+        f"the cost of {request.properties.op} {shapes} on {request.spec.name} by {type(source).__name__} cannot be: "
+        f"{why}; return OpCost(time_ns, flops, bytes, provenance) with whole numbers from 0 on, or raise UnknownCost",
+        op=request.properties.op,
+    )
+
+
+def cost_of(source: CostSource, request: CostRequest) -> OpCost:
+    """The answer of a source; InvalidArgumentError for one that can be no cost."""
+    return checked_cost(source, request, source.cost(*request))
+
+
 def costs_of(source: CostSource, batch: Sequence[CostRequest]) -> list[OpCost]:
-    """The cost of each request, asked for together where the source can."""
-    if isinstance(source, BatchCostSource):
-        return source.costs(batch)
-    return [source.cost(*request) for request in batch]
+    """The cost of each request, asked for together where the source can; checked as by `cost_of`."""
+    if not isinstance(source, BatchCostSource):
+        return [cost_of(source, request) for request in batch]
+    costs = source.costs(batch)
+    if len(costs) != len(batch):
+        raise InvalidArgumentError(
+            f"{type(source).__name__} answered {len(costs)} of {len(batch)} ops asked for together; `costs` must "
+            "return one OpCost for each request, in their order"
+        )
+    return [checked_cost(source, request, cost) for request, cost in zip(batch, costs, strict=True)]
 
 
 def unknown_cost(source: CostSource, batch: Sequence[CostRequest], nodes: Sequence[str]) -> UnknownCost:

@@ -25,6 +25,7 @@ from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
 from ....graph.ops.record import Calls, NodeClass
 from .called import CalledNodes, shown_name, with_paths
+from .coverage import Coverage, coverage_of
 from .turns import ByTurn, by_turn, compressed, counts_of_switch, recorded_counts
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ _LOOP_SWITCH = re.compile(r"_switch/_\d+$")
 """the Switches that the lowering of a While makes"""
 
 
+_FEW = 64
+"""outputs of a node that are believed without a look at it"""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
     """What a trace says of a graph. Nodes of functions are named by the path of calls.
@@ -46,7 +51,7 @@ class TraceFacts:
     `trip_counts` and `branches` are by turn (see `turns`), as `simulate` takes them. `shapes` are by output; a size
     that differs between runs is None, and nodes whose shapes differ have them by iteration in `shapes_by_iteration`.
     `times_ns` are of one run: by iteration, as a timeline writes it, where these are known, else the median.
-    `warnings` say what the trace lacks.
+    `warnings` say what the trace lacks, and `coverage` how many nodes of the graph it knows; None without a trace.
     """
 
     trip_counts: Mapping[str, ByTurn] = field(default_factory=dict)
@@ -55,13 +60,14 @@ class TraceFacts:
     shapes_by_iteration: Mapping[str, Mapping[str, Shapes]] = field(default_factory=dict)
     times_ns: Mapping[str, int | Mapping[str, int]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    coverage: Coverage | None = None
 
 
 def read_trace(source: TraceSource, graph: JoinedGraph) -> TraceFacts:
     """What the trace of a step says of a graph.
 
     Raises InvalidArgumentError for what is no trace, a trace without records, and a trace of another graph: one that
-    has no node in common with this one.
+    has no node in common with this one; `check_coverage` is stricter. So it does for records with impossible numbers.
     """
     nodes = CalledNodes(graph)
     runs = with_paths(runs_of(step_stats_of(source)), nodes)
@@ -98,13 +104,24 @@ class _Reader:
         return TraceFacts(
             trip_counts=trip_counts,
             branches=branches,
-            shapes={node: _common(own) for node, own in self.runs.items()},
+            shapes={node: _common(own, self._slots(node, own)) for node, own in self.runs.items()},
             shapes_by_iteration={
-                node: {_where(run): _common([run]) for run in own} for node, own in self.runs.items() if _differ(own)
+                node: {_where(run): _common([run], self._slots(node, own)) for run in own}
+                for node, own in self.runs.items()
+                if _differ(own)
             },
             times_ns={node: self._times(own) for node, own in self.runs.items()},
             warnings=self.warnings,
+            coverage=coverage_of(self.graph, self.runs, {name: set(self._taken(name)) for name in self.runs}),
         )
+
+    def _slots(self, node: str, runs: Sequence[Run]) -> int:
+        """How many outputs the runs of a node tell of: at most as many as it has."""
+        told = max((slot + 1 for run in runs for slot in run.shapes), default=0)
+        if told <= _FEW:
+            return told
+        properties = self.nodes.find(node)
+        return min(told, _FEW if properties is None else len(properties.output_types))
 
     def _times(self, runs: Sequence[Run]) -> int | Mapping[str, int]:
         if len(runs) == 1 or not self.knows_iterations:
@@ -197,11 +214,10 @@ def _where(run: Run) -> str:
     return iteration_text(iteration)
 
 
-def _common(runs: Sequence[Run]) -> Shapes:
-    """What the shapes of the runs have in common, by output; None for outputs that were always dead."""
+def _common(runs: Sequence[Run], slots: int) -> Shapes:
+    """What the shapes of the runs have in common, for so many outputs; None for those that were always dead."""
     by_output = _by_output(runs)
-    outputs = range(max(by_output, default=-1) + 1)
-    return tuple(common_shape(by_output[slot]) if slot in by_output else None for slot in outputs)
+    return tuple(common_shape(by_output[slot]) if slot in by_output else None for slot in range(slots))
 
 
 def _differ(runs: Sequence[Run]) -> bool:

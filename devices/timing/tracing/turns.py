@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from ....errors import InvalidArgumentError
 from ....graph.formats.trace_runs import Iteration, Run
 from ....graph.ops.record import Calls, record_of
+
+_MOST_TURNS = 10**7
+"""iterations around a loop that a trace may have"""
 
 ByTurn: TypeAlias = "int | list[int]"
 Counts = Mapping[str, Mapping[Iteration, int]]
@@ -53,6 +57,11 @@ def _turns(frames: Sequence[str], counts: Counts) -> list[Iteration]:
     turns: list[Iteration] = [()]
     for frame in frames:
         of_frame = counts.get(frame, {})
+        if sum(of_frame.get(turn, 0) for turn in turns) > _MOST_TURNS:
+            raise InvalidArgumentError(
+                f"the trace says that loop {frame!r} ran over {_MOST_TURNS} times in one step; "
+                "give `trip_counts` (--trips) instead of a trace"
+            )
         turns = [(*turn, (frame, number)) for turn in turns for number in range(of_frame.get(turn, 0))]
     return turns
 

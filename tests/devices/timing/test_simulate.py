@@ -216,7 +216,10 @@ def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
     step.op("a", "MatMul", ["x", "x"])
     timeline = simulate(step.parts(), cluster(), assumed_size=1)
     assert timeline.find("a").provenance == "guessed"
-    assert timeline.warnings[-1] == "shapes that do not fit the op cost one operation per output element: 1 x MatMul"
+    assert (
+        timeline.warnings[-1]
+        == "guessed to cost one operation per output element, as no cost is stated or shapes do not fit it: 1 x MatMul"
+    )
 
 
 def test_start_times_feed_partitioning() -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from partita.actors import RunMetadata, RunOptions, open_session
 from partita.devices import cut, local_cluster
+from partita.devices.timing.tracing.coverage import Coverage, check_coverage
 from partita.devices.timing.tracing.facts import TraceFacts, read_trace
+from partita.devices.timing.tracing.turns import by_turn
 from partita.errors import InvalidArgumentError
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.builder import GraphBuilder
@@ -25,6 +27,7 @@ X = np.ones((2, 3), np.float32)
 FEEDS: dict[str, dict[str, Any]] = {
     "loop": {"x:0": X, "n:0": 5},
     "loop_v2": {"x:0": X, "n:0": 5},
+    "stacks": {"x:0": X, "n:0": 5},
     "nested": {"x:0": X, "n:0": 3},
     "conditional": {"x:0": X, "p:0": True},
     "conditional_v2": {"x:0": X, "p:0": True},
@@ -35,6 +38,7 @@ FEEDS: dict[str, dict[str, Any]] = {
 EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "loop": ({"w/while_context": 5}, {}, "w/mm"),
     "loop_v2": ({"w": 5}, {}, "w/body/_1/mm_0"),
+    "stacks": ({"w/while_context": 5, "gradients/w/while_context": 5}, {}, "w/mm"),
     "nested": ({"outer/while_context": 3, "outer/inner/while_context": [1, 2, 3]}, {}, "outer/inner/mm"),
     "conditional": ({}, {"p": 1, "c/pred_id": 1}, "c/mm"),
     "conditional_v2": ({}, {"c": 1, "p": 1}, "c/then/_0/mm_0"),
@@ -124,10 +128,87 @@ def test_shapes_that_differ_between_iterations_are_told_by_iteration() -> None:
     assert facts.shapes_by_iteration["w/mm"] == {"w/while_context:0": ((2, 3),), "w/while_context:1": ((3, 3),)}
 
 
-def test_a_trace_of_another_graph_is_refused() -> None:
-    """One that has no node in common with this one."""
-    b = GraphBuilder()
-    b.op("Neg", b.placeholder("z", "float32", ()), name="negative")
-    other = JoinedGraph({"/device:CPU:0": b.graph()})
-    with pytest.raises(InvalidArgumentError, match=r"the trace is of another graph: it has .* none of which is among"):
-        read_trace(DATA / "nested.trace.pb", other)
+def step_of(known: int, nodes: int) -> tuple[StepStats, JoinedGraph]:
+    """A graph of so many kernels, and a trace that shares the names of some with it and has others besides."""
+    b, stats = GraphBuilder(), StepStats()
+    z = b.placeholder("z", "float32", ())
+    records = stats.dev_stats.add(device="/device:CPU:0").node_stats
+    for k in range(nodes):
+        b.op("Neg", z, name=f"n{k}")
+        name = f"n{k}" if k < known else f"other{k}"
+        records.append(NodeExecStats(node_name=name, timeline_label=f"{name} = Neg(z)"))
+    return stats, JoinedGraph({"/device:CPU:0": b.graph()})
+
+
+@pytest.mark.parametrize(("known", "nodes", "says"), [(30, 30, ""), (15, 30, ""), (14, 30, "warns"), (3, 30, "warns")])
+def test_a_trace_tells_how_many_nodes_it_knows(known: int, nodes: int, says: str) -> None:
+    """It warns below half."""
+    stats, graph = step_of(known, nodes)
+    facts = read_trace(stats, graph)
+    assert facts.coverage == (known, nodes)
+    warnings = check_coverage(facts.coverage)
+    assert bool(warnings) == bool(says)
+    assert not says or f"the trace knows {known} of the {nodes} nodes of the step that take time" in warnings[0]
+
+
+@pytest.mark.parametrize(("known", "nodes"), [(0, 3), (1, 11), (2, 30)])
+def test_a_trace_of_another_graph_is_refused(known: int, nodes: int) -> None:
+    """One that knows less than a tenth of the step, or shares no name with it."""
+    stats, graph = step_of(known, nodes)
+    with pytest.raises(InvalidArgumentError, match=r"the trace is of another graph"):
+        check_coverage(read_trace(stats, graph).coverage or Coverage(0, 1))
+
+
+def test_branches_that_were_not_taken_are_not_missing() -> None:
+    """Of a Switch that only ever took one output the nodes behind the other are no part of the step."""
+    b, stats = GraphBuilder(), StepStats()
+    x, p = b.placeholder("x", "float32", ()), b.placeholder("p", "bool", ())
+    off, on = b.op("Switch", x, p, name="s")
+    for k in range(40):
+        off = b.op("Neg", off, name=f"off{k}")[0]
+    b.op("Neg", b.op("Merge", [off, b.op("Exp", on, name="on")[0]], name="m")[0], name="y")
+    records = stats.dev_stats.add(device="/device:CPU:0").node_stats
+    for name, op in {"s": "Switch", "on": "Exp", "y": "Neg"}.items():
+        records.append(NodeExecStats(node_name=name, timeline_label=f"{name} = {op}(x)"))
+        records[-1].output.add(slot=1)
+    assert read_trace(stats, JoinedGraph({"/device:CPU:0": b.graph()})).coverage == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"op_start_rel_nanos": 5, "op_end_rel_nanos": 3},
+        {"op_start_rel_micros": 5, "op_end_rel_micros": 3},
+        {"op_end_rel_nanos": -7},
+        {"all_start_nanos": -1},
+        {"all_start_micros": -(2**62)},
+        {"op_end_rel_micros": 2**62},
+    ],
+)
+def test_times_that_cannot_be_are_refused(numbers: dict[str, int]) -> None:
+    """Ends before begins, times before the epoch, and times that 64 bits of ns do not hold; the record is named."""
+    stats, graph = step_of(2, 2)
+    stats.dev_stats[0].node_stats.append(NodeExecStats(node_name="n1", timeline_label="n1 = Neg(z)", **numbers))
+    with pytest.raises(InvalidArgumentError, match=r"a record of 'n1' that (takes|begins at) -?\d+ ns"):
+        read_trace(stats, graph)
+
+
+def test_outputs_are_as_many_as_the_node_has() -> None:
+    """A slot of 2**30 in a file is no reason to count so far."""
+    stats, graph = step_of(2, 2)
+    for name in ("n1", "unknown"):
+        record = NodeExecStats(node_name=name, timeline_label=f"{name} = Neg(z)")
+        record.output.add(slot=2**30)
+        record.output.add(slot=0)
+        stats.dev_stats[0].node_stats.append(record)
+    facts = read_trace(stats, graph)
+    assert facts.shapes["n1"] == ((),)
+    assert len(facts.shapes["unknown"]) <= 64
+
+
+def test_turns_without_end_are_refused() -> None:
+    """A loop that ran a billion times, says a label, is not counted turn by turn."""
+    counts = {"outer": {(): 10**9}}
+    with pytest.raises(InvalidArgumentError, match=r"loop 'outer' ran over 10000000 times"):
+        by_turn({(("outer", 0),): 1, (("outer", 1),): 2}, counts)
+    assert by_turn({(("outer", 0),): 1, (("outer", 1),): 2}, {"outer": {(): 3}}) == [1, 2, 0]
