@@ -78,7 +78,12 @@ def placement_options(command: Command) -> Command:
                 help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
             ),
             tags_option,
-            click.option("--inline", is_flag=True, help="Inline calls of functions first."),
+            click.option(
+                "--inline/--no-inline",
+                default=True,
+                show_default=True,
+                help="Inline calls of functions first, as TensorFlow's runtime does, or keep them.",
+            ),
         ]
     ):
         command = option(command)

@@ -48,7 +48,7 @@ class Request:
     cluster: Path | None = None
     signature: str | None = None
     tags: str = ",".join(SERVING_TAGS)
-    inline: bool = False
+    inline: bool = True
     soft_placement: bool = False
     recv_epochs: bool = False
     shapes: tuple[str, ...] = ()
