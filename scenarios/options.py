@@ -10,7 +10,7 @@ import click
 
 FILE = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
-Command = TypeVar("Command", bound=Callable[..., None])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 tags_option = click.option(
     "--tags",
@@ -97,7 +97,8 @@ def cost_options(command: Command) -> Command:
             click.option(
                 "--costs",
                 metavar="SOURCE",
-                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.",
+                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.  "
+                "[default: fitted]",
             ),
             click.option(
                 "--calibration",

@@ -116,9 +116,11 @@ async def _run(
 def _attempt(
     loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, record: RunMetadata | None = None
 ) -> Timeline | PartitaError:
-    """The timeline of the step, or why there is none."""
+    """The timeline of the step, or why there is none; ConfigurationError for a file of costs that cannot be used."""
     try:
         return simulated(loaded, parts, screen, record)
+    except ConfigurationError:
+        raise
     except PartitaError as error:
         return error
 

@@ -68,13 +68,17 @@ def test_ctrl_c_ends_the_process_with_130(graph: Path, x: str) -> None:
 
 
 def test_wrong_usage(partita: CommandLine) -> None:
-    """No command, no such command, no such flag, no argument, a bad number: one line each."""
-    assert_one_clear_line(partita(), 2, "command")
+    """No such command, no such flag, no argument, a bad number: one line each."""
     assert_one_clear_line(partita("frobnicate"), 2, "frobnicate")
     assert_one_clear_line(partita("run", "--frobnicate"), 2, "--frobnicate")
     assert_one_clear_line(partita("run"), 2, "GRAPH")
     assert_one_clear_line(partita("run", "g.pb", "--steps", "0"), 2, "--steps")
     assert_one_clear_line(partita("partition", "g.pb"), 2, "--out")
+
+
+def test_a_bare_call_prints_the_help(partita: CommandLine) -> None:
+    """As --help does, and it is no error."""
+    assert partita.done() == partita.done("--help")
 
 
 @pytest.mark.parametrize("command", ["run", "simulate", "inspect"])
