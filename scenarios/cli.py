@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from .help import Group, fitted
+from .interrupts import Interrupts
 from .options import (
     FILE,
     OUTPUT,
@@ -97,7 +98,9 @@ def run(
     from .commands.request import Request
     from .commands.run import run as execute
 
-    trio.run(execute, Request(**flags), steps, out, trace, as_json)
+    interrupts = click.get_current_context().ensure_object(Interrupts)
+    with interrupts.left_to_loop():
+        trio.run(interrupts.noted_in_loop, execute, Request(**flags), steps, out, trace, as_json)
 
 
 @cli.command()
@@ -348,19 +351,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _exit_code(arguments: Sequence[str] | None) -> int:
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
-        # Not standalone: click would print three lines for wrong usage, and we promise one.
-        return cli.main(arguments, prog_name="partita", standalone_mode=False) or 0
+        return _ended(arguments, as_json)
+    except KeyboardInterrupt:
+        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
+        return INTERRUPTED
+
+
+def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
+    """Runs a command and prints its error; returns its exit code. KeyboardInterrupt after Ctrl-C, however lost."""
+    interrupts = Interrupts()
+    try:
+        with interrupts.noted():
+            # Not standalone: click would print three lines for wrong usage, and we promise one.
+            return cli.main(arguments, prog_name="partita", standalone_mode=False, obj=interrupts) or 0
     except click.ClickException as error:
         _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of stdout has closed it, as `head` does; redirect it, or Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - every error becomes one line; a traceback is shown on request
+    except Exception as error:
+        if interrupts.came or isinstance(error, click.Abort):
+            raise KeyboardInterrupt from error
         return _explain(error, as_json)
 
 
