@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 import click
 
+from .help import Group, fitted
+from .interrupts import Interrupts
 from .options import (
     FILE,
     OUTPUT,
@@ -35,36 +37,24 @@ Exit codes:
   1  the run failed
   2  wrong usage or configuration: a flag, a file, a feed, a cluster
   3  the graph needs an op that Partita has no kernel for, or cannot time
+  4  simulate: the step does not fit in the memory of its devices
   130  interrupted
 Set {_DEBUG}=1 to see the traceback of an error."""
 
 
-class _Group(click.Group):
-    """The commands; for an unknown one the error suggests the nearest."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command named by the first argument."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], self.commands, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(sorted(self.commands))}"
-            ctx.fail(f"there is no command {args[0]!r}; {hint}")
-        return super().resolve_command(ctx, args)
-
-
 @click.group(
-    cls=_Group, epilog=_EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Group, epilog=_EPILOG, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(package_name="partita")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Rehearse a multi-device dataflow run.
 
     Partita takes a dataflow graph (a TensorFlow GraphDef), cuts it into a graph per simulated device, runs them, and
     says how long the step would have taken on real hardware.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 @cli.command()
@@ -108,7 +98,9 @@ def run(
     from .commands.request import Request
     from .commands.run import run as execute
 
-    trio.run(execute, Request(**flags), steps, out, trace, as_json)
+    interrupts = click.get_current_context().ensure_object(Interrupts)
+    with interrupts.left_to_loop():
+        trio.run(interrupts.noted_in_loop, execute, Request(**flags), steps, out, trace, as_json)
 
 
 @cli.command()
@@ -140,13 +132,13 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @cost_options
 @json_option
 @trace_option
-def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
+def simulate(as_json: bool, trace: Path | None, **flags: Any) -> int:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 
     Uses only shapes and the models of devices and links, so it needs no kernels, and values only if a shape depends on
     them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Where the graph does not tell
     how often a loop runs or which branch is taken, an error lists the --trips and --branch to give. Collectives cannot
-    be timed yet.
+    be timed yet. A step that does not fit in memory is timed as if it did, and ends with exit code 4.
 
     The shape of a feed is that of its file, of --shape, or of its placeholder.
 
@@ -158,7 +150,7 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     from .commands.request import Request
     from .commands.simulate import simulate as execute
 
-    execute(Request(**flags), as_json, trace)
+    return execute(Request(**flags), as_json, trace)
 
 
 @cli.command()
@@ -359,19 +351,29 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _exit_code(arguments: Sequence[str] | None) -> int:
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
-        # Not standalone: click would print three lines for wrong usage, and we promise one.
-        return cli.main(arguments, prog_name="partita", standalone_mode=False) or 0
+        return _ended(arguments, as_json)
+    except KeyboardInterrupt:
+        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
+        return INTERRUPTED
+
+
+def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
+    """Runs a command and prints its error; returns its exit code. KeyboardInterrupt after Ctrl-C, however lost."""
+    interrupts = Interrupts()
+    try:
+        with interrupts.noted():
+            # Not standalone: click would print three lines for wrong usage, and we promise one.
+            return cli.main(arguments, prog_name="partita", standalone_mode=False, obj=interrupts) or 0
     except click.ClickException as error:
         _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of stdout has closed it, as `head` does; redirect it, or Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - every error becomes one line; a traceback is shown on request
+    except Exception as error:
+        if interrupts.came or isinstance(error, click.Abort):
+            raise KeyboardInterrupt from error
         return _explain(error, as_json)
 
 
@@ -388,9 +390,9 @@ def _explain(error: Exception, as_json: bool) -> int:
 
 
 def _report(text: str, code: int, status: str, as_json: bool) -> None:
-    """Prints one line on stderr, and with --json also an object on stdout, for programs."""
+    """Prints one line on stderr, wrapped on a terminal, and with --json also an object on stdout, for programs."""
     message = " ".join(text.split())
-    click.echo(f"partita: error: {message}", err=True)
+    click.echo(fitted(f"partita: error: {message}", sys.stderr), err=True)
     if as_json:
         import json
 

@@ -10,7 +10,7 @@ import click
 
 FILE = click.Path(path_type=Path)
 OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
-Command = TypeVar("Command", bound=Callable[..., None])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 tags_option = click.option(
     "--tags",
@@ -78,7 +78,12 @@ def placement_options(command: Command) -> Command:
                 help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
             ),
             tags_option,
-            click.option("--inline", is_flag=True, help="Inline calls of functions first."),
+            click.option(
+                "--inline/--no-inline",
+                default=True,
+                show_default=True,
+                help="Inline calls of functions first, as TensorFlow's runtime does, or keep them.",
+            ),
         ]
     ):
         command = option(command)
@@ -92,7 +97,8 @@ def cost_options(command: Command) -> Command:
             click.option(
                 "--costs",
                 metavar="SOURCE",
-                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.",
+                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.  "
+                "[default: fitted]",
             ),
             click.option(
                 "--calibration",

@@ -7,6 +7,7 @@ that a suite which ran less is noticed.
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from inspect import iscoroutinefunction
@@ -46,6 +47,14 @@ def _rules_of_stages() -> Iterator[None]:
     """Every graph that a test makes is checked against the rules of its stage."""
     with checking():
         yield
+
+
+@pytest.fixture(scope="module")
+def ctrl_c() -> Iterator[None]:
+    """Python's handler of SIGINT: in a suite that a script started in the background the signal is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

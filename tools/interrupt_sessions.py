@@ -113,6 +113,7 @@ def command_ended() -> tuple[str, float]:
 def main(tries: int) -> None:
     """Prints the counts."""
     random.seed(tries)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it, and its children do
     results: Counter[tuple[str, str]] = Counter()
     longest: Counter[str] = Counter()
     kinds = list(KINDS)

@@ -105,7 +105,8 @@ def _check_computes(graph: JoinedGraph, numbers: Sequence[int]) -> None:
             why = "a transfer takes the time of its bytes on its links; simulate the step to see it"
         elif is_call[n]:
             why = (
-                "a call takes the time of its body, whose nodes are in the step with --inline (`cut(..., inline=True)`)"
+                "a call takes the time of its body, whose nodes are in the step without --no-inline "
+                "(`cut(..., inline=True)`)"
             )
         if why:
             raise InvalidArgumentError(why, node=graph.names[n], op=graph.op(n))

@@ -169,6 +169,11 @@ class Timeline:
         return self._memory.peak(device, place)
 
     @property
+    def shortages(self) -> tuple[str, ...]:
+        """A sentence for each memory that is too small for the step: none if it fits, or if the buffers are unknown."""
+        return () if self._memory is None else tuple(self._memory.warnings())
+
+    @property
     def transferred_bytes(self) -> int:
         """Bytes of all transfers; a byte that crosses several links counts once."""
         copies = self.columns.of_kind("copy")

@@ -24,7 +24,7 @@ from .sinks import MessageSink
 
 
 class GraphBuilder(NodeMaker):
-    """Writes a GraphDef node by node, as the example above shows."""
+    """Writes a GraphDef node by node; each call returns the tensors that later ones take as inputs."""
 
     def __init__(self) -> None:
         """An empty graph of this program's version."""

@@ -4,8 +4,8 @@
     label of TensorFlow     w/mm = MatMul(w/x, w/y)           iteration unknown
 
 Records without a label of either form, such as those of transfers, are left out; a record whose times cannot be is an
-error. Where a device also has records of its hardware (".../stream:all"), the times of a node are the sum of those of
-its kernels.
+error. Where a device also has records of its hardware (".../stream:all"), the kernels of a node take the place of its
+times, shared by its runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ def runs_of(stats: StepStats) -> list[Run]:
         if (run := _run(record)) is not None
     ]
     if hardware:
-        runs = [run._replace(duration_ns=hardware.get(run.node, run.duration_ns)) for run in runs]
+        counts = Counter(run.node for run in runs)
+        runs = [
+            run._replace(duration_ns=hardware[run.node] // counts[run.node]) if run.node in hardware else run
+            for run in runs
+        ]
     return sorted(runs, key=lambda run: run.start_ns)
 
 

@@ -21,18 +21,17 @@ from ...devices import (
 )
 from ...graph import Graph
 from .failure import ConfigurationError, configuring
-from .request import Request
+from .request import MEASURED, Request
 
-KINDS = ("roofline", "grappler", "fitted", "measured:FILE")
-_MEASURED = "measured:"
+KINDS = ("roofline", "grappler", "fitted", f"{MEASURED}FILE")
 
 
 def check_costs(request: Request) -> None:
     """ConfigurationError for a value of --costs that is none, and for a calibration that it does not use."""
     costs = request.costs
-    if costs is not None and costs not in KINDS[:-1] and not costs.startswith(_MEASURED):
+    if costs is not None and costs not in KINDS[:-1] and request.measured is None:
         raise ConfigurationError(f"--costs {costs!r} is none of {', '.join(KINDS)}")
-    if costs == _MEASURED:
+    if request.measured == "":
         raise ConfigurationError("--costs measured: names no file; write --costs measured:trace.pb")
     if request.calibrations and costs in ("roofline", "grappler"):
         raise ConfigurationError(f"--calibration: --costs {costs} uses no fits; leave --costs out, or write fitted")
@@ -43,14 +42,13 @@ def cost_source_of(request: Request, parts: Mapping[str, Graph], cluster: Cluste
 
     Raises ConfigurationError for files that cannot be used.
     """
-    costs = request.costs or "fitted"
-    if not costs.startswith(_MEASURED):
-        return _source(costs, request)
+    if request.measured is None:
+        return _source(request.costs or "fitted", request)
     from ...devices.timing.costs.first_known import FirstKnown
     from ...devices.timing.costs.measured import MeasuredSource
 
     with configuring("--costs"):
-        measured = MeasuredSource.from_step_stats(costs.removeprefix(_MEASURED), parts, cluster)
+        measured = MeasuredSource.from_step_stats(request.measured, parts, cluster)
     return FirstKnown(measured, _source("fitted", request))
 
 

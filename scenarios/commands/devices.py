@@ -1,17 +1,26 @@
-"""`partita devices`: the catalog of models of devices and links, with the source of every number."""
+"""`partita devices`: the catalog of models of devices and links, with the source of every number.
+
+The list of all models is a narrow table; one model has its numbers on lines of their own, and their sources.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from attrs import asdict
 
+from ...devices import Calibration
 from ...devices.catalog import Sourced, aliases_of, device_names, device_spec, link_names, link_spec, provenance
 from ...devices.link import LinkSpec
 from ...devices.spec import FAMILIES, DeviceSpec
+from ...devices.timing.fits.calibration import PARTS
 from ...devices.units import format_bytes, format_ns, format_rate
 from ...graph.suggestions import suggestion
 from ..report import NOT_CALIBRATED
 from .failure import ConfigurationError
 from .screen import Screen
+
+_SHOWN_RATES = ("bf16", "fp32")  # of the many, in the narrow table of all models
 
 
 def devices(name: str | None, as_json: bool) -> None:
@@ -26,14 +35,17 @@ def devices(name: str | None, as_json: bool) -> None:
     if as_json:
         screen.json({"devices": [_device(s) for s in specs], "links": [_link(s) for s in links]})
         return
-    _print_devices(specs, screen)
-    _print_links(links, screen)
-    for model in [*(spec.name for spec in specs), *(link.name for link in links)]:
-        screen.line(f"sources of {model}")
-        for source, keys in _by_source(provenance(model)).items():
-            screen.line(f"  {', '.join(keys)}: {source}")
-    screen.line()
-    screen.line(f"note: {NOT_CALIBRATED}")
+    if name is None:
+        _print_devices(specs, screen)
+        _print_links(links, screen)
+        screen.line("partita devices NAME lists all numbers of a model, with their sources")
+        return
+    for lines in (*map(_spec_lines, specs), *map(_link_lines, links)):
+        for line in lines:
+            screen.line(line)
+    screen.line(f"sources of {name}")
+    for source, keys in _by_source(provenance(name)).items():
+        screen.line(f"  {', '.join(keys)}: {source}")
 
 
 def _device(spec: DeviceSpec) -> dict[str, object]:
@@ -49,38 +61,56 @@ def _sources(name: str) -> dict[str, object]:
 
 
 def _print_devices(specs: list[DeviceSpec], screen: Screen) -> None:
-    if not specs:
-        return
-    rates = [family for family in FAMILIES if any(family in spec.peak_flops_per_s for spec in specs)]
     rows = [
         [
             spec.name,
             spec.kind,
-            *(format_rate(spec.peak_flops_per_s.get(family)) for family in rates),
+            *(format_rate(spec.peak_flops_per_s.get(family)) for family in _SHOWN_RATES),
             format_bytes(spec.memory_bytes),
             f"{spec.memory_bandwidth_bytes_per_s / 10**9:,.0f}",
-            format_ns(spec.launch_overhead_ns),
-            "/".join(f"{100 * share:.0f}" for share in _efficiencies(spec)),
-            str(spec.sm_count or "-"),
-            format_bytes(spec.l2_bytes) if spec.l2_bytes else "-",
+            "yes" if _fitted_parts(spec) else "-",
         ]
         for spec in specs
     ]
-    numbers = ["memory", "GB/s", "launch", "reached %", "SMs", "L2"]
-    screen.table(["device", "kind", *(f"{family} TFLOP/s" for family in rates), *numbers], rows, left=2)
-    screen.line("reached %: the share of the peak that matrix ops, other ops, and memory traffic reach")
+    screen.table(["device", "kind", *_SHOWN_RATES, "memory", "GB/s", "fitted"], rows, left=2)
+    screen.line("bf16, fp32: peak TFLOP/s; fitted: to measurements; the times of others are assumed, not calibrated")
     screen.line()
 
 
-def _efficiencies(spec: DeviceSpec) -> tuple[float, float, float]:
-    return spec.matrix_efficiency, spec.vector_efficiency, spec.memory_efficiency
+def _fitted_parts(spec: DeviceSpec) -> list[str]:
+    """What has a model in the catalog that was fitted to measurements of this device."""
+    fits = Calibration.of_catalog().device(spec.name)
+    return [] if fits is None else [part.replace("_", " ") for part in PARTS if getattr(fits, part) is not None]
+
+
+def _spec_lines(spec: DeviceSpec) -> Iterator[str]:
+    """All numbers of a model of devices, each on a line, and what its times rest on."""
+    yield f"{spec.name}, {spec.kind}"
+    for family in FAMILIES:
+        if family in spec.peak_flops_per_s:
+            yield f"  {family}  {format_rate(spec.peak_flops_per_s[family])} TFLOP/s"
+    yield f"  memory  {format_bytes(spec.memory_bytes)}, {spec.memory_bandwidth_bytes_per_s / 10**9:,.0f} GB/s"
+    yield f"  launch  {format_ns(spec.launch_overhead_ns)}"
+    shares = spec.matrix_efficiency, spec.vector_efficiency, spec.memory_efficiency
+    matrix, vector, memory = (f"{100 * share:.0f} %" for share in shares)
+    yield f"  reached  {matrix} of the peak by matrix ops, {vector} by other ops, {memory} by memory traffic"
+    if spec.sm_count:
+        yield f"  SMs  {spec.sm_count}"
+    if spec.l2_bytes:
+        yield f"  L2  {format_bytes(spec.l2_bytes)}"
+    parts = _fitted_parts(spec)
+    yield f"  fitted to measurements  {', '.join(parts)}" if parts else f"  note: {NOT_CALIBRATED}"
+
+
+def _link_lines(spec: LinkSpec) -> Iterator[str]:
+    yield f"{spec.name}, link"
+    yield f"  one direction  {spec.bandwidth_bytes_per_s / 10**9:,.1f} GB/s, latency {format_ns(spec.latency_ns)}"
 
 
 def _print_links(links: list[LinkSpec], screen: Screen) -> None:
-    if links:
-        rows = [[s.name, f"{s.bandwidth_bytes_per_s / 10**9:,.1f}", format_ns(s.latency_ns)] for s in links]
-        screen.table(["link, one direction", "GB/s", "latency"], rows)
-        screen.line()
+    rows = [[s.name, f"{s.bandwidth_bytes_per_s / 10**9:,.1f}", format_ns(s.latency_ns)] for s in links]
+    screen.table(["link, one direction", "GB/s", "latency"], rows)
+    screen.line()
 
 
 def _by_source(values: dict[str, Sourced]) -> dict[str, list[str]]:

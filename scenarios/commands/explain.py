@@ -93,7 +93,7 @@ def _why_missing(name: str, loaded: Loaded, known: set[str]) -> str:
     if function:
         return (
             f"node {name!r} is in function {function!r}: only nodes of the step's own graphs are explained; "
-            "with --inline, those of called functions are among them"
+            "without --no-inline, those of called functions are among them"
         )
     return f"the step has no node {name!r}{suggestion(name, known)}"
 

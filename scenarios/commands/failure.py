@@ -14,6 +14,7 @@ from ...errors import NotFoundError, PartitaError, RequestError, UnimplementedEr
 RUN_FAILED = 1
 BAD_CONFIGURATION = 2
 UNSUPPORTED_OP = 3
+DOES_NOT_FIT = 4  # the code of a step that was timed, not of an error
 _NO_KERNEL = "No OpKernel was registered"
 
 

@@ -31,6 +31,7 @@ from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
 from .shapes import divide, split_shape
 
+MEASURED = "measured:"  # and a file: a value of --costs
 _MOST_DEVICES = 4096  # of a kind, that are made without a flag because nodes request them
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
@@ -48,7 +49,7 @@ class Request:
     cluster: Path | None = None
     signature: str | None = None
     tags: str = ",".join(SERVING_TAGS)
-    inline: bool = False
+    inline: bool = True
     soft_placement: bool = False
     recv_epochs: bool = False
     shapes: tuple[str, ...] = ()
@@ -63,8 +64,17 @@ class Request:
 
     def files(self) -> dict[str, Path | None]:
         """The input files by flag; no output may overwrite them."""
+        feeds = {f"--feed {text}": Path(file) for text in self.feeds if (file := text.partition("=")[2])}
         calibrations = {f"--calibration {path}": path for path in self.calibrations}
-        return {"GRAPH": self.graph, "--cluster": self.cluster, "--trace-in": self.trace_in, **calibrations}
+        costs = {"--costs": Path(self.measured) if self.measured else None}
+        single = {"--feeds": self.feeds_file, "--cluster": self.cluster, "--trace-in": self.trace_in}
+        return {"GRAPH": self.graph, **single, **feeds, **costs, **calibrations}
+
+    @property
+    def measured(self) -> str | None:
+        """The trace of a real step that `--costs measured:FILE` names."""
+        costs = self.costs or ""
+        return costs.removeprefix(MEASURED) if costs.startswith(MEASURED) else None
 
 
 @dataclass(frozen=True, slots=True)

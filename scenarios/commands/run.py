@@ -73,9 +73,14 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
 
 
 def _settings(request: Request) -> ConfigProto:
-    """The settings of the session that runs a request."""
+    """The settings of the session that runs a request, on the graph that is simulated.
+
+    Level L0, because options that are present ask for L1, whose graph is not the timed one.
+    """
     settings = ConfigProto(allow_soft_placement=request.soft_placement)
-    settings.graph_options.optimizer_options.do_function_inlining = request.inline
+    if request.inline:
+        options = settings.graph_options.optimizer_options
+        options.opt_level, options.do_function_inlining = options.L0, True
     return settings
 
 
@@ -111,9 +116,11 @@ async def _run(
 def _attempt(
     loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, record: RunMetadata | None = None
 ) -> Timeline | PartitaError:
-    """The timeline of the step, or why there is none."""
+    """The timeline of the step, or why there is none; ConfigurationError for a file of costs that cannot be used."""
     try:
         return simulated(loaded, parts, screen, record)
+    except ConfigurationError:
+        raise
     except PartitaError as error:
         return error
 

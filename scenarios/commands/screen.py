@@ -1,7 +1,8 @@
 """Output for the user: results on stdout, progress on stderr.
 
 stdout has results only, so that it can be piped. Progress is shown for stages of work that take over a second, and only
-if stderr is a terminal.
+if stderr is a terminal. On a terminal no line is wider than it: texts are wrapped between words, and a table that is
+too wide becomes a list of its cells. In a file or pipe nothing is wrapped, so that each line is whole; JSON never is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
@@ -26,6 +28,8 @@ from ...graph.dtypes import Array, dtype_name, from_numpy
 from .feeds import shape_text
 
 PATIENCE_S = 1.0
+_INDENT = 4  # of the rest of a line that is wrapped
+_FOLDED = 12  # the least columns for texts that are folded
 _OWN_NODES = 2  # source and sink, which every graph has
 _SHOWN = 8  # elements of a value to show
 _LISTED = 100  # larger values are not written to JSON
@@ -40,26 +44,52 @@ class Screen:
 
     def line(self, text: str = "") -> None:
         """Prints one line of the result."""
-        self.out.print(Text(text))
+        self.text(text)
 
     def text(self, text: str) -> None:
-        """Prints a text of many lines, without wrapping or colours."""
+        """Prints a text of any number of lines, without colours."""
+        if self.out.is_terminal:
+            text = "\n".join(part for line in text.split("\n") for part in self._wrapped(line))
         self.out.file.write(f"{text}\n")
+
+    def _wrapped(self, line: str) -> Iterator[str]:
+        """The parts of a line that are no wider than the terminal; those after the first are indented further."""
+        if cell_len(line) <= self.out.width:
+            yield line
+            return
+        lead = min(len(line) - len(line.lstrip()), self.out.width // 4)
+        parts = Text(line.strip()).wrap(self.out, self.out.width - lead - _INDENT, overflow="fold")
+        for number, part in enumerate(parts):
+            yield " " * (lead + (_INDENT if number else 0)) + part.plain.rstrip()
 
     def json(self, document: object) -> None:
         """Prints a JSON document, without wrapping or colours."""
         self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-        """Prints a table; the first `left` columns are texts, the others numbers."""
+        """Prints a table; the first `left` columns are texts, the others numbers.
+
+        On a terminal texts are folded where that is enough; else each row becomes a list of its cells.
+        """
+        if self.out.is_terminal and _needed(headings, rows, left) > self.out.width:
+            self._list(headings, rows)
+            return
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column, heading in enumerate(headings):
             table.add_column(heading, justify="left" if column < left else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
         if not self.out.is_terminal:  # no line is wrapped in a file or pipe
-            self.out.width = max(self.out.width, _needed(headings, rows))
+            self.out.width = max(self.out.width, _needed(headings, rows, 0))
         self.out.print(table)
+
+    def _list(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """The cells of each row below its first one, with their headings."""
+        for row in rows:
+            self.line(f"{headings[0]} {row[0]}".strip())
+            for heading, cell in zip(headings[1:], row[1:], strict=True):
+                if cell:
+                    self.line(f"  {heading}  {cell}" if heading else f"  {cell}")
 
     @contextmanager
     def working(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
@@ -107,8 +137,10 @@ class _Done(ProgressColumn):
         return Text(f"{int(task.completed):,} of {int(task.total):,} {self._unit}".rstrip() + f", {took}")
 
 
-def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    return sum(max(map(len, column)) + 2 for column in zip(headings, *rows, strict=True))
+def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]], folded: int) -> int:
+    """The columns that a table takes if the cells of the first `folded` ones may be folded."""
+    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
+    return sum(min(width, _FOLDED) if k < folded else width for k, width in enumerate(widths)) + 2 * len(widths)
 
 
 def value_text(value: Array) -> str:

@@ -5,7 +5,7 @@ No kernel runs. The numbers equal those of `partita run` for the same request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...devices import Cluster
@@ -19,7 +19,7 @@ from ...graph import Graph
 from ...graph.formats.traces import TraceSource, step_stats_of
 from ..report import NOT_CALIBRATED
 from .costs import check_costs, cost_source_of
-from .failure import ConfigurationError, configuring
+from .failure import DOES_NOT_FIT, ConfigurationError, configuring
 from .outputs import check_outputs
 from .partition import place_and_cut
 from .request import Loaded, Request, load
@@ -27,10 +27,11 @@ from .screen import Screen, of_nodes
 
 _NOTHING_TO_TIME = "the timeline "  # begins the errors for a step of 0 ns
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
+_BESIDE_BAR = len("  |") + len("| 100.0 %  ")
 
 
-def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
-    """Prints the simulated time of a step of the request.
+def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
+    """Prints the simulated time of a step of the request; returns the exit code, which says whether it fits in memory.
 
     Raises ConfigurationError for a feed that does not fit and for what a flag has to say, InvalidArgumentError for a
     step of 0 ns, and UnimplementedError for nodes that cannot be timed.
@@ -57,6 +58,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
         screen.json(summary(timeline, loaded.cluster))
     else:
         show(timeline, loaded.cluster, screen)
+    return DOES_NOT_FIT if timeline.shortages else 0
 
 
 def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace: TraceSource | None = None) -> Timeline:
@@ -92,15 +94,17 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
 
 
 def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
-    """Prints makespan, a row per device, a bar per stream, and the assumptions."""
+    """Prints what does not fit in memory, makespan, a row per device, a bar per stream, and the assumptions."""
+    short = cluster.short_names.shorten
     low, high = _bounds(timeline)
+    if timeline.shortages:
+        screen.line(f"does not fit in memory: {short('; '.join(timeline.shortages))}")
     screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis})")
     within = "unknown" if low is None or high is None else f"{format_ns(low)} to {format_ns(high)}"
     sources = ", ".join(f"{source} {runs:,}" for source, runs in timeline.sources.items()) or "none"
     screen.line(f"80 % of steps: {within}; op times: {sources}")
     if timeline.trace_coverage is not None:
         screen.line(timeline.trace_coverage.text())
-    short = cluster.short_names.shorten
     rows = [
         [
             short(device),
@@ -114,9 +118,18 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     ]
     screen.table(["device", "model", "busy", "compute", "peak memory"], rows, left=2)
     screen.line()
-    screen.line(short(timeline.render(min(max(screen.out.width - _AROUND_BAR, _MIN_BAR), _MAX_BAR))))
+    screen.text(short(timeline.render(_bar_width(timeline, short, screen))))
     if timeline.basis == BASIS:
         screen.line(f"note: {NOT_CALIBRATED}")
+
+
+def _bar_width(timeline: Timeline, short: Callable[[str], str], screen: Screen) -> int:
+    """What the names of streams leave of a terminal's width, so that a bar and its name are on one line."""
+    streams = {stream for device in timeline.devices for stream in timeline.streams(device)}
+    around = _AROUND_BAR
+    if screen.out.is_terminal:
+        around = max(around, _BESIDE_BAR + max((len(short(stream)) for stream in streams), default=0))
+    return min(max(screen.out.width - around, _MIN_BAR), _MAX_BAR)
 
 
 def _bounds(timeline: Timeline) -> tuple[int, int] | tuple[None, None]:
@@ -131,6 +144,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
     """The object that `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
     low_ns, high_ns = _bounds(timeline)
     return {
+        "fits": not timeline.shortages,
         "makespan_ns": timeline.makespan_ns,
         "low_ns": low_ns,
         "high_ns": high_ns,

@@ -37,6 +37,8 @@ from tests.actors.programs import Program, programs
 from tests.runs import assert_same_values
 from tests.strategies import cpu
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
 PACKAGE = str(Path(next(iter(partita.__path__))))
 TESTS = str(Path(__file__).parents[1])  # in the same folder as the package, in a checkout
 Main = Callable[[], Awaitable[Any]]  # what a main function gives is the affair of the test

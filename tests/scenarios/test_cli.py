@@ -51,30 +51,18 @@ def test_the_module_is_the_command() -> None:
     assert done.stderr.startswith("partita: error: ")
 
 
-def test_ctrl_c_ends_the_process_with_130(graph: Path, x: str) -> None:
-    """One SIGINT in the tenth of a million steps over two devices: one line on stderr, and the exit code of a shell."""
-    script = (
-        "import signal, sys; from partita.actors.sessions.steps import Steps; from partita.scenarios.cli import main\n"
-        "run = Steps.run\n"
-        "async def interrupted(self, prepared, fed, number, *rest):\n"
-        "    if number == 10: signal.raise_signal(signal.SIGINT)\n"
-        "    return await run(self, prepared, fed, number, *rest)\n"
-        "Steps.run = interrupted; main(sys.argv[1:])"
-    )
-    flags = ["run", str(graph), "--feed", x, "--fetch", "y", "--devices", "cpu:2", "--steps", "1000000"]
-    done = subprocess.run([sys.executable, "-c", script, *flags], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr.splitlines()[-1] == "partita: error: interrupted"
-
-
 def test_wrong_usage(partita: CommandLine) -> None:
-    """No command, no such command, no such flag, no argument, a bad number: one line each."""
-    assert_one_clear_line(partita(), 2, "command")
+    """No such command, no such flag, no argument, a bad number: one line each."""
     assert_one_clear_line(partita("frobnicate"), 2, "frobnicate")
     assert_one_clear_line(partita("run", "--frobnicate"), 2, "--frobnicate")
     assert_one_clear_line(partita("run"), 2, "GRAPH")
     assert_one_clear_line(partita("run", "g.pb", "--steps", "0"), 2, "--steps")
     assert_one_clear_line(partita("partition", "g.pb"), 2, "--out")
+
+
+def test_a_bare_call_prints_the_help(partita: CommandLine) -> None:
+    """As --help does, and it is no error."""
+    assert partita.done() == partita.done("--help")
 
 
 @pytest.mark.parametrize("command", ["run", "simulate", "inspect"])

@@ -9,15 +9,26 @@ from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 
 def test_every_model_is_listed_with_its_sources(partita: CommandLine) -> None:
-    """Devices and links, in words and in numbers."""
-    text = partita.done("devices")
+    """Devices and links: in a narrow table, and one by one with every number and source."""
+    table = partita.done("devices")
+    assert max(map(len, table.splitlines())) <= 100
+    assert [word for word in ("19.5", "2,039") if word not in table] == []
     for name in (*device_names(), *link_names()):
+        assert f"\n{name} " in f"\n{table}"
+        text = partita.done("devices", name)
         assert f"sources of {name}\n" in text
         for sourced in provenance(name).values():
             assert sourced.source in text
-    assert "19.5" in text
-    assert "2,039" in text
-    assert "assumed, not calibrated" in text
+
+
+def test_only_models_without_fits_are_called_not_calibrated(partita: CommandLine) -> None:
+    """Beside the fits of a model no line says that there are none."""
+    rows = {line.split()[0]: line.split()[-1] for line in partita.done("devices").splitlines() if line}
+    fitted = {name for name in device_names() if "fitted to measurements" in partita.done("devices", name)}
+    assert {"H100-SXM", "A100-80GB"} <= fitted < set(device_names())
+    for name in device_names():
+        assert ("not calibrated" in partita.done("devices", name)) is (name not in fitted)
+        assert rows[name] == ("yes" if name in fitted else "-")
 
 
 def test_the_numbers_are_those_of_the_simulation(partita: CommandLine) -> None:

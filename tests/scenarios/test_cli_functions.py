@@ -10,7 +10,10 @@ import pytest
 
 from partita.graph import load_graph_def
 from partita.graph.builder import GraphBuilder
+from partita.graph.passes.optimisations import Optimisations
 from partita.graph.protos import AttrValue, FunctionDef
+from partita.scenarios.commands.request import Request
+from partita.scenarios.commands.run import _settings
 from tests.call_chains import chain, frames_left
 from tests.conformance.corpus import COMMITTED
 from tests.function_defs import LOWER, func_attr, function_of
@@ -86,16 +89,17 @@ def x(tmp_path: Path) -> list[str]:
 def test_inlined_calls_have_values_and_times(partita: CommandLine, x: list[str], tmp_path: Path) -> None:
     """The same values and times as called, from run and from simulate, and partitions without a call."""
     outs, times = {}, list[str]()
-    for name, flags in (("called", ()), ("inlined", ("--inline",))):
+    for name, flags in (("called", ("--no-inline",)), ("inlined", ()), ("asked", ("--inline",))):
         text = partita.done("run", KERAS / "model", *x, *flags, "--out", tmp_path / f"{name}.npz")
         with np.load(tmp_path / f"{name}.npz") as out:
             outs[name] = out["y"]
         shown = text, partita.done("simulate", KERAS / "model", *x, *flags)
         times += [line for lines in shown for line in lines.splitlines() if "step time" in line]
     np.testing.assert_array_equal(outs["called"], outs["inlined"])
+    np.testing.assert_array_equal(outs["called"], outs["asked"])
     assert len(set(times)) == 1
     assert "none" not in times[0]
-    for flags, calls in ((), True), (("--inline",), False):
+    for flags, calls in (("--no-inline",), True), ((), False), (("--inline",), False):
         partita.done("partition", KERAS / "model", *x, *flags, "--out", tmp_path / "parts")
         part = load_graph_def(tmp_path / "parts" / "cpu0.pb")
         assert any(node.op == "StatefulPartitionedCall" for node in part.node) is calls
@@ -109,7 +113,7 @@ def test_flags_go_together(partita: CommandLine, tmp_path: Path) -> None:
     b.op("Square", call, name="y", device="/device:GPU:3")
     (tmp_path / "g.pb").write_bytes(b.SerializeToString())
     np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
-    flags = ("--fetch", "y", "--devices", "cpu:2", "--inline", "--soft-placement", "--json")
+    flags = ("--fetch", "y", "--devices", "cpu:2", "--soft-placement", "--json")
     fed = (tmp_path / "g.pb", "--feed", f"x={tmp_path / 'x.npy'}", *flags)
     ran = json.loads(partita.done("run", *fed))
     assert ran["fetches"][0]["value"] == [1, 4, 9]
@@ -120,12 +124,11 @@ def test_flags_go_together(partita: CommandLine, tmp_path: Path) -> None:
     nodes = [node for part in cut for node in load_graph_def(part["file"]).node]
     assert {"Neg", "Square"} <= {node.op for node in nodes}
     assert "N" not in {node.op for node in nodes}
-    without = [flag for flag in flags if flag not in ("--inline", "--json")]
-    called = json.loads(partita.done("run", *fed[:3], *without, "--json"))
+    called = json.loads(partita.done("run", *fed, "--no-inline"))
     assert called["fetches"] == ran["fetches"]
     assert called["simulated"]["makespan_ns"] == ran["simulated"]["makespan_ns"]
     for command in (["run"], ["simulate"], ["partition", "--out", tmp_path / "parts"]):
-        hard = partita(*command, *fed[:3], "--fetch", "y", "--devices", "cpu:2", "--inline")
+        hard = partita(*command, *fed[:3], "--fetch", "y", "--devices", "cpu:2")
         assert_one_clear_line(hard, 2, 'Add --devices "cpu:2,gpu:4"', "--soft-placement")
 
 
@@ -153,3 +156,52 @@ def test_calls_may_be_nested_deeper_than_python_nests_its_own(partita: CommandLi
             partita.done("inspect", path)
             partita.done("partition", path, "--out", tmp_path / f"parts{count}")
             assert f"y  float [] {count}" in partita.done("run", path, *feed)
+
+
+def test_kept_calls_take_longer_on_a_gpu(partita: CommandLine, tmp_path: Path) -> None:
+    """In an inlined chain of small kernels launches overlap with kernels; every command inlines unless told not to."""
+    b = GraphBuilder()
+    b.function(unary("N", "Neg"))
+    with b.device("/device:GPU:0"):
+        chain = b.placeholder("x", "float32", (3,))
+        for _ in range(8):
+            chain = b.op("N", chain)
+        b.op("Neg", chain, name="y")
+    (tmp_path / "g.pb").write_bytes(b.SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    request = (tmp_path / "g.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "y", "--json")
+    times = {}
+    for flags in (), ("--inline",), ("--no-inline",):
+        ran = json.loads(partita.done("run", *request, *flags))
+        assert ran["simulated"] == json.loads(partita.done("simulate", *request, *flags))
+        times[flags] = ran["simulated"]["makespan_ns"]
+    assert times[()] == times["--inline",] < times["--no-inline",]
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_the_graph_that_runs_is_the_one_that_is_timed(inline: bool) -> None:
+    """No option of the session asks for passes that merge or fold nodes, which the timed graph still has."""
+    options = _settings(Request(Path("g.pb"), inline=inline)).graph_options
+    wanted = Optimisations.of(options)
+    assert (wanted.common_subexpressions, wanted.constant_folding, wanted.inlining) == (False, False, inline)
+    assert options.HasField("optimizer_options") is inline
+
+
+def test_choices_name_the_same_loops_inlined_or_not(partita: CommandLine, tmp_path: Path) -> None:
+    """A loop of a function, by `call/frame`, and a shape inside it, by `call/inner`."""
+    inner, b = GraphBuilder(), GraphBuilder()
+    for name, op, other in (("Twice", "Mul", 2.0), ("Below", "Less", 100.0)):
+        body = GraphBuilder()
+        body.op(op, body.placeholder("x", "float32"), other, name="y")
+        b.function(function_of(name, body.graph_def(), ["x:0"], ["y:0"]))
+    start = inner.placeholder("start", "float32", ())
+    lowered = {"cond": func_attr("Below"), "body": func_attr("Twice"), "_lower_using_switch_merge": True}
+    inner.op("While", [start], name="loop", T=["float32"], attrs=lowered)
+    b.function(function_of("F", inner.graph_def(), ["start:0"], ["loop:0"]))
+    b.op("PartitionedCall", [b.placeholder("x", "float32", ())], name="call", Tout=["float32"], f=func_attr("F"))
+    (tmp_path / "g.pb").write_bytes(b.SerializeToString())
+    request = ("simulate", tmp_path / "g.pb", "--feed", "x", "--fetch", "call", "--json")
+    for flags in (), ("--no-inline",):
+        assert_one_clear_line(partita(*request[:-1], *flags), 2, "--trips call/loop")
+        said = json.loads(partita.done(*request, *flags, "--trips", "call/loop=5"))
+        assert {op["op"]: op["runs"] for op in said["ops"]}["Mul"] == 5

@@ -52,7 +52,9 @@ def test_a_plan_names_the_functions_that_it_calls(partita: CommandLine, tmp_path
     b.op("While", [call[0]], name="loop", T=["float32"], cond=func_attr("Below"), body=func_attr("Squared"))
     path = tmp_path / "calls.pb"
     path.write_bytes(b.graph_def().SerializeToString())
-    text = partita.done("show", path, "--stage", "plan", "--feed", "x", "--fetch", "loop", "--devices", "cpu:1")
+    flags = "--feed", "x", "--fetch", "loop", "--devices", "cpu:1"
+    text = partita.done("show", path, "--stage", "plan", *flags, "--no-inline")
+    assert "PartitionedCall" not in partita.done("show", path, "--stage", "plan", *flags)
     assert_text(
         text,
         """

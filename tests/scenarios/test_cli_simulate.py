@@ -189,7 +189,7 @@ def test_a_model_without_numbers_is_assumed(partita: CommandLine, graph: Path, t
 
 def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandLine) -> None:
     """As for --feed; names of the graph are accepted too."""
-    model = (COMMITTED / "saved_model" / "keras_mlp" / "model", "--inline")
+    model = (COMMITTED / "saved_model" / "keras_mlp" / "model",)
     assert_one_clear_line(partita("simulate", *model), 2, "--shape serving_default_x=2,6")
     assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x=2,6")
     times = [makespan(partita, *model, "--shape", f"{name}=64,6") for name in ("x", "serving_default_x")]

@@ -49,7 +49,7 @@ def test_a_loop_that_has_just_counted_ten_is_simulated_with_ten(partita: Command
 
 def test_a_trace_from_a_file_tells_what_flags_would(partita: CommandLine) -> None:
     """One that TensorFlow wrote; with --trace-times the product takes the time that it took there."""
-    request = (DATA / "function.graph.pb", "--fetch", "y", "--inline", "--json")
+    request = (DATA / "function.graph.pb", "--fetch", "y", "--json")
     traced = json.loads(partita.done("simulate", *request, "--trace-in", DATA / "function.trace.pb"))
     shaped = json.loads(partita.done("simulate", *request, "--shape", "x=2,3"))
     assert (traced["makespan_ns"], traced["flops"]) == (shaped["makespan_ns"], shaped["flops"])
@@ -60,7 +60,7 @@ def test_a_trace_from_a_file_tells_what_flags_would(partita: CommandLine) -> Non
 
 def test_bad_traces_are_one_clear_line(partita: CommandLine, tmp_path: Path) -> None:
     graph = DATA / "function.graph.pb"
-    request = ("simulate", graph, "--fetch", "y", "--inline")
+    request = ("simulate", graph, "--fetch", "y")
     assert_one_clear_line(partita(*request, "--trace-times"), 2, "--trace-times", "--trace-in FILE")
     assert_one_clear_line(partita(*request, "--trace-in", tmp_path / "no.pb"), 2, "--trace-in", "no.pb")
     (tmp_path / "empty.pb").write_bytes(b"")

@@ -72,6 +72,7 @@ def test_threads_share_a_session() -> None:
         assert all(pool.map(lambda value: step(session, value), range(20)))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_cancels_the_call_and_not_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step is cancelled, and the session runs the next one."""
     assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced

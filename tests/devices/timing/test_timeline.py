@@ -108,8 +108,9 @@ def test_run_metadata() -> None:
     stats = RunMetadata.FromString(run_metadata(TIMELINE).SerializeToString()).step_stats
     assert [device.device for device in stats.dev_stats] == [A, f"{A}/link", B]
     (copy,) = stats.dev_stats[1].node_stats
-    assert (copy.node_name, copy.all_start_micros, copy.all_end_rel_micros) == ("edge_1_a", 4, 2)
-    assert copy.all_end_rel_nanos == 2500
+    assert (copy.node_name, copy.all_start_micros, copy.all_end_rel_micros) == ("edge_1_a", 5, 2)
+    assert (copy.all_start_nanos, copy.all_end_rel_nanos) == (5000, 2500)
+    assert all(node.all_start_micros > 0 for device in stats.dev_stats for node in device.node_stats)
     assert [node.node_name for node in stats.dev_stats[0].node_stats] == ["x", "a", "a/send", "c"]
 
 

@@ -75,9 +75,11 @@ def test_flags_of_costs_count(partita: CommandLine, tmp_path: Path) -> None:
 
 
 def test_inlined_nodes_are_of_the_step(partita: CommandLine, model: Path) -> None:
-    """What a call does is explained after --inline, and refused before with a hint."""
-    assert_one_clear_line(partita("explain", model, "call/inside", *SHAPE), 2, "'call/inside'", "'F'", "--inline")
-    assert "call/inside, gpu:0: Neg on A100-80GB" in partita.done("explain", model, "call/inside", *SHAPE, "--inline")
+    """What a call does is explained, and with --no-inline refused with a hint."""
+    words = "explain", model, "call/inside", *SHAPE
+    assert_one_clear_line(partita(*words, "--no-inline"), 2, "'call/inside'", "'F'", "without --no-inline")
+    for flags in (), ("--inline",):
+        assert "call/inside, gpu:0: Neg on A100-80GB" in partita.done(*words, *flags)
 
 
 def test_nodes_that_cannot_be_explained(partita: CommandLine, model: Path) -> None:
@@ -86,9 +88,9 @@ def test_nodes_that_cannot_be_explained(partita: CommandLine, model: Path) -> No
         "produkt": ["no node 'produkt'", "did you mean 'product'"],
         "unused": ["'unused' is not in the step", "partita show"],
         "x": ["'x' is fed"],
-        "call": ["a call takes the time of its body", "--inline"],
+        "call": ["a call takes the time of its body", "without --no-inline"],
     }.items():
-        assert_one_clear_line(partita("explain", model, node, *SHAPE), 2, *words)
+        assert_one_clear_line(partita("explain", model, node, *SHAPE, "--no-inline"), 2, *words)
     assert_one_clear_line(partita("explain", model, "product", "--feed", "x"), 2, "--shape x=2,256")
     assert_one_clear_line(partita("explain", model, "product", *SHAPE, "--trace-times"), 2, "--costs measured:FILE")
     assert_one_clear_line(partita("explain", model, "product", *SHAPE, "--costs", "guess"), 2, "--costs 'guess'")

@@ -1,0 +1,59 @@
+"""How the command line shows help and errors: the classes of commands, and lines that fit a terminal.
+
+Only click is imported, so that help is fast.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import TextIO
+
+import click
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """A text whose lines are no wider than the terminal that `stream` is; as it is for a file or pipe.
+
+    click wraps paragraphs, but neither examples nor anything below 50 columns.
+    """
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(_wrapped(line, width) if len(line) > width else line for line in text.split("\n"))
+
+
+def _wrapped(line: str, width: int) -> str:
+    lead = " " * min(len(line) - len(line.lstrip()), width // 2)
+    return textwrap.fill(line.strip(), width, initial_indent=lead, subsequent_indent=f"{lead}  ")
+
+
+class Command(click.Command):
+    """A command whose help fits the terminal."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The text that `--help` prints."""
+        return fitted(super().get_help(ctx), sys.stdout)
+
+
+class Group(click.Group):
+    """The commands; for an unknown one the error suggests the nearest."""
+
+    command_class = Command
+
+    def get_help(self, ctx: click.Context) -> str:
+        """The text that `--help` prints."""
+        return fitted(super().get_help(ctx), sys.stdout)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command named by the first argument."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.commands, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(sorted(self.commands))}"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)

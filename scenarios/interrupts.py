@@ -1,0 +1,65 @@
+"""Whether Ctrl-C was pressed, also where the KeyboardInterrupt is lost.
+
+An extension module that is interrupted while it is imported may turn the KeyboardInterrupt into an ImportError, as
+numpy's does, so that the exception alone does not tell what has happened. Nothing is noted where SIGINT is ignored: a
+shell starts background jobs so, and only SIGTERM ends them.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVarTuple, Unpack
+
+_Arguments = TypeVarTuple("_Arguments")
+
+
+class Interrupts:
+    """Notes each SIGINT before the handler that is there already deals with it; `came` tells."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Inside the block."""
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def note(number: int, frame: FrameType | None) -> object:
+            self.came = True
+            return handler(number, frame)
+
+        with _handled(note):
+            yield
+
+    async def noted_in_loop(
+        self, function: Callable[[Unpack[_Arguments]], Awaitable[None]], *arguments: *_Arguments
+    ) -> None:
+        """Calls an async function; inside, what the handler of the event loop gets is noted."""
+        with self.noted():
+            await function(*arguments)
+
+    @contextmanager
+    def left_to_loop(self) -> Iterator[None]:
+        """Inside the block an event loop can start: it sets its own handler only in place of Python's default."""
+        if not callable(signal.getsignal(signal.SIGINT)):
+            yield
+            return
+        with _handled(signal.default_int_handler):
+            yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Inside the block SIGINT has another handler."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
