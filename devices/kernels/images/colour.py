@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import ml_dtypes
 import numpy as np
 
 from ....graph.analysis.dims import shape_text
@@ -41,7 +40,8 @@ def _flushed(numbers: Array) -> Array:
     It computes float16 in float32, where its subnormal numbers are normal ones.
     """
     if numbers.dtype != np.float16:
-        numbers *= np.abs(numbers) >= ml_dtypes.finfo(numbers.dtype).smallest_normal
+        exponents = np.float64 if numbers.dtype == np.float64 else np.float32  # those of bfloat16, too
+        numbers *= np.abs(numbers) >= np.finfo(exponents).smallest_normal
     return numbers
 
 
@@ -79,7 +79,7 @@ def _to_hsv(red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]
     """Hue (as a fraction of the circle), saturation and value (Smith, 1978)."""
     one, six = red.dtype.type(1), red.dtype.type(6)
     value, span = value_and_span(red, green, blue)
-    hue = hue_of((red, green, blue), value, span, one / span * (one / six), red.dtype.type(2) / six)
+    hue = hue_of((red, green, blue), value, span, one / span * (one / six), np.asarray(red.dtype.type(2) / six))
     return hue, saturation_of(value, span), value
 
 

@@ -72,7 +72,7 @@ def _turned(red: Array, green: Array, blue: Array, delta: Array) -> Iterator[Arr
 def _saturated(red: Array, green: Array, blue: Array, factor: Array) -> Iterator[Array]:
     """The pixels with each saturation times `factor`, but at most one."""
     value, span = value_and_span(blue, green, red)
-    sixths = hue_of((red, green, blue), value, span, 1 / (6 * span), np.float64(2 / 6)) * np.float32(6)
+    sixths = hue_of((red, green, blue), value, span, 1 / (6 * span), np.array(2 / 6)) * np.float32(6)
     sixths = np.fmin(sixths, 6)  # of what is no number, too
     saturation = np.minimum(np.fmax(saturation_of(value, span) * factor, 0), 1)
     chroma = saturation * value
