@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import is_half
 from ..linalg.products import batch_product
 from ..registry import Construction, Kernel, kernel
@@ -149,7 +150,7 @@ def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:
         columns = weights(original.shape[2], grads.shape[2]).T.astype(wide, copy=False)
         return _resized(grads.astype(wide, copy=False), rows, columns).astype(target, copy=False)
 
-    return gradient
+    return of_dense(gradient)
 
 
 @kernel("ResizeBilinearGrad")

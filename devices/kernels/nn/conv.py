@@ -18,6 +18,7 @@ from ....graph.dtypes import Array
 from ....graph.ops.nn.windows import WindowAttrs, window_attrs
 from ..arrays.padding import mirror_pad
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import in_float32
 from ..images.resize import resize_bilinear
 from ..linalg.half_products import PLAIN, arithmetic_of
@@ -79,7 +80,7 @@ def conv(node: Construction) -> Kernel:
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
         return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
-    return in_float32(convolve, node.output_types[0])
+    return of_dense(in_float32(convolve, node.output_types[0]))
 
 
 @kernel("Conv")
@@ -174,7 +175,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
         _check_gradient(sizes, w.shape, y, walked, label)
         return as_laid_out(conv_arithmetic.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
@@ -193,7 +194,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
         _check_gradient(x.shape, window_shape, y, walked, label)
         return conv_arithmetic.filter_gradient(x, y, window_shape, walked, arithmetic)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 def _depthwise_attrs(node: Construction) -> tuple[WindowAttrs, SweepOf]:
@@ -222,7 +223,7 @@ def depthwise_conv(node: Construction) -> Kernel:
         walked = sweep_of(x.shape[1:-1], w.shape[:2])
         return as_laid_out(depthwise_arithmetic.depthwise(x, w, walked, arithmetic), attrs)
 
-    return in_float32(convolve, node.output_types[0])
+    return of_dense(in_float32(convolve, node.output_types[0]))
 
 
 def _check_depthwise(sizes: Sequence[int], window_shape: Sequence[int], y: Array, walked: Sweep, label: str) -> None:
@@ -257,7 +258,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
         _check_depthwise(sizes, w.shape, y, walked, label)
         return as_laid_out(depthwise_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 @kernel("DepthwiseConv2dNativeBackpropFilter")
@@ -277,4 +278,4 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         _check_depthwise(x.shape, window_shape, y, walked, label)
         return depthwise_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))

@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import widen
 from ..linalg.products import matrix_product
 from ..registry import Construction, Kernel, kernel
@@ -75,7 +76,7 @@ def fused_batch_norm(node: Construction) -> Kernel:
         y = _affine(x, used_mean, factors, offset, axis)
         return (y, *statistics, *reserve)
 
-    return normalise
+    return of_dense(normalise)
 
 
 def _channel_sums(x: Array, axis: int) -> Array:
@@ -139,7 +140,7 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
         parts = _batch_norm_gradient(widen(dy), widen(x), scale, mean, inverse, axis, training)
         return (parts[0].astype(x.dtype, copy=False), *parts[1:], nothing, nothing)
 
-    return gradient
+    return of_dense(gradient)
 
 
 def _batch_norm_gradient(
