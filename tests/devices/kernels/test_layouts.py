@@ -22,7 +22,7 @@ def _nothing_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layouts, "_SEEN", set())
 
 
-def _check(kernel: Callable[[Array], Any]) -> None:
+def check_of(kernel: Callable[[Array], Any]) -> None:
     def outcome(inputs: Sequence[Any]) -> Any:
         try:
             return kernel(*inputs)
@@ -55,14 +55,14 @@ WRONG: dict[str, Callable[[Array], Any]] = {
 @pytest.mark.parametrize("kernel", WRONG.values(), ids=WRONG.keys())
 def test_what_depends_on_the_layout_is_found(kernel: Callable[[Array], Any]) -> None:
     with pytest.raises((AssertionError, ValueError)):
-        _check(kernel)
+        check_of(kernel)
 
 
 def test_a_kernel_that_looks_at_values_passes_once_per_kind() -> None:
     """Two views of all inputs and one broadcast input; the second call of the same op, types and ranks runs nothing."""
     before = CHECKED["Square"]
-    _check(np.square)
-    _check(np.square)
+    check_of(np.square)
+    check_of(np.square)
     assert CHECKED["Square"] - before == 3
 
 
@@ -72,4 +72,4 @@ def test_an_error_of_every_layout_is_the_same() -> None:
     def refuse(x: Array) -> Array:
         raise InvalidArgumentError(f"{x.sum()} is refused")
 
-    _check(refuse)
+    check_of(refuse)
