@@ -78,6 +78,8 @@ def resize_bilinear(node: Construction) -> Kernel:
     def resize(images: Array, size: Array) -> Array:
         height, width = _new_size(images, size)
         batch, old_height, old_width, channels = images.shape
+        if not channels:
+            return np.empty((batch, height, width, 0), np.float32)
         top, bottom, y_part = linear(old_height, height)
         left, right, x_part = linear(old_width, width)
         # Cells are copied whole, or number by number: numpy is slow at copying pieces of a few numbers.

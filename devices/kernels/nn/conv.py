@@ -26,6 +26,8 @@ from ..registry import Construction, Kernel, kernel
 from . import conv_arithmetic, depthwise_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
+_NO_CHANNELS = "Number of channels in filter ({}) must match last dimension of input (0)"
+
 SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
 
 
@@ -77,6 +79,7 @@ def conv(node: Construction) -> Kernel:
             x = channels_last(x, attrs)
         _check_operands(x, w, attrs.rank)
         require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
+        require(x.shape[-1] > 0 or node.op == "Conv2D", _NO_CHANNELS.format(w.shape[-2]))
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
         return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
@@ -131,6 +134,8 @@ def conv_of_mirrored(node: Construction) -> Kernel:
 def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
     """The input's sizes, channels last; if the input of sizes has two, they are the spatial ones."""
     values = tuple(int(n) for n in np.ravel(sizes))
+    for value in values:
+        require(value >= 0, f"Expected a non-negative size, got {value}")
     if len(values) == attrs.rank - 2 and attrs.rank == 4:
         return (y.shape[0], *values, channels)
     if len(values) != attrs.rank:
@@ -148,6 +153,7 @@ def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array,
             f"{op}: input and out_backprop must have the same batch size. "
             f"Input batch: {sizes[0]}, outbackprop batch: {y.shape[0]}, batch_dim: 0"
         )
+    require(sizes[-1] > 0, _NO_CHANNELS.format(window_shape[-2]))
     _check_groups(sizes[-1], window_shape)
     if window_shape[-1] != y.shape[-1]:
         raise InvalidArgumentError(f"{op}: filter and out_backprop must have the same out_depth")

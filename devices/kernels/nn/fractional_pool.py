@@ -158,6 +158,9 @@ def fractional_max_pool_grad(node: Construction) -> Kernel:
     overlapping = bool(node.attrs["overlapping"])
 
     def back(x: Array, y: Array, grad: Array, rows: Array, columns: Array) -> Array:
+        what = f"got shape {shape_text(x.shape)}"
+        require(x.ndim == 4, f"orig_input should be a tensor of rank 4, {what}")
+        require(x.size > 0, f"orig_input must not be empty, {what}")
         _check_gradient(grad, rows, columns)
         images, height, width, channels = x.shape
         flat = x.reshape(images, height * width, channels)
@@ -183,6 +186,10 @@ def fractional_avg_pool_grad(node: Construction) -> Kernel:
 
     def back(shape: Array, grad: Array, rows: Array, columns: Array) -> Array:
         require(shape.shape == (4,), "original input tensor shape must be 1-dimensional and 4 elements")
+        for size in shape.tolist():
+            require(size >= 0, f"Expected a non-negative size, got {size}")
+        for size in grad.shape:
+            require(size > 0, f"out_backprop must be positive for all dimension, got:{size}")
         _check_gradient(grad, rows, columns)
         images, height, width, channels = shape.tolist()
         share = grad / _cells((rows, columns), (height, width), overlapping)[..., None].astype(np.float64)

@@ -136,6 +136,8 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
                 f"but x has shape {shape_text(x.shape)} and y_backprop has shape {shape_text(dy.shape)}"
             )
         _check_vector("scale", scale, x.shape[axis])
+        _check_vector("reserve_space_1", mean, x.shape[axis])
+        _check_vector("reserve_space_2", variance, x.shape[axis])
         inverse = _inverse_deviations(variance + epsilon, training)
         parts = _batch_norm_gradient(widen(dy), widen(x), scale, mean, inverse, axis, training)
         return (parts[0].astype(x.dtype, copy=False), *parts[1:], nothing, nothing)
@@ -170,7 +172,7 @@ def _window_sums(x: Array, radius: int) -> Array:
     """Per channel the sum over the channels at most `radius` away: one product with a band of ones."""
     channel = np.arange(x.shape[-1])
     near = np.abs(channel[:, None] - channel) <= radius
-    return matrix_product(x.reshape(-1, len(near)), near.astype(x.dtype)).reshape(x.shape)
+    return matrix_product(x.reshape(prod(x.shape[:-1]), len(near)), near.astype(x.dtype)).reshape(x.shape)
 
 
 def _lrn_attrs(node: Construction) -> tuple[int, np.float32, np.float32, np.float32]:

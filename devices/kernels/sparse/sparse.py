@@ -5,12 +5,15 @@ A sparse tensor is (index tuples, values, shape); an index tuple outside the sha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..arrays.gather import bad_tuples, flat_places
+from ..checks import require
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel, simple
 
@@ -18,6 +21,20 @@ from ..registry import Construction, Kernel, kernel, simple
 def tuple_text(row: Array) -> str:
     """An index tuple as errors show it: [1,2]."""
     return shape_text(tuple(row.tolist()))
+
+
+def check_entries(indices: Array, values: Array, shape: Sequence[int]) -> None:
+    """InvalidArgumentError unless there is an index tuple of `shape` for each value."""
+    require(values.ndim == 1, f"vals must be a vec, but got: {shape_text(values.shape)}")
+    counts = f"(indices = {len(indices) if indices.ndim else 1}, values = {len(values)})"
+    has_rows = indices.ndim > 0 and len(indices) == len(values)
+    require(has_rows, f"indices and values rows (indexing dimension) must match. {counts}")
+    require(indices.ndim == 2, f"indices must be a matrix, but got: {shape_text(indices.shape)}")
+    for size in shape:
+        require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
+    columns = f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
+    matches = indices.shape[1] == len(shape)
+    require(matches, f"Number of dimensions must match second dimension of indices. {columns}")
 
 
 def check_ordered(indices: Array, shape: tuple[int, ...]) -> None:
