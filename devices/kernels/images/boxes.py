@@ -14,6 +14,7 @@ from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..elementwise.whole import whole
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
 
@@ -119,16 +120,11 @@ def draw_bounding_boxes(node: Construction) -> Kernel:
     return draw
 
 
-def _whole(number: float) -> int:
-    """The number without its fraction; the least of 64 bits for what is too large, or no number, as processors do."""
-    return int(number) if abs(number) < 2**63 else -(2**63)
-
-
 def _outline(image: Array, box: Array, colour: Array) -> None:
     """Paints the sides of `box` that lie inside into `image`, in place."""
     height, width = image.shape[:2]
-    top, bottom = (_whole(edge) for edge in widen(box)[[0, 2]] * (height - 1))
-    left, right = (_whole(edge) for edge in widen(box)[[1, 3]] * (width - 1))
+    top, bottom = (whole(edge) for edge in widen(box)[[0, 2]] * (height - 1))
+    left, right = (whole(edge) for edge in widen(box)[[1, 3]] * (width - 1))
     if top > bottom or left > right or top >= height or bottom < 0 or left >= width or right < 0:
         return
     rows = slice(max(top, 0), min(bottom, height - 1) + 1)
@@ -156,6 +152,8 @@ def extract_glimpse(node: Construction) -> Kernel:
         if images.ndim != 4:
             raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
         require(size.shape == (2,), f"input must be a vector of size 2 (height, width){shape_text(size.shape)}")
+        for length in size.tolist():
+            require(length >= 0, f"Expected a non-negative size, got {length}")
         require(offsets.shape == (images.shape[0], 2), "offsets should have the shape [batch_size, 2]")
         shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
         result = np.zeros(shape, np.float32)
@@ -184,7 +182,7 @@ def _glimpse_start(op: str, centered: bool, normalized: bool) -> Callable[[float
         cells = offset * size if normalized else offset
         if centered:
             cells = (cells + size) / 2 if normalized or first else cells + size / 2
-        return _whole(cells - window / 2 if first or (centered and normalized) else cells)
+        return whole(cells - window / 2 if first or (centered and normalized) else cells)
 
     return start
 

@@ -56,6 +56,7 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
         require(shape.ndim == 1, f"image_size must be 1-D{shape_text(shape.shape)}")
         require(shape.size == 4, "image_size must have 4 elements")
         require(bool((shape[1:3] > 0).all()), "image dimensions must be positive")
+        require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
         require(grads.shape[0] == boxes.shape[0], "boxes and grads have incompatible shape")
         require(shape[3] == grads.shape[3] and shape[0] >= 0, "image_size and grads are incompatible")
         images = np.zeros(tuple(shape.tolist()), np.float32)

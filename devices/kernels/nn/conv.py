@@ -276,6 +276,8 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
 
     def gradient(x: Array, filter_sizes: Array, y: Array) -> Array:
         require(x.ndim == 4, f"{label}: input must be 4-dimensional")
+        what = f"filter_sizes input must be 1-dim, not {filter_sizes.ndim}"
+        require(filter_sizes.ndim == 1, f"Conv2DBackpropFilter: {what}")
         require(filter_sizes.size == 4, f"{label}: filter must be 4-dimensional")
         require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
         x, y = channels_last(x, attrs), channels_last(y, attrs)

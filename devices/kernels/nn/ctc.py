@@ -163,6 +163,7 @@ def ctc_loss(node: Construction) -> Kernel:
     def run(scores: Array, places: Array, values: Array, lengths: Array) -> tuple[Any, Any]:
         _check(scores, lengths, InvalidArgumentError)
         _check_labels(places, values)
+        require(scores.shape[2] > 0, "num_classes must be > 0")
         batch = scores.shape[1]
         rows: list[list[int]] = [[] for _ in range(batch)]
         for i, (b, value) in enumerate(zip(places[:, 0].tolist(), values.tolist(), strict=True)):

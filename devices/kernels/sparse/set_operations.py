@@ -173,7 +173,10 @@ def edit_distance(node: Construction) -> Kernel:
             f"Input SparseTensors must have rank at least 2, but truth_shape rank is: {len(sizes[1])}",
         )
         require(len(sizes[0]) == len(sizes[1]), "Expected hypothesis and truth tensors to have the same rank")
-        result = np.zeros([max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)], np.float32)
+        groups = [max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)]
+        for size in (sizes[0], sizes[1]):
+            require(prod(size) < 2**63, f"Shape {shape_text(tuple(size))} would have more than 2**63 - 1 elements")
+        result = np.zeros(groups, np.float32)
         hypotheses, truths = _sequences(*parts[:2]), _sequences(*parts[3:5])
         for group in hypotheses.keys() | truths.keys():
             if any(place >= size for place, size in zip(group, result.shape, strict=True)):

@@ -6,6 +6,7 @@ A sparse tensor is (index tuples, values, shape); an index tuple outside the sha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from ..registry import Construction, Kernel, kernel, simple
 def tuple_text(row: Array) -> str:
     """An index tuple as errors show it: [1,2]."""
     return shape_text(tuple(row.tolist()))
+
+
+def check_sparse(indices: Array, values: Array, shape: Array) -> None:
+    """InvalidArgumentError unless the three are the parts of a sparse tensor; whether indices fit is not looked at."""
+    require(shape.ndim == 1, f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    check_entries(indices, values, shape.tolist())
 
 
 def check_entries(indices: Array, values: Array, shape: Sequence[int]) -> None:
@@ -69,7 +76,11 @@ def sparse_to_dense(node: Construction) -> Kernel:
                 "sparse_indices should be a scalar, vector, or matrix, got shape " + shape_text(sparse_indices.shape)
             )
         indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
+        require(output_shape.ndim == 1, f"output_shape should be a vector, got shape {shape_text(output_shape.shape)}")
         shape = tuple(output_shape.tolist())
+        for size in shape:
+            require(size >= 0, f"Dimension {size} must be >= 0")
+        require(prod(shape) < 2**63, f"Shape {shape_text(shape)} would have more than 2**63 - 1 elements")
         _check_parts(indices, shape, values, default)
         if validate:
             check_ordered(indices, shape)
@@ -104,6 +115,7 @@ def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
     def run(indices: Array, values: Array, shape: Array, b: Array) -> Array:
         if shape.shape != (2,) or b.ndim != 2:
             raise InvalidArgumentError("Tensor 'a_shape' must have 2 elements and tensor 'b' must be a matrix")
+        check_sparse(indices, values, shape)
         right = b.conj().T if adjoint_b and b.dtype.kind == "c" else b.T if adjoint_b else b
         rows, columns = shape.tolist()[::-1] if adjoint_a else shape.tolist()
         row, column = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
