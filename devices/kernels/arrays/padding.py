@@ -8,6 +8,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.arrays.strided import IndexEntry
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 
 
@@ -29,7 +30,7 @@ def _padded(x: Array, paddings: Array, filler: object) -> Array:
         if before < 0 or after < 0:
             raise InvalidArgumentError(f"Paddings must be non-negative: {before} {after}")
     sizes = zip(x.shape, widths, strict=True)
-    result = np.empty([before + size + after for size, (before, after) in sizes], x.dtype)
+    result = np.empty(output_shape([before + size + after for size, (before, after) in sizes], x.dtype), x.dtype)
     result.fill(filler)
     places = zip(x.shape, widths, strict=True)
     inside: list[IndexEntry] = [slice(before, before + size) for size, (before, _) in places]

@@ -13,6 +13,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import expanded, range_length, range_value, reshaped, shape_text, squeezed
 from ....graph.dtypes import Array, numpy_dtype
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
 from .indices import scalar_of, sizes_of
 from .latest import keeping_results
@@ -93,7 +94,7 @@ simple("ExpandDims", expand_dims)
 
 def broadcast_to(x: Array, sizes: Array) -> Array:
     """A read-only view of the input stretched to the requested sizes."""
-    target = tuple(sizes_of(sizes))
+    target = output_shape(sizes_of(sizes), x.dtype)
     try:
         return np.broadcast_to(x, target)
     except ValueError:
@@ -135,7 +136,7 @@ def fill(node: Construction) -> Kernel:
     def run(sizes: Array, value: Array) -> Array:
         if value.shape not in ((), (1,)):
             raise InvalidArgumentError(f"value must represent a scalar, got shape {shape_text(value.shape)}")
-        result = np.empty(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype)
+        result = np.empty(output_shape(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype), dtype)
         result.fill(value.item() if dtype.kind == "O" else value.reshape(()))
         return result
 
@@ -154,6 +155,7 @@ def make_range(node: Construction) -> Kernel:
                 raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
         first, step = range_value(start), range_value(delta)
         steps = range_length(first, range_value(limit), step)
+        output_shape((steps,), dtype)
         if whole:
             return np.arange(first, first + steps * step, step, dtype=dtype)
         result: Array = first + np.arange(steps).astype(dtype) * step
@@ -177,6 +179,7 @@ def linspace(node: Construction) -> Kernel:
         first, last = dtype.type(start), dtype.type(stop)
         if count == 1:
             return np.array([first], dtype)
+        output_shape((count,), dtype)
         result = first + (last - first) / dtype.type(count - 1) * np.arange(count).astype(dtype)
         result[-1] = last
         return np.asarray(result, dtype)
@@ -216,7 +219,7 @@ def tiling(shape: tuple[int, ...], multiples: Array) -> Tiling:
 def tile(x: Array, forms: Tiling) -> Array:
     """The input repeated along each axis."""
     blocks, singles, final = forms
-    result = np.empty(blocks, x.dtype)
+    result = np.empty(output_shape(blocks, x.dtype), x.dtype)
     if blocks is final:
         result[...] = x
         return result

@@ -16,6 +16,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry, Masks, numpy_index, sliced_shape
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
 from .latest import keeping_results
 
@@ -98,6 +99,7 @@ def strided_slice(node: Construction) -> Kernel:
 
 def empty_of(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """An array of zeros, or of empty strings."""
+    output_shape(shape, dtype)
     return np.full(shape, b"", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)
 
 

@@ -14,6 +14,7 @@ from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..elementwise.whole import whole
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
 
@@ -103,8 +104,8 @@ def draw_bounding_boxes(node: Construction) -> Kernel:
     """The images with the outline of each box painted over them, one colour per box number."""
 
     def draw(images: Array, boxes: Array, colours: Array | None = None) -> Array:
-        depth = images.shape[-1]
         require(images.ndim == 4, "The rank of the images should be 4")
+        depth = images.shape[-1]
         require(boxes.ndim == 3 and boxes.shape[2] == 4, "The size of the third dimension of the box must be 4.")
         require(images.shape[0] == boxes.shape[0], "The batch sizes should be the same")
         require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
@@ -122,8 +123,8 @@ def draw_bounding_boxes(node: Construction) -> Kernel:
 def _outline(image: Array, box: Array, colour: Array) -> None:
     """Paints the sides of `box` that lie inside into `image`, in place."""
     height, width = image.shape[:2]
-    top, bottom = (int(edge) for edge in widen(box)[[0, 2]] * (height - 1))
-    left, right = (int(edge) for edge in widen(box)[[1, 3]] * (width - 1))
+    top, bottom = (whole(edge) for edge in widen(box)[[0, 2]] * (height - 1))
+    left, right = (whole(edge) for edge in widen(box)[[1, 3]] * (width - 1))
     if top > bottom or left > right or top >= height or bottom < 0 or left >= width or right < 0:
         return
     rows = slice(max(top, 0), min(bottom, height - 1) + 1)
@@ -150,6 +151,9 @@ def extract_glimpse(node: Construction) -> Kernel:
     def glimpse(images: Array, size: Array, offsets: Array) -> Array:
         if images.ndim != 4:
             raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
+        require(size.shape == (2,), f"input must be a vector of size 2 (height, width){shape_text(size.shape)}")
+        for length in size.tolist():
+            require(length >= 0, f"Expected a non-negative size, got {length}")
         require(offsets.shape == (images.shape[0], 2), "offsets should have the shape [batch_size, 2]")
         shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
         result = np.zeros(shape, np.float32)
@@ -178,7 +182,7 @@ def _glimpse_start(op: str, centered: bool, normalized: bool) -> Callable[[float
         cells = offset * size if normalized else offset
         if centered:
             cells = (cells + size) / 2 if normalized or first else cells + size / 2
-        return int(cells - window / 2 if first or (centered and normalized) else cells)
+        return whole(cells - window / 2 if first or (centered and normalized) else cells)
 
     return start
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .boxes import check_crop, pixels, sample_places
 
@@ -26,7 +28,8 @@ def _passed(grads: Array, images: Array, boxes: Array, owners: Array) -> tuple[A
     y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
     x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
     inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
-    return np.where(inside[..., None], grads, 0), np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+    places = (np.fmax(np.clip(place, 0, size - 1), 0) for place, size in ((y, height), (x, width)))  # not even NaN
+    return np.where(inside[..., None], grads, 0), *places
 
 
 def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
@@ -49,6 +52,13 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
     nearest, dtype = node.attrs["method"] == b"nearest", numpy_dtype(node.output_types[0])
 
     def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
+        require(grads.ndim == 4, f"grads image must be 4-D{shape_text(grads.shape)}")
+        require(shape.ndim == 1, f"image_size must be 1-D{shape_text(shape.shape)}")
+        require(shape.size == 4, "image_size must have 4 elements")
+        require(bool((shape[1:3] > 0).all()), "image dimensions must be positive")
+        require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
+        require(grads.shape[0] == boxes.shape[0], "boxes and grads have incompatible shape")
+        require(shape[3] == grads.shape[3] and shape[0] >= 0, "image_size and grads are incompatible")
         images = np.zeros(tuple(shape.tolist()), np.float32)
         passed, y, x = _passed(grads, images, boxes, owners)
         _, height, width, channels = images.shape

@@ -1,102 +1,121 @@
-"""Colours of images: contrast, hue, saturation, and conversion between RGB and HSV, all in [0, 1].
+"""Colours of images: conversion between RGB and HSV, and contrast.
 
-Half types are computed in float32.
+The order of the operations is TensorFlow's, so that the bits are its own; half types are rounded after each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..elementwise.choosing import choose
 from ..half_types import in_float32
-from ..registry import Construction, Kernel, kernel
+from ..registry import Construction, Kernel, kernel, simple
+
+_BLOCK = 1 << 13  # pixels
 
 
-def _check(images: Array) -> None:
-    if images.ndim < 1 or images.shape[-1] != 3:
-        raise InvalidArgumentError(
-            f"images must have 3 channels on their last axis, got shape {shape_text(images.shape)}"
-        )
+def by_pixel(images: Array, compute: Callable[[Array, Array, Array], Iterable[Array]]) -> Array:
+    """The images whose channels `compute` gives, from three vectors of channels.
+
+    It gets a block of pixels at a time, so that what lies between fits in the cache, and each channel in one piece.
+    """
+    pixels = images.reshape(-1, 3)
+    result = np.empty(pixels.shape, pixels.dtype)
+    for start in range(0, len(pixels), _BLOCK):
+        block = pixels[start : start + _BLOCK]
+        red, green, blue = (_flushed(block[:, channel].copy()) for channel in range(3))
+        for index, channel in enumerate(compute(red, green, blue)):
+            result[start : start + _BLOCK, index] = channel
+    return result.reshape(images.shape)
 
 
-def _channels(images: Array) -> tuple[Array, Array, Array]:
-    """Views of the three channels: numpy computes them one by one faster than three numbers at a time."""
-    _check(images)
-    return images[..., 0], images[..., 1], images[..., 2]
+def _flushed(numbers: Array) -> Array:
+    """`numbers` with zeros in place of subnormal ones, which would have infinite reciprocals, as TensorFlow has them.
+
+    It computes float16 in float32, where its subnormal numbers are normal ones.
+    """
+    if numbers.dtype != np.float16:
+        exponents = np.float64 if numbers.dtype == np.float64 else np.float32  # those of bfloat16, too
+        numbers *= np.abs(numbers) >= np.finfo(exponents).smallest_normal
+    return numbers
 
 
-def _joined(channels: Iterable[Array], like: Array) -> Array:
-    """One tensor of channels that are computed one by one, so that only one of them takes memory."""
-    result = np.empty_like(like, subok=False)
-    for index, channel in enumerate(channels):
-        result[..., index] = channel
-    return result
+def value_and_span(first: Array, second: Array, third: Array) -> tuple[Array, Array]:
+    """The largest channel of each pixel, and how far the smallest one is from it.
+
+    The order matters only for what is no number: a later channel counts unless an earlier one is larger (or smaller).
+    """
+    value = choose(second < first, first, second)
+    value = choose(third < value, value, third)
+    least = choose(second > first, first, second)
+    return value, _flushed(value - choose(third > least, least, third))
 
 
-def _range(red: Array, green: Array, blue: Array) -> tuple[Array, Array]:
-    """The largest channel of each pixel, and how far the smallest one is from it."""
-    value = np.maximum(np.maximum(red, green), blue)
-    return value, value - np.minimum(np.minimum(red, green), blue)
+def saturation_of(value: Array, span: Array) -> Array:
+    """The part of the largest channel that the span is; 0 where that channel is not positive."""
+    return np.asarray(choose(value > 0, span / value, np.zeros_like(value)))
 
 
-def _sixths(red: Array, green: Array, blue: Array, value: Array, span: Array) -> Array:
-    """The hue in sixths of the circle, from -1 to 5; 0 of greys."""
+def hue_of(channels: tuple[Array, Array, Array], value: Array, span: Array, scale: Array, third: Array) -> Array:
+    """The hue as a fraction of the circle; 0 of greys.
+
+    `scale` is a sixth over the span; the `third` of the circle where green begins is added in its own type.
+    """
+    red, green, blue = channels
     of_red, of_green = value == red, value == green
-    others = choose(of_red, green - blue, choose(of_green, blue - red, red - green))
-    others /= np.maximum(span, np.finfo(span.dtype).smallest_subnormal)
-    start = np.array([4, 2], span.dtype)[of_green.view(np.int8)]
-    start *= ~of_red
-    start *= span > 0
-    others += start
-    return np.asarray(others)
+    hue = scale * choose(of_red, green - blue, choose(of_green, blue - red, red - green))
+    start = choose(of_red, -third * 0, choose(of_green, third, third * 2))  # -0 leaves the sign of a zero as it is
+    hue = (hue + start).astype(hue.dtype, copy=False)
+    hue = choose(span > 0, hue, np.zeros_like(hue))
+    return np.asarray(choose(hue < 0, hue + hue.dtype.type(1), hue))
+
+
+def _to_hsv(red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
+    """Hue (as a fraction of the circle), saturation and value (Smith, 1978)."""
+    one, six = red.dtype.type(1), red.dtype.type(6)
+    value, span = value_and_span(red, green, blue)
+    hue = hue_of((red, green, blue), value, span, one / span * (one / six), np.asarray(red.dtype.type(2) / six))
+    return hue, saturation_of(value, span), value
 
 
 def _parts(sixths: Array) -> Iterator[Array]:
     """For red, green and blue, where between the smallest channel and the largest one they lie, for hues in [0, 6]."""
+    one, two = sixths.dtype.type(1), sixths.dtype.type(2)
     for middle in (3, 2, 4):
-        part = sixths - middle
+        part = sixths - sixths.dtype.type(middle)
         np.abs(part, out=part)
         if middle == 3:  # red is largest around 0 and 6, the others in the middle
-            part -= 1
+            part -= one
         else:
-            np.subtract(2, part, out=part)
-        np.minimum(part, 1, out=part)
-        yield np.maximum(part, 0, out=part)
+            np.subtract(two, part, out=part)
+        np.maximum(part, one - one, out=part)
+        yield np.minimum(part, one, out=part)
 
 
-def to_hsv(rgb: Array) -> Array:
-    """Hue (as a fraction of the circle), saturation and value (Smith, 1978)."""
-    channels = _channels(rgb)
-    value, span = _range(*channels)
-    hue = _sixths(*channels, value, span) / 6
-    hue += hue < 0
-    saturation = choose(value > 0, span / np.where(value > 0, value, 1), np.zeros((), span.dtype))
-    return _joined((hue, saturation, value), rgb)
-
-
-def to_rgb(hsv: Array) -> Array:
+def _to_rgb(hue: Array, saturation: Array, value: Array) -> Iterator[Array]:
     """Red, green and blue from hue, saturation and value."""
-    hue, saturation, value = _channels(hsv)
-    rest = 1 - saturation
-    return _joined(((rest + saturation * part) * value for part in _parts(hue * 6)), hsv)
+    rest = hue.dtype.type(1) - saturation
+    for part in _parts(hue * hue.dtype.type(6)):
+        yield (rest + saturation * part) * value
 
 
-@kernel("RGBToHSV")
-def rgb_to_hsv(node: Construction) -> Kernel:
-    """Hue, saturation and value of red, green and blue."""
-    return in_float32(to_hsv, node.output_types[0])
+def _conversion(convert: Callable[[Array, Array, Array], Iterable[Array]]) -> Kernel:
+    def checked(images: Array) -> Array:
+        require(images.ndim >= 1, f"input must be at least 1D{shape_text(images.shape)}")
+        count = images.shape[-1]
+        require(count == 3, f"input must have 3 channels but input only has {count} channels.")
+        return by_pixel(images, convert)
+
+    return checked
 
 
-@kernel("HSVToRGB")
-def hsv_to_rgb(node: Construction) -> Kernel:
-    """Red, green and blue of hue, saturation and value."""
-    return in_float32(to_rgb, node.output_types[0])
+simple("RGBToHSV", _conversion(_to_hsv))
+simple("HSVToRGB", _conversion(_to_rgb))
 
 
 def _means(images: Array) -> Array:
@@ -130,41 +149,5 @@ def adjust_contrast(node: Construction) -> Kernel:
         result *= factor
         result += of_line
         return result.reshape(images.shape)
-
-    return in_float32(adjust, node.output_types[0])
-
-
-@kernel("AdjustHue")
-def adjust_hue(node: Construction) -> Kernel:
-    """The hue rotated by a fraction of the circle."""
-
-    def adjust(images: Array, delta: Array) -> Array:
-        require(np.ndim(delta) == 0, f"delta must be scalar: {shape_text(np.shape(delta))}")
-        channels = _channels(images)
-        value, span = _range(*channels)
-        sixths = _sixths(*channels, value, span)
-        sixths += np.mod(delta * 6, 6)
-        sixths -= np.floor(sixths / 6) * 6
-        least = value - span
-        return _joined((least + part * span for part in _parts(sixths)), images)
-
-    return in_float32(adjust, node.output_types[0])
-
-
-@kernel("AdjustSaturation")
-def adjust_saturation(node: Construction) -> Kernel:
-    """The saturation times a factor, at most one.
-
-    The distance of each channel from the largest one is the saturation times a number that the hue decides; so it
-    grows as the saturation does, at most by as much as makes the saturation one.
-    """
-
-    def adjust(images: Array, factor: Array) -> Array:
-        require(np.ndim(factor) == 0, f"scale must be scalar: {shape_text(np.shape(factor))}")
-        channels = _channels(images)
-        value, span = _range(*channels)
-        most = np.maximum(value, 0) / np.maximum(span, np.finfo(span.dtype).smallest_subnormal)
-        growth = np.clip(factor, 0, most)
-        return _joined((value - (value - channel) * growth for channel in channels), images)
 
     return in_float32(adjust, node.output_types[0])

@@ -123,6 +123,7 @@ def image_projective_transform(node: Construction) -> Kernel:
             "Input transform should be num_images x 8 or 1 x 8",
         )
         require(size.shape == (2,), f"output shape must be 1-dimensional, two elements: {shape_text(size.shape)}")
+        require(bool((size > 0).all()), "output dimensions must be positive")
         outside = np.asarray(0 if fill is None else fill, images.dtype)
         require(outside.ndim == 0, f"fill_value must be a scalar{shape_text(outside.shape)}")
         if not images.size:

@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import is_half
 from ..linalg.products import batch_product
 from ..registry import Construction, Kernel, kernel
@@ -77,6 +78,8 @@ def resize_bilinear(node: Construction) -> Kernel:
     def resize(images: Array, size: Array) -> Array:
         height, width = _new_size(images, size)
         batch, old_height, old_width, channels = images.shape
+        if not channels:
+            return np.empty((batch, height, width, 0), np.float32)
         top, bottom, y_part = linear(old_height, height)
         left, right, x_part = linear(old_width, width)
         # Cells are copied whole, or number by number: numpy is slow at copying pieces of a few numbers.
@@ -149,7 +152,7 @@ def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:
         columns = weights(original.shape[2], grads.shape[2]).T.astype(wide, copy=False)
         return _resized(grads.astype(wide, copy=False), rows, columns).astype(target, copy=False)
 
-    return gradient
+    return of_dense(gradient)
 
 
 @kernel("ResizeBilinearGrad")

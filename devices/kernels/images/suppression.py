@@ -136,9 +136,13 @@ def softly_suppressed(scores: Array, similarity: Similarity, soft: Soft, limit: 
     return candidates[ranks].tolist(), np.array(lowered, scores.dtype)
 
 
-def _check(boxes: Array, scores: Array, limit: Array, threshold: Array) -> None:
-    require(limit.ndim == 0, f"max_output_size must be 0-D, got shape {shape_text(limit.shape)}")
-    require(threshold.ndim == 0, f"iou_threshold must be 0-D, got shape {shape_text(threshold.shape)}")
+def _check_scalars(**numbers: Array) -> None:
+    for name, value in numbers.items():
+        require(value.ndim == 0, f"{name} must be 0-D, got shape {shape_text(value.shape)}")
+
+
+def _check(boxes: Array, scores: Array, limit: Array, threshold: Array, least: Array) -> None:
+    _check_scalars(max_output_size=limit, iou_threshold=threshold, score_threshold=least)
     require(bool(0 <= threshold <= 1), "iou_threshold must be in [0, 1]")
     require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
     require(boxes.shape[1] == 4, "boxes must have 4 columns")
@@ -159,7 +163,7 @@ def non_max_suppression(node: Construction) -> Kernel:
     def choose(boxes: Array, scores: Array, limit: Array, *thresholds: Array) -> Array | tuple[Array, np.int32]:
         threshold = np.asarray(fixed, np.float32) if fixed is not None else thresholds[0]
         least = thresholds[1] if len(thresholds) > 1 else np.asarray(np.finfo(scores.dtype).min)
-        _check(boxes, scores, limit, threshold)
+        _check(boxes, scores, limit, threshold, least)
         least, threshold = (value.astype(scores.dtype) for value in (least, threshold))
         chosen = suppressed(ranked(scores, least), overlap(boxes), threshold, int(limit))
         indices = _padded(np.array(chosen, np.int32), int(limit), pads)
@@ -176,8 +180,8 @@ def non_max_suppression_soft(node: Construction) -> Kernel:
     def choose(
         boxes: Array, scores: Array, limit: Array, threshold: Array, least: Array, sigma: Array
     ) -> tuple[Array, Array, np.int32]:
-        _check(boxes, scores, limit, threshold)
-        require(sigma.ndim == 0, f"soft_nms_sigma must be 0-D, got shape {shape_text(sigma.shape)}")
+        _check(boxes, scores, limit, threshold, least)
+        _check_scalars(soft_nms_sigma=sigma)
         require(bool(sigma >= 0), "soft_nms_sigma_val must be >= 0")
         if sigma > 0:
             soft = Soft(least, sigma)
@@ -199,6 +203,8 @@ def non_max_suppression_with_overlaps(node: Construction) -> Kernel:
         require(overlaps.ndim == 2, f"overlaps must be 2-D{shape_text(overlaps.shape)}")
         require(overlaps.shape[0] == overlaps.shape[1], f"overlaps must be square{shape_text(overlaps.shape)}")
         require(scores.shape == overlaps.shape[:1], "scores has incompatible shape")
+        _check_scalars(max_output_size=limit, overlap_threshold=threshold, score_threshold=least)
+        require(bool(limit >= 0), "output size must be non-negative")
 
         def similarity(some: Array, others: Array) -> Array:
             return np.asarray(overlaps[np.ix_(some, others)])
@@ -208,13 +214,15 @@ def non_max_suppression_with_overlaps(node: Construction) -> Kernel:
     return choose
 
 
-def _check_combined(boxes: Array, scores: Array, per_class: Array, total: Array, threshold: Array) -> None:
+def _check_combined(boxes: Array, scores: Array, per_class: Array, total: Array, *thresholds: Array) -> None:
     require(boxes.ndim == 4, f"boxes must be 4-D{shape_text(boxes.shape)}")
     require(scores.ndim == 3, f"scores must be 3-D{shape_text(scores.shape)}")
-    require(per_class.ndim == 0, f"max_size_per_class must be 0-D, got shape {shape_text(per_class.shape)}")
+    _check_scalars(max_size_per_class=per_class)
     require(bool(per_class > 0), "max_size_per_class must be positive")
-    require(total.ndim == 0, f"max_total_size must be 0-D, got shape {shape_text(total.shape)}")
+    _check_scalars(max_total_size=total)
     require(bool(total > 0), "max_total_size must be > 0")
+    threshold, least = thresholds
+    _check_scalars(iou_threshold=threshold, score_threshold=least)
     require(bool(0 <= threshold <= 1), "iou_threshold must be in [0, 1]")
     require(boxes.shape[3] == 4, "boxes must have 4 columns")
     require(boxes.shape[0] == scores.shape[0], "boxes and scores must have same batch size")
@@ -243,7 +251,7 @@ def combined_non_max_suppression(node: Construction) -> Kernel:
     def choose(
         boxes: Array, scores: Array, per_class: Array, total: Array, threshold: Array, least: Array
     ) -> tuple[Array, Array, Array, Array]:
-        _check_combined(boxes, scores, per_class, total, threshold)
+        _check_combined(boxes, scores, per_class, total, threshold, least)
         images, count, classes = scores.shape
         rows = min(int(total), int(per_class) * classes) if pads else int(total)
         best_boxes, best_scores = np.zeros((images, rows, 4), np.float32), np.zeros((images, rows), np.float32)

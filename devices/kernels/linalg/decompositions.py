@@ -17,6 +17,7 @@ from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_matrices, require_square
+from .solvers import substitute
 
 
 def _cholesky(x: Array) -> Array:
@@ -38,6 +39,14 @@ def cholesky(node: Construction) -> Kernel:
     return factor
 
 
+def _inverse_of_triangle(factor: Array) -> Array:
+    """The inverse of lower triangles, with infinities and NaN where one has a zero on its diagonal."""
+    if (np.diagonal(factor, axis1=-2, axis2=-1) == 0).any():
+        units = np.broadcast_to(np.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
+        return substitute(factor, units, lower=True)
+    return np.linalg.inv(factor)
+
+
 @kernel("CholeskyGrad", "BatchCholeskyGrad")
 @one_blas_thread
 def cholesky_gradient(node: Construction) -> Kernel:
@@ -50,10 +59,11 @@ def cholesky_gradient(node: Construction) -> Kernel:
     def pulled_back(factor: Array, grad: Array) -> Any:
         require_square(factor)
         require_square(grad, 1)
+        factor = np.tril(factor)
         inner = np.tril(adjoint(factor) @ np.tril(grad))
         at = np.arange(factor.shape[-1])
         inner[..., at, at] /= 2
-        inverse_factor = np.linalg.inv(factor)
+        inverse_factor = _inverse_of_triangle(factor)
         whole = adjoint(inverse_factor) @ inner @ inverse_factor
         return (whole + adjoint(whole)) / 2
 

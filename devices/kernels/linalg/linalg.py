@@ -114,6 +114,8 @@ def logarithm(node: Construction) -> Kernel:
     logm = scipy_linalg("logm")
 
     def of_matrix(matrix: Array) -> Array:
+        if not np.isfinite(matrix).all():
+            return np.full_like(matrix, np.nan)
         return _quietly(logm, matrix.astype(np.complex128)) if matrix.size else matrix
 
     def of_square(x: Array) -> Array:

@@ -67,7 +67,7 @@ def solve_least_squares(node: Construction) -> Kernel:
 
     def shortest(matrix: Array, rhs: Array) -> Array:
         result = np.empty((*matrix.shape[:-2], matrix.shape[-1], rhs.shape[-1]), matrix.dtype)
-        return by_matrix(lambda a, b: np.linalg.lstsq(a, b, rcond=None)[0], result, matrix, rhs)
+        return by_matrix(_least_squares, result, matrix, rhs)
 
     def solved(matrix: Array, rhs: Array, l2_regularizer: Array) -> Array:
         _require_fitting(matrix, rhs)
@@ -76,6 +76,13 @@ def solve_least_squares(node: Construction) -> Kernel:
         return fast(matrix, rhs, float(l2_regularizer)) if node.attrs["fast"] else shortest(matrix, rhs)
 
     return solved
+
+
+def _least_squares(matrix: Array, rhs: Array) -> Array:
+    """The shortest x that brings matrix @ x closest to rhs; NaN where the numbers are not finite."""
+    if not (np.isfinite(matrix).all() and np.isfinite(rhs).all()):
+        return np.full((matrix.shape[1], rhs.shape[1]), np.nan, matrix.dtype)
+    return np.asarray(np.linalg.lstsq(matrix, rhs, rcond=None)[0])
 
 
 def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
@@ -137,6 +144,7 @@ def solve_banded(node: Construction) -> Kernel:
     def solved(bands: Array, rhs: Array) -> Array:
         require_matrices(bands)
         require_matrices(rhs, 1)
+        require(bands.shape[-2] > 0, f"In[0] must not be an empty tensor: {shape_text(bands.shape)}")
         require(bands.shape[-1] == rhs.shape[-2], "Input matrix and rhs are incompatible.")
         diagonal = bands[..., 0 if lower else -1, :]
         require(bool((diagonal != 0).all()), _NOT_INVERTIBLE)

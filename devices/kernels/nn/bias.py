@@ -9,6 +9,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..dense import of_dense
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .bias_check import check_bias
@@ -41,4 +42,4 @@ def bias_add_grad(node: Construction) -> Kernel:
             return column_sums(grad.reshape(prod(grad.shape[:-1]), grad.shape[-1]))
         return np.asarray(np.sum(grad, axis=(0, *range(2, grad.ndim)), dtype=grad.dtype))
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))

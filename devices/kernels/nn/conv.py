@@ -18,12 +18,15 @@ from ....graph.dtypes import Array
 from ....graph.ops.nn.windows import WindowAttrs, window_attrs
 from ..arrays.padding import mirror_pad
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import in_float32
 from ..images.resize import resize_bilinear
 from ..linalg.half_products import PLAIN, arithmetic_of
 from ..registry import Construction, Kernel, kernel
 from . import conv_arithmetic, depthwise_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
+
+_NO_CHANNELS = "Number of channels in filter ({}) must match last dimension of input (0)"
 
 SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
 
@@ -76,10 +79,11 @@ def conv(node: Construction) -> Kernel:
             x = channels_last(x, attrs)
         _check_operands(x, w, attrs.rank)
         require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
+        require(x.shape[-1] > 0 or node.op == "Conv2D", _NO_CHANNELS.format(w.shape[-2]))
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
         return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
-    return in_float32(convolve, node.output_types[0])
+    return of_dense(in_float32(convolve, node.output_types[0]))
 
 
 @kernel("Conv")
@@ -130,6 +134,8 @@ def conv_of_mirrored(node: Construction) -> Kernel:
 def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
     """The input's sizes, channels last; if the input of sizes has two, they are the spatial ones."""
     values = tuple(int(n) for n in np.ravel(sizes))
+    for value in values:
+        require(value >= 0, f"Expected a non-negative size, got {value}")
     if len(values) == attrs.rank - 2 and attrs.rank == 4:
         return (y.shape[0], *values, channels)
     if len(values) != attrs.rank:
@@ -147,6 +153,7 @@ def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array,
             f"{op}: input and out_backprop must have the same batch size. "
             f"Input batch: {sizes[0]}, outbackprop batch: {y.shape[0]}, batch_dim: 0"
         )
+    require(sizes[-1] > 0, _NO_CHANNELS.format(window_shape[-2]))
     _check_groups(sizes[-1], window_shape)
     if window_shape[-1] != y.shape[-1]:
         raise InvalidArgumentError(f"{op}: filter and out_backprop must have the same out_depth")
@@ -174,7 +181,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
         _check_gradient(sizes, w.shape, y, walked, label)
         return as_laid_out(conv_arithmetic.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
@@ -193,7 +200,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
         _check_gradient(x.shape, window_shape, y, walked, label)
         return conv_arithmetic.filter_gradient(x, y, window_shape, walked, arithmetic)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 def _depthwise_attrs(node: Construction) -> tuple[WindowAttrs, SweepOf]:
@@ -222,7 +229,7 @@ def depthwise_conv(node: Construction) -> Kernel:
         walked = sweep_of(x.shape[1:-1], w.shape[:2])
         return as_laid_out(depthwise_arithmetic.depthwise(x, w, walked, arithmetic), attrs)
 
-    return in_float32(convolve, node.output_types[0])
+    return of_dense(in_float32(convolve, node.output_types[0]))
 
 
 def _check_depthwise(sizes: Sequence[int], window_shape: Sequence[int], y: Array, walked: Sweep, label: str) -> None:
@@ -257,7 +264,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
         _check_depthwise(sizes, w.shape, y, walked, label)
         return as_laid_out(depthwise_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))
 
 
 @kernel("DepthwiseConv2dNativeBackpropFilter")
@@ -269,6 +276,8 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
 
     def gradient(x: Array, filter_sizes: Array, y: Array) -> Array:
         require(x.ndim == 4, f"{label}: input must be 4-dimensional")
+        what = f"filter_sizes input must be 1-dim, not {filter_sizes.ndim}"
+        require(filter_sizes.ndim == 1, f"Conv2DBackpropFilter: {what}")
         require(filter_sizes.size == 4, f"{label}: filter must be 4-dimensional")
         require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
         x, y = channels_last(x, attrs), channels_last(y, attrs)
@@ -277,4 +286,4 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         _check_depthwise(x.shape, window_shape, y, walked, label)
         return depthwise_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
 
-    return in_float32(gradient, node.output_types[0])
+    return of_dense(in_float32(gradient, node.output_types[0]))

@@ -36,7 +36,9 @@ T = TypeVar("T")
 
 
 def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
-    """At each output position the sum over the window of x times w."""
+    """At each output position the sum over the window of x times w: zero if there is nothing to add."""
+    if not x.shape[-1] or not w.size:
+        return np.zeros((x.shape[0], *sweep.output, w.shape[-1]), x.dtype)
     groups = x.shape[-1] // w.shape[-2]
     if _is_depthwise(groups, w.shape, arithmetic):
         return depthwise(x, w.reshape(*w.shape[:-2], groups, -1), sweep)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import FailedPreconditionError, InvalidArgumentError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
@@ -19,6 +20,7 @@ from .beam_search import BeamSearch
 
 def _check(scores: Array, lengths: Array, error: type[FailedPreconditionError | InvalidArgumentError]) -> None:
     require(scores.ndim == 3, "inputs is not a 3-Tensor")
+    require(lengths.ndim == 1, "sequence_length is not a vector")
     steps, batch, _ = scores.shape
     if len(lengths) != batch:
         text = f"len(sequence_length):  {len(lengths)} batch_size: {batch}"
@@ -68,6 +70,7 @@ def ctc_beam_search_decoder(node: Construction) -> Kernel:
 
     def run(scores: Array, lengths: Array) -> tuple[Array, ...]:
         _check(scores, lengths, FailedPreconditionError)
+        require(scores.size > 0, "inputs must not be empty")
         chances = np.zeros((scores.shape[1], paths), scores.dtype)
         decoded: list[list[list[int]]] = [[] for _ in range(paths)]
         for b, length in enumerate(lengths.tolist()):
@@ -127,6 +130,13 @@ def _loss_of_one(scores: Array, labels: list[int], merge: bool) -> tuple[float, 
     return -float(likelihood), np.exp(log_y) - occupancy
 
 
+def _check_labels(places: Array, values: Array) -> None:
+    require(places.ndim == 2, "labels_indices is not a matrix")
+    require(values.ndim == 1, "labels_values is not a vector")
+    require(len(places) == len(values), "labels_indices and labels_values must contain the same number of rows")
+    require(places.shape[1] > 0, "labels_indices second dimension must be >= 1. Received 0")
+
+
 @kernel("CTCLoss")
 def ctc_loss(node: Construction) -> Kernel:
     """Loss [batch] and gradient [time, batch, classes]; the last class is the blank."""
@@ -152,10 +162,13 @@ def ctc_loss(node: Construction) -> Kernel:
 
     def run(scores: Array, places: Array, values: Array, lengths: Array) -> tuple[Any, Any]:
         _check(scores, lengths, InvalidArgumentError)
+        _check_labels(places, values)
+        require(scores.shape[2] > 0, "num_classes must be > 0")
         batch = scores.shape[1]
         rows: list[list[int]] = [[] for _ in range(batch)]
-        for i, ((b, k), value) in enumerate(zip(places.tolist(), values.tolist(), strict=True)):
-            require(0 <= b < batch, f"label SparseTensor is not valid: indices[{i}] = [{b},{k}] is out of bounds")
+        for i, (b, value) in enumerate(zip(places[:, 0].tolist(), values.tolist(), strict=True)):
+            place = shape_text(tuple(places[i].tolist()))
+            require(0 <= b < batch, f"label SparseTensor is not valid: indices[{i}] = {place} is out of bounds")
             rows[b].append(value)
         for b, row in enumerate(rows):
             require(bool(row), f"Labels length is zero in batch {b}")

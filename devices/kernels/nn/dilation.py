@@ -108,6 +108,8 @@ def dilation_backprop(node: Construction) -> Kernel:
         if grad.shape != number.shape:
             raise InvalidArgumentError(f"out_backprop must have shape {shape_text(number.shape)}")
         result = np.zeros((x if to_input else w).shape, grad.dtype)
+        if not w.size:
+            return result
         rows = _image_rows(number, walked, x.shape[1:-1]) if to_input else number
         places = rows * x.shape[-1] + np.arange(x.shape[-1])
         np.add.at(result.reshape(-1), places.reshape(-1), grad.reshape(-1))

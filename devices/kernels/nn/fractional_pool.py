@@ -158,7 +158,13 @@ def fractional_max_pool_grad(node: Construction) -> Kernel:
     overlapping = bool(node.attrs["overlapping"])
 
     def back(x: Array, y: Array, grad: Array, rows: Array, columns: Array) -> Array:
+        what = f"got shape {shape_text(x.shape)}"
+        require(x.ndim == 4, f"orig_input should be a tensor of rank 4, {what}")
+        require(x.size > 0, f"orig_input must not be empty, {what}")
         _check_gradient(grad, rows, columns)
+        if not grad.size:
+            return np.zeros_like(x)
+        require(grad.shape == y.shape, "out_backprop and orig_output must have the same shape")
         images, height, width, channels = x.shape
         flat = x.reshape(images, height * width, channels)
         best = np.full(grad.shape, np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf, x.dtype)
@@ -183,8 +189,15 @@ def fractional_avg_pool_grad(node: Construction) -> Kernel:
 
     def back(shape: Array, grad: Array, rows: Array, columns: Array) -> Array:
         require(shape.shape == (4,), "original input tensor shape must be 1-dimensional and 4 elements")
+        for size in shape.tolist():
+            require(size >= 0, f"Expected a non-negative size, got {size}")
+        for size in grad.shape:
+            require(size > 0, f"out_backprop must be positive for all dimension, got:{size}")
         _check_gradient(grad, rows, columns)
         images, height, width, channels = shape.tolist()
+        sizes = f"original input {shape.tolist()} and out_backprop {shape_text(grad.shape)}"
+        require((images, channels) == (grad.shape[0], grad.shape[3]), f"{sizes} have other batches or depths")
+        require(height >= grad.shape[1] and width >= grad.shape[2], f"{sizes} do not fit")
         share = grad / _cells((rows, columns), (height, width), overlapping)[..., None].astype(np.float64)
         by_cell = np.zeros((height * width, images, channels), np.float64)
         taps = list(_taps((rows, columns), (height, width), overlapping))

@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..dense import of_dense
 from ..half_types import widen
 from ..linalg.products import matrix_product
 from ..registry import Construction, Kernel, kernel
@@ -75,7 +76,7 @@ def fused_batch_norm(node: Construction) -> Kernel:
         y = _affine(x, used_mean, factors, offset, axis)
         return (y, *statistics, *reserve)
 
-    return normalise
+    return of_dense(normalise)
 
 
 def _channel_sums(x: Array, axis: int) -> Array:
@@ -135,11 +136,13 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
                 f"but x has shape {shape_text(x.shape)} and y_backprop has shape {shape_text(dy.shape)}"
             )
         _check_vector("scale", scale, x.shape[axis])
+        _check_vector("reserve_space_1", mean, x.shape[axis])
+        _check_vector("reserve_space_2", variance, x.shape[axis])
         inverse = _inverse_deviations(variance + epsilon, training)
         parts = _batch_norm_gradient(widen(dy), widen(x), scale, mean, inverse, axis, training)
         return (parts[0].astype(x.dtype, copy=False), *parts[1:], nothing, nothing)
 
-    return gradient
+    return of_dense(gradient)
 
 
 def _batch_norm_gradient(
@@ -169,7 +172,7 @@ def _window_sums(x: Array, radius: int) -> Array:
     """Per channel the sum over the channels at most `radius` away: one product with a band of ones."""
     channel = np.arange(x.shape[-1])
     near = np.abs(channel[:, None] - channel) <= radius
-    return matrix_product(x.reshape(-1, len(near)), near.astype(x.dtype)).reshape(x.shape)
+    return matrix_product(x.reshape(prod(x.shape[:-1]), len(near)), near.astype(x.dtype)).reshape(x.shape)
 
 
 def _lrn_attrs(node: Construction) -> tuple[int, np.float32, np.float32, np.float32]:

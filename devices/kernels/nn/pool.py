@@ -114,6 +114,12 @@ def max_pool(node: Construction) -> Kernel:
     return _max_pool(pool_attrs(node.attrs, "NDHWC" if node.op == "MaxPool3D" else "NHWC"))
 
 
+def four(values: Array, what: str) -> tuple[int, ...]:
+    """The elements of a tensor of four, which may have any shape."""
+    require(values.size == 4, f"Sliding window {what} field must specify 4 dimensions")
+    return tuple(values.reshape(-1).tolist())
+
+
 @kernel("MaxPoolV2")
 def max_pool_v2(node: Construction) -> Kernel:
     """MaxPool with window and strides as tensors."""
@@ -123,7 +129,7 @@ def max_pool_v2(node: Construction) -> Kernel:
         return _max_pool(pool_attrs({**node.attrs, "ksize": window, "strides": strides}, "NHWC"))
 
     def pool(x: Array, window: Array, strides: Array) -> Array:
-        result: Array = pool_of(tuple(map(int, window)), tuple(map(int, strides)))(x)
+        result: Array = pool_of(four(window, "ksize"), four(strides, "stride"))(x)
         return result
 
     return pool
@@ -230,7 +236,7 @@ def max_pool_grad_v2(node: Construction) -> Kernel:
         return make(Pooling(pool_attrs({**node.attrs, "ksize": window, "strides": strides}, "NHWC")))
 
     def gradient(x: Array, pooled: Array, grad: Array, window: Array, strides: Array) -> Array:
-        result: Array = gradient_of(tuple(map(int, window)), tuple(map(int, strides)))(x, pooled, grad)
+        result: Array = gradient_of(four(window, "ksize"), four(strides, "strides"))(x, pooled, grad)
         return result
 
     return in_float32(gradient, node.output_types[0])

@@ -11,38 +11,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
-from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..half_types import in_float32
 from ..linalg.products import matrix_product
 from ..registry import Construction, Kernel, kernel
+from .recurrent_checks import check_cell, check_outputs, check_sequence
 
 Step = Callable[..., tuple[Array, ...]]
+
+_OUTPUTS = "i cs f o ci co"  # what an LSTM gives beside its output, in TensorFlow's names
+_PEEPS = "wci wcf wco"
 
 
 def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)), x.dtype)
-
-
-def _check_weights(x: Array, h: Array, w: Array, gates: int) -> None:
-    expected = (x.shape[-1] + h.shape[-1], gates * h.shape[-1])
-    if w.shape != expected:
-        raise InvalidArgumentError(f"weights must have shape {shape_text(expected)}, not {shape_text(w.shape)}")
-
-
-def _check_state(x: Array, **of_rank: tuple[int, Array]) -> None:
-    """InvalidArgumentError unless each named tensor has its rank, and those of rank two as many rows as `x`."""
-    for name, (rank, value) in of_rank.items():
-        if value.ndim != rank:
-            raise InvalidArgumentError(f"Rank of {name} must be {rank}, got {value.ndim}")
-        if rank == 2 and value.shape[0] != x.shape[0]:
-            raise InvalidArgumentError(f"{name}.dims(0) != batch_size: {value.shape[0]} vs. {x.shape[0]}")
-
-
-def _check_length(name: str, value: Array, length: int) -> None:
-    if value.shape != (length,):
-        raise InvalidArgumentError(f"{name}.dim_size(0) != {length}: {shape_text(value.shape)}")
 
 
 def _lstm_step(node: Construction, order: str) -> Step:
@@ -53,13 +36,8 @@ def _lstm_step(node: Construction, order: str) -> Step:
     def step(
         x: Array, cell: Array, h: Array, w: Array, wci: Array, wcf: Array, wco: Array, b: Array
     ) -> tuple[Array, ...]:
-        _check_state(x, cs_prev=(2, cell), h_prev=(2, h))
-        if h.shape[1] != cell.shape[1]:
-            raise InvalidArgumentError(f"h_prev.dims(1) != cell_size: {h.shape[1]} vs. {cell.shape[1]}")
-        _check_weights(x, h, w, 4)
-        _check_length("b", b, w.shape[1])
-        for name, peep in (("wci", wci), ("wcf", wcf), ("wco", wco)):
-            _check_length(name, peep, h.shape[1])
+        biases = {"b": b, "wci": wci, "wcf": wcf, "wco": wco}
+        check_cell(x, {"cs_prev": cell, "h_prev": h}, {"w": w}, biases)
         joined = matrix_product(np.concatenate([x, h], axis=1), w) + b
         gate = dict(zip(order, np.split(joined, 4, axis=1), strict=True))
         i = _sigmoid(gate["i"] + wci * cell if peephole else gate["i"])
@@ -87,10 +65,8 @@ def block_lstm(node: Construction) -> Kernel:
     step = _lstm_step(node, "icfo" if node.op == "BlockLSTM" else "ifco")
 
     def unrolled(length: Array, x: Array, cell: Array, h: Array, *weights: Array) -> tuple[Array, ...]:
-        if length.ndim != 0:
-            raise InvalidArgumentError(f"`seq_len_max_tensor` must be rank 0 but is rank {length.ndim}")
-        if x.ndim != 3:
-            raise InvalidArgumentError(f"`x` must be rank 3 but is rank {x.ndim}")
+        check_sequence(length, x)
+        require(h.ndim == 2, "h_prev must be 2D")
         shape = (x.shape[0], x.shape[1], h.shape[-1])
         results = tuple(np.zeros(shape, x.dtype) for _ in range(7))
         for time in range(min(int(length), x.shape[0])):
@@ -138,9 +114,9 @@ def lstm_block_cell_grad(node: Construction) -> Kernel:
 
     def run(x: Array, cell: Array, h: Array, w: Array, *rest: Array) -> tuple[Array, ...]:
         peeps, b, outputs, (d_cell, d_h) = rest[:3], rest[3], rest[4:10], rest[10:]
-        _check_state(x, cs_prev=(2, cell), h_prev=(2, h), cs_grad=(2, d_cell), h_grad=(2, d_h))
-        _check_weights(x, h, w, 4)
-        _check_length("b", b, w.shape[1])
+        states = {"cs_prev": cell, "h_prev": h, **dict(zip(_OUTPUTS.split(), outputs, strict=True))}
+        states |= {"cs_grad_tensor": d_cell, "h_grad_tensor": d_h}
+        check_cell(x, states, {"w": w}, {"b": b, **dict(zip(_PEEPS.split(), peeps, strict=True))})
         return back(cell, peeps, outputs, d_cell, d_h)
 
     return in_float32(run, node.output_types[0])
@@ -153,7 +129,11 @@ def block_lstm_grad(node: Construction) -> Kernel:
 
     def run(length: Array, x: Array, cell: Array, h: Array, w: Array, *rest: Array) -> tuple[Array, ...]:
         peeps, b, outputs, d_cells, d_outs = rest[:3], rest[3], rest[4:11], rest[11], rest[12]
-        _check_weights(x[0] if len(x) else x.reshape(-1, x.shape[-1]), h, w, 4)
+        check_sequence(length, x)
+        first = np.empty(x.shape[1:], x.dtype)
+        biases = {"b": b, **dict(zip(_PEEPS.split(), peeps, strict=True))}
+        check_cell(first, {"cs_prev": cell, "h_prev": h}, {"w": w}, biases)
+        check_outputs(x, cell.shape[1], f"{_OUTPUTS} h cs_grad h_grad", (*outputs, d_cells, d_outs))
         d_x, d_w, d_b = np.zeros_like(x), np.zeros_like(w), np.zeros_like(b)
         d_peeps = [np.zeros_like(peep) for peep in peeps]
         d_cell, d_h = np.zeros_like(cell), np.zeros_like(h)
@@ -176,9 +156,7 @@ def gru_block_cell(node: Construction) -> Kernel:
     """One step of a GRU: reset gate, update gate, candidate, output."""
 
     def step(x: Array, h: Array, w_gates: Array, w_new: Array, b_gates: Array, b_new: Array) -> tuple[Array, ...]:
-        _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new))
-        _check_weights(x, h, w_gates, 2)
-        _check_weights(x, h, w_new, 1)
+        check_cell(x, {"h_prev": h}, {"w_ru": w_gates, "w_c": w_new}, {"b_ru": b_gates, "b_c": b_new})
         r, u = np.split(_sigmoid(matrix_product(np.concatenate([x, h], axis=1), w_gates) + b_gates), 2, axis=1)
         c = np.tanh(matrix_product(np.concatenate([x, h * r], axis=1), w_new) + b_new)
         return r, u, c, u * h + (1 - u) * c
@@ -192,9 +170,8 @@ def gru_block_cell_grad(node: Construction) -> Kernel:
 
     def back(x: Array, h: Array, w_gates: Array, w_new: Array, *rest: Array) -> tuple[Array, ...]:
         b_gates, b_new, r, u, c, d_h = rest
-        _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new), d_h=(2, d_h))
-        _check_weights(x, h, w_gates, 2)
-        _check_weights(x, h, w_new, 1)
+        states = {"h_prev": h, "r": r, "u": u, "c": c, "d_h": d_h}
+        check_cell(x, states, {"w_ru": w_gates, "w_c": w_new}, {"b_ru": b_gates, "b_c": b_new})
         d_new = d_h * (1 - u) * (1 - c * c)
         d_x_new, d_kept = np.split(matrix_product(d_new, w_new.T), [x.shape[1]], axis=1)
         d_gates = np.concatenate([d_kept * h * r * (1 - r), d_h * (h - c) * u * (1 - u)], axis=1)

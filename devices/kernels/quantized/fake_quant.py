@@ -104,6 +104,7 @@ def fake_quant_vars_gradient(node: Construction) -> Kernel:
     zero = np.float32(0)
 
     def gradient(gradients: Array, x: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        require(gradients.shape == x.shape, "gradient and input must be the same size")
         (_check_channels if per_channel else _check_scalars)(x, low, high)
         degenerate = (low == 0) & (high == 0)
         start, end, *_ = _nudged(np.asarray(low), np.asarray(high), first, last)

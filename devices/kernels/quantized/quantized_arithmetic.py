@@ -26,12 +26,24 @@ _INT32 = np.dtype(np.int32)
 
 def _centred(x: Array, bounds: Range) -> Array:
     """The integers with zero for zero."""
-    return x.astype(np.int32) - np.int32(zero_of(bounds, x.dtype))
+    return x.astype(np.int32) - np.array(zero_of(bounds, x.dtype)).astype(np.int32)
 
 
 def _exactly(product: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
     """A product of integers of at most 17 bits through float64, in which sums of 2**19 terms are exact."""
     return product(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(np.int32)
+
+
+def _check_ranges(**ranges: Range) -> None:
+    for name, bounds in ranges.items():
+        require(bool(bounds.high > bounds.low), f"max_{name} must be larger than min_{name}.")
+
+
+def _check_broadcast(x: Array, y: Array) -> None:
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        raise InvalidArgumentError(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(y.shape)}") from None
 
 
 @kernel("QuantizedMatMul")
@@ -44,6 +56,7 @@ def quantized_mat_mul(node: Construction) -> Kernel:
         require(a.ndim == 2, f"In[0] is not a matrix: {shape_text(a.shape)}")
         require(b.ndim == 2, f"In[1] is not a matrix: {shape_text(b.shape)}")
         left, right = (a.T if turn_a else a), (b.T if turn_b else b)
+        _check_ranges(a=a_range, b=b_range)
         if left.shape[1] != right.shape[0]:
             raise InvalidArgumentError(
                 f"Matrix size-compatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
@@ -69,6 +82,7 @@ def quantized_conv_2d(node: Construction) -> Kernel:
         require(x.ndim == 4, f"input must be rank 4 but is rank {x.ndim}")
         require(w.ndim == 4, f"filter must be rank 4 but is rank {w.ndim}")
         require(x.shape[3] == w.shape[2], f"input and filter must have the same depth: {x.shape[3]} vs {w.shape[2]}")
+        require(w.size > 0, "filter patch must contain at least one element")
         x_range, w_range = range_of(low_x, high_x), range_of(low_w, high_w)
         walked = sweep(attrs, x.shape[1:3], w.shape[:2])
         result = _exactly(lambda a, b: convolve(a, b, walked), _centred(x, x_range), _centred(w, w_range))
@@ -83,6 +97,8 @@ def quantized_mul(node: Construction) -> Kernel:
 
     def run(x: Array, y: Array, low_x: Array, high_x: Array, low_y: Array, high_y: Array) -> Ranged:
         x_range, y_range = range_of(low_x, high_x), range_of(low_y, high_y)
+        _check_broadcast(x, y)
+        _check_ranges(x=x_range, y=y_range)
         result = _centred(x, x_range) * _centred(y, y_range)
         return np.asarray(result), *range_of_products(x_range, x.dtype, y_range, y.dtype, _INT32)
 
@@ -109,6 +125,8 @@ def quantized_add(node: Construction) -> Kernel:
                 "Must provide as many biases as the last dimension of the input tensor: "
                 f"{shape_text(y.shape)} vs. {shape_text(x.shape)}",
             )
+        else:
+            _check_broadcast(x, y)
         x_range, y_range = range_of(low_x, high_x), range_of(low_y, high_y)
         total = range_of_sums(x_range, y_range, 17 if is_bias else 14)
         if is_bias:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..elementwise.whole import whole
 from ..registry import Construction, Kernel, kernel
 from .ranges import Range, Scaled, as_floats, range_of
 
@@ -21,12 +22,13 @@ def to_bytes(x: Array, old: Range, new: Range) -> Array:
     if width == 0:
         return np.zeros(x.shape, np.uint8)
     per_unit = np.float32(255.0 / float(width))
-    scale = int(255.0 * (1 << 16) * float(np.float32(old.high - old.low)) / float(width))
+    scale = whole(255.0 * (1 << 16) * float(np.float32(old.high - old.low)) / float(width))
     middle = float(np.float32(old.low + old.high)) / 2.0
-    start = int(np.float32(np.float32(middle) * per_unit) * (1 << 16))
-    first = int(np.round(float(new.low) * 255.0 * (1 << 16) / float(width)))
-    whole = ((x.astype(np.int64) * scale) >> 32) + (start - first + (1 << 15))
-    return np.asarray(np.clip(whole >> 16, 0, 255), np.uint8)
+    start = whole(np.float32(np.float32(middle) * per_unit) * (1 << 16))
+    first = whole(np.round(float(new.low) * 255.0 * (1 << 16) / float(width)))
+    offset = np.array(start - first + (1 << 15) & 2**64 - 1, np.uint64).astype(np.int64)
+    fixed = ((x.astype(np.int64) * scale) >> 32) + offset
+    return np.asarray(np.clip(fixed >> 16, 0, 255), np.uint8)
 
 
 def used_range(x: Array, bounds: Range) -> Range:

@@ -18,15 +18,18 @@ _SMALL_RATE = 10.0  # for lower rates, Poisson numbers are found by counting (Kn
 
 
 def _gamma(lanes: Lanes, alpha: Array) -> Array:
-    """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); for alpha below 1 those of alpha + 1, scaled."""
-    result = np.empty(len(alpha))
+    """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); for alpha below 1 those of alpha + 1, scaled.
+
+    NaN where no number would ever be accepted: for an alpha that is none, or too far below zero.
+    """
+    result = np.full(len(alpha), np.nan)
     is_exponential = alpha == 1.0
     plain = np.flatnonzero(is_exponential)
     result[plain] = -np.log1p(-lanes.uniform(plain))
     is_small = alpha < 1.0
     d = alpha + np.where(is_small, 2.0 / 3.0, -1.0 / 3.0)
     c = 1.0 / 3.0 / np.sqrt(d)
-    pending = np.flatnonzero(~is_exponential)
+    pending = np.flatnonzero(~is_exponential & (d > 0))
     while pending.size:
         x = lanes.normal(pending)
         v = 1.0 + c[pending] * x

@@ -13,11 +13,13 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 
 def _count(values: Array, size: int, weights: Array | None, binary: bool, dtype: np.dtype[Any]) -> Array:
     """The bins of one vector of values >= 0."""
+    output_shape((size,), dtype)
     inside = values < size
     kept = values[inside]
     if weights is not None and not binary:
@@ -29,6 +31,7 @@ def _count(values: Array, size: int, weights: Array | None, binary: bool, dtype:
 
 
 def _checked_size(values: Array, size: Array) -> int:
+    """The number of bins; InvalidArgumentError for none, and for negative values."""
     require(size.ndim == 0, f"Shape must be rank 0 but is rank {size.ndim}")
     bins = int(size)
     require(bins >= 0, f"size ({bins}) must be non-negative")
@@ -68,7 +71,7 @@ def dense_bincount(node: Construction) -> Kernel:
             )
         if values.ndim < 2:
             return _count(values.reshape(-1), bins, weights.reshape(-1) if weighted else None, binary, dtype)
-        result = np.zeros((len(values), bins), dtype)
+        result = np.zeros(output_shape((len(values), bins), dtype), dtype)
         for i, row in enumerate(values):
             result[i] = _count(row, bins, weights[i] if weighted else None, binary, dtype)
         return result
@@ -91,6 +94,7 @@ def histogram(node: Construction) -> Kernel:
         require(nbins.ndim == 0, "nbins should be a scalar.")
         bins = int(nbins)
         require(bins > 0, f"nbins should be a positive number, but got '{bins}'")
+        output_shape((bins,), dtype)
         wide = values.reshape(-1).astype(np.float64)
         require(not np.isnan(wide).any(), "Histogram values must not contain NaN")
         step = (float(high) - float(low)) / bins

@@ -16,6 +16,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..dense import dense
 from ..elementwise.division import cut_quotient
 from ..half_types import BFLOAT16, in_float32, is_half
 from ..registry import Construction, Kernel, binding, kernel
@@ -68,10 +69,10 @@ def sum_or_product(node: Construction) -> Reduce:
     ufunc = np.add if node.op == "Sum" else np.multiply
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if dtype == BFLOAT16:
-        return lambda x, axes: ufunc.reduce(x.astype(np.float32), axes, keepdims=keep).astype(dtype)
+        return lambda x, axes: ufunc.reduce(dense(x).astype(np.float32), axes, keepdims=keep).astype(dtype)
     if dtype in ORDERED_TYPES:
         return lambda x, axes: reduce_in_order(ufunc, x, axes, keep)
-    return lambda x, axes: ufunc.reduce(x, axes, dtype, keepdims=keep)
+    return lambda x, axes: ufunc.reduce(dense(x), axes, dtype, keepdims=keep)
 
 
 @_reduction("Max", "Min")
@@ -103,12 +104,14 @@ def mean(node: Construction) -> Reduce:
     """The mean over the axes, for integers cut towards zero; over no elements NaN for floating types, else zero."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if is_half(dtype):
-        return lambda x, axes: (np.add.reduce(x, axes, np.float32, keepdims=keep) / _count(x, axes)).astype(dtype)
+        return lambda x, axes: (np.add.reduce(dense(x), axes, np.float32, keepdims=keep) / _count(x, axes)).astype(
+            dtype
+        )
     if dtype in ORDERED_TYPES:
         return lambda x, axes: _averaged(x, reduce_in_order(np.add, x, axes, keep))
     if dtype.kind not in "iu":
         least = 1 if dtype.kind == "c" else 0
-        return lambda x, axes: np.add.reduce(x, axes, keepdims=keep) / max(_count(x, axes), least)
+        return lambda x, axes: np.add.reduce(dense(x), axes, keepdims=keep) / max(_count(x, axes), least)
     wide = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
 
     def of_integers(x: Array, axes: tuple[int, ...]) -> Any:
@@ -124,6 +127,7 @@ def euclidean_norm(node: Construction) -> Reduce:
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
 
     def norm(x: Array, axes: tuple[int, ...]) -> Any:
+        x = dense(x)
         squares = x * np.conjugate(x) if dtype.kind == "c" else x * x
         return np.sqrt(np.add.reduce(squares, axes, squares.dtype, keepdims=keep))
 

@@ -16,6 +16,7 @@ from ..arrays.combining import combine_rows
 from ..arrays.indices import is_any_outside
 from ..checks import require
 from ..elementwise.division import cut_quotient
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .limits import highest, lowest
 
@@ -24,7 +25,7 @@ _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum
 
 def _combine(ufunc: np.ufunc, data: Array, ids: Array, rows: int, empty: Any) -> Array:
     """Reduces the rows of `data` with equal numbers in ascending `ids` (all below `rows`), along the first axis."""
-    result = np.full((rows,) + data.shape[1:], empty, data.dtype)
+    result = np.full(output_shape((rows,) + data.shape[1:], data.dtype), empty, data.dtype)
     if ids.size and result.size:
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         result[ids[starts]] = ufunc.reduceat(data, starts, 0, data.dtype)
@@ -104,7 +105,7 @@ def unsorted_segment(node: Construction) -> Kernel:
                 _check_below(ids, count)
             ids, data = ids[ids >= 0], data[ids >= 0]
         ids, data = ids.reshape(-1), data.reshape(ids.size, *inner)
-        result = np.full((count, *inner), empty, data.dtype)
+        result = np.full(output_shape((count, *inner), data.dtype), empty, data.dtype)
         combine_rows(ufunc, result, ids, data)
         return result
 

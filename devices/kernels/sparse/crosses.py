@@ -28,6 +28,7 @@ from .ragged_rows import verify_splits
 _MUL, _SHIFT = np.uint64(0xC6A4A7935BD1E995), np.uint64(47)
 _LARGEST = np.uint64(2**63 - 1)
 _MASK = 2**64 - 1
+_WRONG_RANK = "tf.ragged.cross only supports inputs with rank=2."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,27 @@ class Column:
 def _sparse_column(indices: Array, values: Array, shape: Array) -> Column:
     """Rows behind the last one of the shape are left out."""
     rows = int(shape[0])
-    inside = indices[:, 0] < rows
+    inside = (indices[:, 0] >= 0) & (indices[:, 0] < rows)
     return Column(values[inside], np.bincount(indices[inside, 0], minlength=rows))
+
+
+def _check_ragged(values: Array, splits: Array) -> None:
+    require(values.ndim == splits.ndim == 1, _WRONG_RANK)
+    verify_splits(splits, len(values))
+
+
+def _check_ragged_sparse(number: int, indices: Array, values: Array, shape: Array) -> None:
+    fits = indices.ndim == 2 and values.ndim == shape.ndim == 1 and len(indices) == len(values) and indices.shape[1] > 0
+    require(fits, f"Invalid SparseTensor {number}")
+    require(shape.size == 2, _WRONG_RANK)
+
+
+def _check_batches(ragged: Sequence[Array], shapes: Sequence[Array], dense: Sequence[Array]) -> None:
+    """InvalidArgumentError unless all inputs have as many rows."""
+    for x in dense:
+        require(x.ndim == 2, _WRONG_RANK)
+    rows = {len(splits) - 1 for splits in ragged} | {int(shape[0]) for shape in shapes} | {len(x) for x in dense}
+    require(len(rows) <= 1 and min(rows, default=0) >= 0, "inputs must all have the same batch dimension size.")
 
 
 def _dense_column(x: Array) -> Column:
@@ -134,6 +154,9 @@ def _check_sparse(i: int, indices: Array, values: Array, shape: Array) -> None:
     require(values.ndim == 1, f"Input values should be a vector but received shape {shape_text(values.shape)} {at}")
     require(shape.shape == (2,), f"shape should imply a 2D tensor, but got {shape_text(shape.shape)} {at}")
     require(len(values) == len(indices), f"Expected size of values to be {len(indices)} got {len(values)} {at}")
+    columns = f"has {indices.shape[1]} columns {at}"
+    require(indices.shape[1] == 2, f"Input indices should have two columns, but the matrix {columns}")
+    require(bool(shape[0] >= 0), f"shape must not be negative, but is {shape.tolist()} {at}")
 
 
 def _columns(count: int, inputs: Sequence[Array]) -> list[Column]:
@@ -209,7 +232,10 @@ def sparse_cross_hashed(node: Construction) -> Kernel:
     count: int = node.attrs["N"]
 
     def run(*inputs: Array) -> tuple[Array, Array, Array]:
-        buckets, strong, salt = int(inputs[-3]), bool(inputs[-2]), inputs[-1].tolist()
+        for value in inputs[-3:-1]:
+            require(value.size > 0, "num_buckets and strong_hash must have an element")
+        buckets, strong = int(inputs[-3].reshape(-1)[0]), bool(inputs[-2].reshape(-1)[0])
+        salt = inputs[-1].reshape(-1).tolist()
         require(len(salt) == 2, f'Input "salt" must have length 2 but has length {len(salt)}')
         fingerprints = _keyed_fingerprints(strong, (salt[0] & _MASK, salt[1] & _MASK))
         columns = _columns(count, inputs[:-3])
@@ -247,15 +273,17 @@ def ragged_cross(node: Construction) -> Kernel:
 
     def run(*inputs: Array) -> tuple[Array, Any]:
         values, splits, *sparse = (inputs[a:b] for a, b in pairwise(limits))
-        for each, ends in zip(values, splits, strict=True):
-            verify_splits(ends, len(each))
+        for pair in zip(values, splits, strict=True):
+            _check_ragged(*pair)
+        for number, parts in enumerate(zip(*sparse, strict=True)):
+            _check_ragged_sparse(number, *parts)
+        _check_batches(splits, sparse[2], inputs[limits[-1] :])
         groups = {
             "R": [_ragged_column(each, ends) for each, ends in zip(values, splits, strict=True)],
             "S": [_sparse_column(*parts) for parts in zip(*sparse, strict=True)],
             "D": [_dense_column(x) for x in inputs[limits[-1] :]],
         }
         columns = _ordered(attrs["input_order"], groups)
-        require(len({len(c.counts) for c in columns}) <= 1, "inputs must all have the same batch dimension size.")
         if not columns:
             return empty, np.zeros(1, split_type)
         counts, picked = _combinations(columns)

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
@@ -113,6 +114,7 @@ def components(node: Construction) -> Kernel:
 
     def run(matrix: Array, index: Array) -> tuple[Array, Array, Array]:
         parts = csr_of(matrix, dtype).parts
+        require(index.ndim == 0, f"index should be a scalar, got shape {shape_text(index.shape)}")
         number = int(index)
         require(0 <= number < len(parts), f"index ({number}) not in [0, {len(parts)})")
         part = parts[number]

@@ -96,6 +96,7 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
     flat_first = kinds[:1] == (b"FIRST_DIM_SIZE",)
 
     def sizes_of(shape: Array, rank: int, lengths: list[list[int]], inner: tuple[int, ...]) -> list[int]:
+        require(np.ndim(shape) <= 1, f"Shape must be at most rank 1 but is rank {np.ndim(shape)}")
         requested = [-1] * rank if np.ndim(shape) == 0 else shape.tolist()
         if len(requested) != rank:
             text = ",".join("?" if size < 0 else str(size) for size in requested)
@@ -107,7 +108,11 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
         return [n if size < 0 else size for size, n in zip(requested, natural, strict=True)]
 
     def run(shape: Array, values: Array, default: Array, *partitions: Array) -> Array:
-        rows = int(partitions[0]) if flat_first else None
+        partitions = tuple(np.reshape(partition, -1) for partition in partitions)
+        if flat_first:
+            message = "Invalid first partition input. Tensor requires at least one element."
+            require(partitions[0].size > 0, message)
+        rows = int(partitions[0][0]) if flat_first else None
         lengths: list[list[int]] = []
         for kind, partition in list(zip(kinds, partitions, strict=True))[flat_first:]:
             lengths.append(_row_lengths(kind, partition, rows))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import InternalError, InvalidArgumentError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import check_indices
 from ..checks import require
@@ -23,6 +24,7 @@ from .sparse_structure import sparse_fill_empty_rows
 def verify_splits(splits: Array, count: int) -> None:
     """InvalidArgumentError unless the splits divide `count` values."""
     wrong = "Invalid ragged splits:"
+    require(splits.ndim == 1, f"{wrong} ragged splits must be rank 1 but is rank {splits.ndim}")
     require(bool(splits.size), f"{wrong} ragged splits must have at least one splits, but is empty")
     require(splits[0] == 0, f"{wrong} first element of ragged splits  must be 0 but is {splits[0]}")
     for i in np.flatnonzero(splits[1:] < splits[:-1]).tolist()[:1]:
@@ -48,6 +50,12 @@ def ragged_fill_empty_rows(node: Construction) -> Kernel:
     fill = sparse_fill_empty_rows(node)
 
     def run(rows: Array, values: Array, count: Array, default: Array) -> tuple[Array, Array, Array, Array]:
+        for what, kind, rank, part in (
+            ("value_rowids", "vector", 1, rows),
+            ("values", "vector", 1, values),
+            ("nrows", "scalar", 0, count),
+        ):
+            require(np.ndim(part) == rank, f"{what} must be a {kind}, saw: {shape_text(np.shape(part))}")
         require(
             len(values) == len(rows),
             f"The length of `values` ({len(values)}) must match the first dimension of `value_rowids` ({len(rows)}).",
@@ -76,7 +84,7 @@ def ragged_tensor_to_sparse(node: Construction) -> Kernel:
     """The sparse tensor of all values; axes behind the ragged ones are axes of it too."""
 
     def run(*inputs: Array) -> tuple[Array, Array, Array]:
-        splits, values = inputs[:-1], inputs[-1]
+        splits, values = [each.reshape(-1) for each in inputs[:-1]], inputs[-1]
         _check_nested(splits, values)
         places, sizes = np.arange(len(splits[0]) - 1)[:, None], [len(splits[0]) - 1]
         for level in splits:
@@ -117,7 +125,14 @@ def ragged_gather(node: Construction) -> Kernel:
 
     def run(*inputs: Array) -> Any:  # splits and values
         splits, values, indices = inputs[:rank], inputs[rank], np.asarray(inputs[rank + 1])
+        require(all(each.ndim for each in splits), "Split tensors must not be scalars")
         require(values.ndim > 0, "params.rank must be nonzero")
+        ragged = node.attrs["OUTPUT_RAGGED_RANK"]
+        if rank + indices.ndim - 1 != ragged:
+            raise InternalError(
+                f"indices of rank {indices.ndim} make a result of ragged rank {rank + indices.ndim - 1}, where attr "
+                f"OUTPUT_RAGGED_RANK says {ragged}"
+            )
         check_indices(indices, len(splits[0]) - 1)
         _check_splits(splits, len(values))
         levels, places = _gathered(splits, indices.reshape(-1).astype(np.int64))

@@ -19,7 +19,7 @@ from ....graph.tensor import numpy_to_tensor, parse_tensor, tensor_to_numpy
 from ....graph.varint import varint
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .sparse import check_ordered
+from .sparse import check_entries, check_ordered
 
 Parts = tuple[Array, Array, Array]
 """indices, values and shape"""
@@ -94,8 +94,7 @@ def rows_of(indices: Array, values: Array, shape: Array) -> list[Parts]:
     """What a sparse tensor has under each first coordinate; InvalidArgumentError unless it is ordered."""
     check_parts(indices, values, shape)
     require(shape.size > 1, f"Rank of input SparseTensor should be > 1, but saw rank: {shape.size}")
-    counts = f"(indices = {len(indices)}, values = {len(values)})"
-    require(len(indices) == len(values), f"indices and values rows (indexing dimension) must match. {counts}")
+    check_entries(indices, values, shape.tolist())
     check_ordered(indices, tuple(shape.tolist()))
     ends = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
     parts = map(slice, ends[:-1], ends[1:])

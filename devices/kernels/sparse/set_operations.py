@@ -18,7 +18,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
-from .sparse import check_ordered
+from .sparse import check_entries, check_ordered
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type
     b"a-b": lambda a, b: a - b,
@@ -46,8 +46,10 @@ def _dense_groups(x: Array) -> Grouped:
 
 
 def _sparse_groups(indices: Array, values: Array, shape: Array, validate: bool) -> Grouped:
+    require(shape.ndim == 1, "Shape must be a 1D tensor.")
     sizes = tuple(shape.tolist())
     require(len(sizes) >= 2, f"Invalid rank {len(sizes)}.")
+    check_entries(indices, values, sizes)
     if validate:
         check_ordered(indices, sizes)
     return {group: set(members) for group, members in _sequences(indices, values).items()}, sizes[:-1]
@@ -132,6 +134,12 @@ def levenshtein(a: Sequence[Any], b: Sequence[Any]) -> int:  # elements of any t
 
 
 def _check_sparse(name: str, indices: Array, values: Array, shape: Array) -> None:
+    for what, rank, kind, part in (
+        ("indices", 2, "matrix", indices),
+        ("values", 1, "vector", values),
+        ("shape", 1, "vector", shape),
+    ):
+        require(part.ndim == rank, f"{name}_{what} should be a {kind}, but got shape: {shape_text(part.shape)}")
     sizes = f"their shapes are: {shape_text(shape.shape if len(shape) != indices.shape[1] else values.shape)}"
     text = f"{sizes} and {shape_text(indices.shape)}"
     require(len(shape) == indices.shape[1], f"Expected {name}_shape.NumElements == #cols({name}_indices), {text}")
@@ -165,7 +173,10 @@ def edit_distance(node: Construction) -> Kernel:
             f"Input SparseTensors must have rank at least 2, but truth_shape rank is: {len(sizes[1])}",
         )
         require(len(sizes[0]) == len(sizes[1]), "Expected hypothesis and truth tensors to have the same rank")
-        result = np.zeros([max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)], np.float32)
+        groups = [max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)]
+        for size in (sizes[0], sizes[1]):
+            require(prod(size) < 2**63, f"Shape {shape_text(tuple(size))} would have more than 2**63 - 1 elements")
+        result = np.zeros(groups, np.float32)
         hypotheses, truths = _sequences(*parts[:2]), _sequences(*parts[3:5])
         for group in hypotheses.keys() | truths.keys():
             if any(place >= size for place, size in zip(group, result.shape, strict=True)):

@@ -5,12 +5,16 @@ A sparse tensor is (index tuples, values, shape); an index tuple outside the sha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..arrays.gather import bad_tuples, flat_places
+from ..checks import require
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel, simple
 
@@ -18,6 +22,26 @@ from ..registry import Construction, Kernel, kernel, simple
 def tuple_text(row: Array) -> str:
     """An index tuple as errors show it: [1,2]."""
     return shape_text(tuple(row.tolist()))
+
+
+def check_sparse(indices: Array, values: Array, shape: Array) -> None:
+    """InvalidArgumentError unless the three are the parts of a sparse tensor; whether indices fit is not looked at."""
+    require(shape.ndim == 1, f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    check_entries(indices, values, shape.tolist())
+
+
+def check_entries(indices: Array, values: Array, shape: Sequence[int]) -> None:
+    """InvalidArgumentError unless there is an index tuple of `shape` for each value."""
+    require(values.ndim == 1, f"vals must be a vec, but got: {shape_text(values.shape)}")
+    counts = f"(indices = {len(indices) if indices.ndim else 1}, values = {len(values)})"
+    has_rows = indices.ndim > 0 and len(indices) == len(values)
+    require(has_rows, f"indices and values rows (indexing dimension) must match. {counts}")
+    require(indices.ndim == 2, f"indices must be a matrix, but got: {shape_text(indices.shape)}")
+    for size in shape:
+        require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
+    columns = f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
+    matches = indices.shape[1] == len(shape)
+    require(matches, f"Number of dimensions must match second dimension of indices. {columns}")
 
 
 def check_ordered(indices: Array, shape: tuple[int, ...]) -> None:
@@ -52,7 +76,11 @@ def sparse_to_dense(node: Construction) -> Kernel:
                 "sparse_indices should be a scalar, vector, or matrix, got shape " + shape_text(sparse_indices.shape)
             )
         indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
+        require(output_shape.ndim == 1, f"output_shape should be a vector, got shape {shape_text(output_shape.shape)}")
         shape = tuple(output_shape.tolist())
+        for size in shape:
+            require(size >= 0, f"Dimension {size} must be >= 0")
+        require(prod(shape) < 2**63, f"Shape {shape_text(shape)} would have more than 2**63 - 1 elements")
         _check_parts(indices, shape, values, default)
         if validate:
             check_ordered(indices, shape)
@@ -87,6 +115,7 @@ def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
     def run(indices: Array, values: Array, shape: Array, b: Array) -> Array:
         if shape.shape != (2,) or b.ndim != 2:
             raise InvalidArgumentError("Tensor 'a_shape' must have 2 elements and tensor 'b' must be a matrix")
+        check_sparse(indices, values, shape)
         right = b.conj().T if adjoint_b and b.dtype.kind == "c" else b.T if adjoint_b else b
         rows, columns = shape.tolist()[::-1] if adjoint_a else shape.tolist()
         row, column = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])

@@ -22,6 +22,7 @@ Rows = tuple[Array, int]
 
 
 def _ragged_rows(splits: Array, count: int) -> Rows:
+    splits = splits.reshape(-1)
     require(splits[0] == 0, f"Splits must start with 0, not with {splits[0]}")
     require(splits[-1] == count, f"Splits must end with the number of values, got {splits[-1]} instead of {count}")
     ends = np.maximum.accumulate(splits)
@@ -48,7 +49,8 @@ class _Counter:
     def count(self, values: Array, weights: Array, rows: Rows | None) -> tuple[Array, Array, Array]:
         """Indices, counts (or sums of weights) and shape; without `rows` all values are one row, without an axis."""
         require(not values.size or bool(values.min() >= 0), "Input values must all be non-negative")
-        width = max(self._least, int(values.max(initial=0)) + 1) if self._most < 0 else self._most
+        largest = values.max(initial=0).astype(np.int64)
+        width = max(self._least, int(largest + np.int64(1))) if self._most < 0 else self._most  # may wrap around
         inside = values < width
         row = np.zeros(len(values), np.int64) if rows is None else rows[0]
         pairs = np.stack([row[inside], values[inside].astype(np.int64)], axis=1)
@@ -85,6 +87,9 @@ def dense_count(node: Construction) -> Kernel:
 
 def _check_sparse(indices: Array, values: Array, shape: Array) -> None:
     require(bool(shape.size), "The shape argument requires at least one element.")
+    require(indices.ndim == 2, f"Input indices must be a 2-dimensional tensor. Got: {shape_text(indices.shape)}")
+    require(values.ndim == 1, f"Input values must be a vector. Got: {shape_text(values.shape)}")
+    require(shape.ndim == 1, f"Input shape must be a vector. Got: {shape_text(shape.shape)}")
     require(
         len(values) == len(indices),
         f"Number of values must match first dimension of indices.Got {len(values)} values, indices shape: "
@@ -127,7 +132,7 @@ def ragged_count(node: Construction) -> Kernel:
     def run(splits: Array, values: Array, weights: Array) -> tuple[Array, Array, Array]:
         _check_weights(weights, values, "values")
         require(splits.size >= 2, "Must provide at least 2 elements for the splits argument")
-        return counter.count(values, weights, _ragged_rows(splits, len(values)))
+        return counter.count(values.reshape(-1), weights, _ragged_rows(splits, values.size))
 
     return run
 
@@ -146,13 +151,14 @@ def _binned(values: Array, rows: Rows, bins: int, weights: Array, binary: bool, 
             "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all weights "
             f"equal to 1. Received {shape_text(weights.shape)}"
         )
+    values = values.reshape(-1)
     inside = (values < bins) & (values >= 0)
     result = np.zeros((rows[1], bins), dtype)
     at = rows[0][inside], values[inside]
     if binary:
         result[at] = 1
     else:
-        np.add.at(result, at, weights[inside] if weights.size else np.ones((), dtype))
+        np.add.at(result, at, weights.reshape(-1)[inside] if weights.size else np.ones((), dtype))
     return result
 
 
@@ -164,7 +170,7 @@ def ragged_bincount(node: Construction) -> Kernel:
     def run(splits: Array, values: Array, size: Array, weights: Array) -> Array:
         bins = _bins(size)
         require(bool(splits.size), "Splits must be non-empty")
-        rows = _ragged_rows(splits, len(values))
+        rows = _ragged_rows(splits, values.size)
         require(not values.size or bool(values.min() >= 0), "Input must be non-negative")
         return _binned(values, rows, bins, weights, binary, dtype)
 

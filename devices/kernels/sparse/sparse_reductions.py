@@ -18,6 +18,7 @@ from ....graph.dtypes import Array
 from ..arrays.gather import flat_places
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
+from .sparse import check_sparse
 
 Reduce = Callable[[Array, Array, int], Array]
 """from values, the group of each and the number of groups to one value per group"""
@@ -73,6 +74,7 @@ def _dense(node: Construction, reduce: Reduce) -> Kernel:
     keep: bool = node.attrs["keep_dims"]
 
     def run(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
+        check_sparse(indices, values, shape)
         chosen = _axes(indices, shape, axes)
         places = flat_places(indices[:, chosen.kept], chosen.outer)
         count = int(np.prod(chosen.outer, dtype=np.int64))
@@ -88,6 +90,7 @@ def _sparse(node: Construction, reduce: Reduce) -> Kernel:
     keep: bool = node.attrs["keep_dims"]
 
     def run(indices: Array, values: Array, shape: Array, axes: Array) -> tuple[Array, Array, Array]:
+        check_sparse(indices, values, shape)
         chosen = _axes(indices, shape, axes)
         places = flat_places(indices[:, chosen.kept], chosen.outer)
         _, first, groups = np.unique(places, return_index=True, return_inverse=True)

@@ -14,7 +14,9 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
+from .sparse import check_sparse
 
 Parts = tuple[Array, Array, Array]
 
@@ -144,11 +146,15 @@ def sparse_concat(node: Construction) -> Kernel:
 
     def run(*inputs: Array) -> Parts:
         indices, values, shapes = (inputs[i * count : (i + 1) * count] for i in range(3))
+        for shape in shapes:
+            require(shape.ndim == 1, f"Input shapes should be a vector but received shape {shape_text(shape.shape)}")
         rank = shapes[0].size
         if not -rank <= axis < rank:
             raise InvalidArgumentError(f"Concat dimension must be in range [{-rank}, {rank}), got {axis}")
         place = axis % rank
         _check_concat(shapes, place)
+        for parts in zip(indices, values, shapes, strict=True):
+            check_sparse(*parts)
         lengths = [int(shape[place]) for shape in shapes]
         moved = [x.copy() for x in indices]
         for x, offset in zip(moved, np.cumsum([0, *lengths[:-1]]), strict=True):
@@ -181,7 +187,9 @@ def sparse_split(node: Construction) -> Kernel:
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
-        axis = int(split_dim)
+        require(split_dim.size == 1, f"axis must be one number, got shape {shape_text(split_dim.shape)}")
+        check_sparse(indices, values, shape)
+        axis = int(split_dim.item())
         if not -shape.size <= axis < shape.size:
             raise InvalidArgumentError(f"Input axis should be in range [{-shape.size}, {shape.size}), got {axis}")
         axis %= shape.size
@@ -209,6 +217,8 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
     def run(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:
         if default.ndim:
             raise InvalidArgumentError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
+        require(shape.ndim == 1 and shape.size > 0, f"dense_shape must be a vector, saw: {shape_text(shape.shape)}")
+        check_sparse(indices, values, shape)
         rows = int(shape[0])
         _check_rows(indices, rows)
         counts = np.bincount(indices[:, 0], minlength=rows) if rows else np.zeros(0, np.int64)

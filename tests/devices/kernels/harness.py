@@ -21,6 +21,7 @@ from partita.graph.analysis.shape_functions import lookup as find_shape_function
 from partita.graph.attrs import decode
 from partita.graph.dtypes import Array, DataType, Shape, base_type, from_numpy, is_ref, make_ref, numpy_dtype
 from partita.graph.ops.registry import ArgDef, OpSignature, lookup_op
+from tests.devices.kernels.layouts import check_layouts
 
 
 def _type_of(value: Any) -> DataType:
@@ -108,6 +109,8 @@ def run(op: str, *inputs: Any, state: DeviceState | None = None, name: str = "no
     result = _outcome(factory(node), flatten(inputs))
     for form in bound_forms(op):
         _check_bound(form, node, flatten(inputs), result)
+    if state is None and _is_pure(node):
+        check_layouts(node, lambda values: _outcome(factory(node), values), flatten(inputs))
     if isinstance(result, Exception):
         raise result
     results = (result,) if len(node.output_types) == 1 else () if result is None else result
@@ -115,6 +118,11 @@ def run(op: str, *inputs: Any, state: DeviceState | None = None, name: str = "no
     for value, declared in zip(results, node.output_types, strict=True):
         _check_type(op, value, declared)
     return result
+
+
+def _is_pure(node: Construction) -> bool:
+    """Whether nothing but the values of its inputs decides what the node gives."""
+    return not lookup_op(node.op).is_stateful and not any(map(is_ref, node.input_types))
 
 
 def _outcome(kernel: Kernel, inputs: Sequence[Any]) -> Any:
