@@ -4,8 +4,8 @@ A buffer lives from the start of its producer (of the copy, for a received tenso
 it or a view of it, and at least until its producer ends. Constants and variables live for the whole step.
 
 An elementwise op writes into an input if that is no constant, variable or fed tensor, no list or queue has it, and all
-other readers have ended when the op starts; the first such input is taken. Of several ops that could write into one buffer at
-the same instant the one with the highest number does. For x (fed) -> a = Exp(x) -> b = Exp(a), 10 ns each:
+other readers have ended when the op starts; the first such input is taken. Of several ops that could write into one
+buffer at the same instant the one with the highest number does. For x (fed) -> a = Exp(x) -> b = Exp(a), 10 ns each:
 
     output          x         a          b
     in use (ns)     0 .. 10   0 .. 20    10 .. 20
@@ -22,7 +22,8 @@ import numpy as np
 from ....graph.arrays import Flags, Numbers
 from .contents import contents_of
 from .held import Copies
-from .holder_walk import Repetition, holdings_of
+from .holder_blocks import Repetition
+from .holder_walk import holdings_of
 from .tensors import Pairs, Tensors, resolved
 from .times import NEVER, Times
 

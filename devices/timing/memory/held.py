@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +122,7 @@ def _lives(pieces: Sequence[Piece], end_ns: Numbers, single: dict[int, int]) -> 
     """(count, end) of the copies in these pieces, each counted once and as long as one of them needs it."""
     ends = [piece.until_ns if piece.list_ < 0 else int(end_ns[piece.list_]) for piece in pieces]
     bounds = sorted({bound for piece in pieces for bound in (piece.first, piece.end)})
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         count = last - first - sum(first <= number < last for number in single)
         needs = [end for piece, end in zip(pieces, ends, strict=True) if piece.first <= first and last <= piece.end]
         if needs and count:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 
@@ -141,17 +141,11 @@ class Holder:
 
     def copied(self, version: Hashable) -> Holder:
         """Another list with the same elements; it goes on with the journal."""
-        entries = deque(Entry(entry.parts, entry.run, entry.first, entry.end) for entry in self.entries)
-        return Holder(
-            version,
-            self.born,
-            entries,
-            self.limit,
-            self.reads_once,
-            list(self.journal),
-            self.put_in_all,
-            None,
-            self.cursor,
+        return replace(
+            self,
+            version=version,
+            entries=deque(replace(entry) for entry in self.entries),
+            journal=list(self.journal),
         )
 
     def changes_since(self, order: int) -> Net:

@@ -68,14 +68,14 @@ class Assignments(NamedTuple):
 class HolderNode(NamedTuple):
     """A node that does something with a holder: the outputs that it reads, the first of its own.
 
-    `count` is how many elements it copies into the holder, or out of it, and `memory` the memory in which copies are.
+    `copied` is how many elements it copies into the holder, or out of it, and `memory` the memory in which copies are.
     """
 
     node: int
     op: HolderOp
     inputs: list[int]
     first: int
-    count: int
+    copied: int
     memory: int
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..hardware.log import COPY, KINDS
-from ..memory.holder_walk import Repetition
+from ..memory.holder_blocks import Repetition
 from .runs import CallRun, LoopRun
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ....graph.arrays import Numbers
     from ...cluster import Cluster
-    from ..memory.holder_walk import Repetition
+    from ..memory.holder_blocks import Repetition
     from ..memory.tensors import TensorShapes
     from .player import Player
     from .recording import Played
