@@ -105,7 +105,7 @@ OPS: Rows = {
     "TensorListStack": {"reads_handle": ReadsHandle.STACKED},
     "TensorMapErase": {"holding": Holding.DROPS},
     "TensorMapHasKey": {},
-    "TensorMapInsert": {"holding": Holding.PUTS, "written_input": 1},
+    "TensorMapInsert": {"holding": Holding.PUTS, "written_input": 2},
     "TensorMapLookup": {"holding": Holding.READS},
     "TensorMapSize": {},
     "TensorMapStackKeys": {},
