@@ -134,6 +134,47 @@ class WritesList(Enum):
     """each element has several rows"""
 
 
+class Holding(Enum):
+    """What an op does with the elements of a holder of tensors: a list, a stack, an array, a queue, a staging area.
+
+    A holder is a value (a variant: a list, a map, an optional, a dataset) that the op gets or makes, or an object
+    behind a handle or a name. An element may have several components. Other ops have none of these.
+    """
+
+    PUTS = "puts"
+    """inputs, from `written_input` on, become an element: they are shared, not copied"""
+    PUSHES = "pushes"
+    """the same, and the input is also the output"""
+    PUTS_COPIES = "puts copies"
+    """rows, pieces or splits of inputs are copied, and become elements"""
+    ADDS = "adds"
+    """the first input is copied and becomes the only element, to which others are added"""
+    TAKES_FIRST = "takes first"
+    """the element that was put first leaves, and is the outputs"""
+    TAKES_LAST = "takes last"
+    """the element that was put last leaves, and is the outputs, behind the list where that is one"""
+    TAKES_COPIES = "takes copies"
+    """several elements leave, and are copied into the outputs"""
+    READS = "reads"
+    """an element is the outputs, and stays, unless the holder is an array whose elements are read once"""
+    READS_COPIES = "reads copies"
+    """elements are copied into an output, and stay, unless the holder is an array whose elements are read once"""
+    DROPS = "drops"
+    """an element leaves"""
+    CLEARS = "clears"
+    """all elements leave"""
+    JOINS = "joins"
+    """the elements of all lists that it gets are those of the one that it makes"""
+    SUMS = "sums"
+    """the same, but elements of different lists that have one place are added up"""
+    LIKE = "like"
+    """the list that it makes has elements of its own, as large as those of the one that it gets"""
+    GRADIENT = "gradient"
+    """it makes the array of the gradients of another array, or finds the one that was made for the same source"""
+    KEEPS = "keeps"
+    """its inputs are kept until the step has ended, and longer"""
+
+
 class Facts(TypedDict, total=False):
     """Fields of `OpRecord`, as a row of a family gives them; missing ones have the defaults."""
 
@@ -148,6 +189,7 @@ class Facts(TypedDict, total=False):
     element_shape_input: int
     writes_list: WritesList
     written_input: int
+    holding: Holding
     waits: bool
     names_functions: bool
     waits_for_files: bool
@@ -196,7 +238,9 @@ class OpRecord:
     """the input that states the shape of the elements of the list that it makes"""
     writes_list: WritesList | None = None
     written_input: int = -1
-    """the input that it writes to the list which it outputs"""
+    """the input that it writes to the list which it outputs, or from which on it puts inputs into a holder"""
+    holding: Holding | None = None
+    """what it does with the elements of a holder"""
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
     names_functions: bool = False

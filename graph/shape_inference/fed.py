@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from ...errors import InvalidArgumentError
 from ..analysis.fed_nodes import feed_nodes, means_anything
 from ..analysis.joined import JoinedGraph
@@ -14,6 +16,8 @@ from ..analysis.shape_functions import merge
 from ..dtypes import Array, Shape
 from ..ops.record import record_of
 from ..tensor_id import parse_tensor_name
+from .outcomes import Outcome
+from .values import is_small
 
 Feeds = Mapping[str, Shape | Array]
 
@@ -66,3 +70,24 @@ class FedTensors:
             raise InvalidArgumentError(
                 f"the feed has shape {fed}, {who} wants {declared}", node=self.graph.names[n], op=op
             ) from None
+
+    def feed(self, n: int, outcome: Outcome, feeds: Mapping[int, Shape | Array]) -> None:
+        """Puts fed shapes and values into the outcome of a node.
+
+        Raises InvalidArgumentError for an output that does not exist, and what `merged` raises.
+        """
+        shapes = list(outcome.shapes)
+        values = [*outcome.values, *[None] * len(shapes)]
+        for output, feed in feeds.items():
+            if not 0 <= output < len(shapes):
+                problem = f"feed of output {output}: the node has {len(shapes)}; check the number"
+                raise InvalidArgumentError(problem, node=self.graph.names[n], op=self.graph.op(n))
+            values[output] = None
+            if feed is None or isinstance(feed, tuple):
+                shapes[output] = self.merged(n, shapes[output], feed)
+                continue
+            value = np.asarray(feed)
+            shapes[output] = self.merged(n, shapes[output], value.shape)
+            if is_small(value):
+                values[output] = value
+        outcome.shapes, outcome.values = tuple(shapes), values[: len(shapes)]

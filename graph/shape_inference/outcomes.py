@@ -10,7 +10,7 @@ from ..dtypes import Array, DataType, Shape, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
 from .calls import Behind, Shapes, TensorShapes
-from .op_shapes import passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
+from .op_shapes import completed, passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
 from .tensor_facts import TensorFacts
 from .tensor_lists import joined_list, lists_out, read_from_list
 from .values import can_evaluate, evaluate, sizes_value
@@ -34,6 +34,12 @@ class Outcome:
 def passed_on(facts: TensorFacts, source: int) -> Outcome:
     """The outcome of a receive: everything that is known of the tensor that is sent."""
     return Outcome((facts.shapes[source],), (facts.values[source],), (facts.behind[source],))
+
+
+def completed_behind(outcome: Outcome, put: Shapes) -> Behind:
+    """What is behind the handles that a node makes: what it states, completed by what is put in."""
+    stated = next((shapes for shapes in outcome.behind if shapes is not None and len(shapes) == len(put)), None)
+    return (put if stated is None else tuple(map(completed, stated, put)),) * len(outcome.shapes)
 
 
 def handle_of_any(dtype: DataType, behind: Sequence[Shapes | None]) -> Shapes | None:
@@ -90,7 +96,7 @@ def outcome_of(
     values: Sequence[Array | None] = evaluate(properties, shapes, known) if can_evaluate(properties.op) else ()
     values_read = {**{i: value for i, value in enumerate(known) if value is not None}, **constants}
     stated = shapes_behind(properties, shapes, is_step=is_step)
-    read = facts.behind[inputs[0]] if inputs and stated is None else None
+    read = (facts.behind[inputs[0]] or None) if inputs and stated is None else None
     if read is not None and properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
         values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
     if DataType.VARIANT in (*properties.input_types, *properties.output_types):

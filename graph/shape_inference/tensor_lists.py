@@ -9,6 +9,8 @@ is behind a list is the first, and the second once something is written; what is
 
 A loop that writes has both as its list. So they are joined: r has no element yet, and those of s are (4, 3). An element
 of another shape makes sizes unknown, in the pass of the loop that finds it.
+
+The elements of a list may be lists, as in the gradient of a loop in a loop: what is behind them comes third and fourth.
 """
 
 from __future__ import annotations
@@ -24,12 +26,22 @@ from .op_shapes import completed, context_of, shapes_through_handle
 
 
 def joined_list(lists: Sequence[Shapes | None]) -> Shapes | None:
-    """What is behind a tensor that may be any of these lists; None if that of one is unknown, or there is none."""
-    known = [behind for behind in lists if behind is not None]
-    if not known or len(known) < len(lists):
-        return None
+    """What is behind a tensor that may be any of these lists; None if that of one is unknown, or there is none.
+
+    An element of a list of lists that nobody has written yet has nothing behind it, which is no reason to know less.
+    """
+    known = [behind for behind in lists if behind]
+    if not known or None in lists:
+        return () if lists and None not in lists else None
     written = [behind[1] for behind in known if len(behind) > 1]
-    return common_shape([behind[0] for behind in known]), *([common_shape(written)] if written else [])
+    inner = [behind[2:] for behind in known if len(behind) > 2]
+    stated = common_shape([behind[0] for behind in known])
+    return stated, *([common_shape(written)] if written else []), *(joined_list(inner) or ())
+
+
+def is_nested(behind: Shapes) -> bool:
+    """Whether the elements of a list are lists, of whose elements something is known."""
+    return len(behind) > 2
 
 
 def lists_out(properties: NodeProperties, inputs: Shapes, behind: Behind, values: Mapping[int, Array]) -> Behind:
@@ -38,7 +50,8 @@ def lists_out(properties: NodeProperties, inputs: Shapes, behind: Behind, values
     if DataType.VARIANT not in types or record.calls is not None:
         return ()
     if record.reads_handle is not None:
-        return behind[:1] if record.reads_handle is ReadsHandle.LAST else ()
+        element = None if behind[0] is None or types[-1] is not DataType.VARIANT else behind[0][2:]
+        return {ReadsHandle.LAST: (behind[0], element), ReadsHandle.VALUE: (element,)}.get(record.reads_handle, ())
     if record.regroups:
         return behind
     if record.element_shape_input >= 0:
@@ -48,8 +61,9 @@ def lists_out(properties: NodeProperties, inputs: Shapes, behind: Behind, values
     else:
         lists = zip(behind, properties.input_types, strict=True)
         whole = joined_list([shapes for shapes, dtype in lists if dtype is DataType.VARIANT])
-    if whole is not None and record.writes_list is not None:
-        whole = joined_list([whole, (whole[0], _element(record.writes_list, inputs[record.written_input]))])
+    if whole and record.writes_list is not None:
+        written = _element(record.writes_list, inputs[record.written_input])
+        whole = joined_list([whole, (whole[0], written, *(behind[record.written_input] or ()))])
     return tuple([whole if dtype is DataType.VARIANT else None for dtype in types])
 
 
@@ -74,6 +88,6 @@ def read_from_list(
     states = (
         len(behind) == 1 or properties.op_def.record.reads_handle is ReadsHandle.SHAPE
     )  # a run reads what is stated
-    element = behind[0] if states else completed(*behind)
+    element = behind[0] if states else completed(*behind[:2])
     read = shapes_through_handle(properties, inputs, (element,), values)
     return shapes if read is None else tuple(map(completed, shapes, read))

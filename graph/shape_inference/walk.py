@@ -14,7 +14,7 @@ sent; all receives are of one kind. Sends have no outputs and are skipped: they 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
-from ..dtypes import Array, DataType, Shape, numpy_dtype
+from ..dtypes import Array, DataType, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
 from ..library.calls import called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
@@ -34,15 +34,25 @@ from ..ops.record import SENDS, Calls, NodeClass
 from ..ops.registry import PRODUCER
 from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
-from ..validate import check_given_attrs
 from .calls import CallShapes, ShapedCall, Shapes, TensorShapes, Wanted
 from .cases import Cases
 from .fed import FedTensors, Feeds
+from .holders import Holders
+from .kind_attrs import check_attrs_of
 from .op_shapes import in_a_step
-from .outcomes import NOTHING, Outcome, common_tensors, handle_of_any, outcome_of, passed_on, with_promised
-from .staging import StagingAreas
+from .outcomes import (
+    NOTHING,
+    Outcome,
+    common_tensors,
+    completed_behind,
+    handle_of_any,
+    outcome_of,
+    passed_on,
+    with_promised,
+)
 from .tensor_facts import UNKNOWN, TensorFacts
-from .values import is_partial, is_small
+from .tensor_lists import is_nested
+from .values import is_partial
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 _CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node
@@ -86,7 +96,7 @@ class GraphWalk:
         self.facts = TensorFacts()
         self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
-        self.staging = StagingAreas(graph)
+        self.holders = Holders(graph) if is_step else None
         self.tensors = FedTensors(graph)
         self.promised = self.tensors.promised
         self.fed, self.unused_feeds = self.tensors.by_node(feeds)
@@ -94,6 +104,8 @@ class GraphWalk:
             node = parse_tensor_name(self.unused_feeds[0]).node
             raise InvalidArgumentError(f"feed {self.unused_feeds[0]!r}: the graph has no node {node!r}; check the name")
         self.handles: dict[int, Shapes] = {}  # argument of a function -> the shapes behind the handle that it gets
+        self._nested: dict[int, Shapes] = {}  # lists of lists, by merge
+        self._has_news = False
         self._known: dict[tuple[int, ...], int] = {}
         num_outputs = np.array([len(kind.output_types) for kind in graph.kinds], np.int64)[graph.kind_of]
         self.out_start: Numbers = np.concatenate([[0], np.cumsum(num_outputs)])
@@ -130,7 +142,7 @@ class GraphWalk:
         ]
         ways = np.where(num_outputs == 1, Way.LOOK_UP_ONE, Way.LOOK_UP).astype(np.int32)
         ways[np.array([*alone, False], np.bool_)[self._kind_of]] = Way.ALONE
-        ways[[*self.fed, *self.promised, *self.staging.takers()]] = Way.ALONE
+        ways[[*self.fed, *self.promised, *(self.holders.nodes() if self.holders else ())]] = Way.ALONE
         return ways
 
     @classmethod
@@ -153,15 +165,21 @@ class GraphWalk:
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
-        self._check_attrs()
+        check_attrs_of(self.graph)
         graph = self.graph
         order = graph.order()
         if self.refine is None:
             order = order[~graph.of_class(*SENDS)[order]]
         yield from self._until_stable(order)
-        if self.is_step and self.staging.note(self._shapes_read):
-            self.fact_of[:-1] = [NOT_VISITED] * (len(self.fact_of) - 1)
+        for _ in range(_LOOP_PASSES):
+            if self.holders is None or not self.holders.note(self._shapes_read):
+                break
+            self._forget()
             yield from self._until_stable(order)
+
+    def _forget(self) -> None:
+        """The next pass finds sizes anew: more is known of what is in stacks, or in lists of lists."""
+        self.fact_of[:-1] = [NOT_VISITED] * (len(self.fact_of) - 1)
 
     def _shapes_read(self, n: int) -> Shapes:
         sources = self._sources[self._starts[n] : self._starts[n + 1]].tolist()
@@ -174,22 +192,16 @@ class GraphWalk:
         has_loops = graph.closes_loop(graph.input_src, owners(np.diff(graph.input_start))).any()
         for _ in range(_LOOP_PASSES if has_loops and self.assumed_size is None else 1):
             before = [self.fact_of[output] for output in merges]
+            self._has_news = False
             yield from self._pass(order)
-            if before == [self.fact_of[output] for output in merges]:
+            if self._has_news:
+                self._forget()
+            elif before == [self.fact_of[output] for output in merges]:
                 break
 
     def _pass(self, order: Ids) -> Iterator[ShapedCall]:
         for begin in range(0, len(order), _CHUNK):
             yield from self._walk(order[begin : begin + _CHUNK])
-
-    def _check_attrs(self) -> None:
-        """Raises InvalidArgumentError for an attr that does not fit its op's declaration; rules rely on that."""
-        graph = self.graph
-        first = np.full(len(graph.kinds), -1, np.int64)  # by kind its first node
-        first[graph.kind_of[::-1]] = np.arange(len(graph))[::-1]
-        for kind, n in zip(graph.kinds, first.tolist(), strict=True):
-            if n >= 0:
-                check_given_attrs(graph.names[n], kind.op_def, kind.attrs)
 
     def _walk(self, nodes: Ids) -> Iterator[ShapedCall]:
         """Visits nodes in this order."""
@@ -229,8 +241,8 @@ class GraphWalk:
     def _visit(self, n: int, key: tuple[int, ...]) -> int:
         """The case of a node, which may be new."""
         kind, inputs = key[0], key[1:]
-        if n in self.staging.known:
-            outcome = Outcome(self.staging.known[n])
+        if self.holders is not None and n in self.holders.known:
+            outcome = Outcome(self.holders.known[n])
         elif n in self.promised:
             outcome = Outcome((self.promised[n][1],))
         else:
@@ -240,8 +252,10 @@ class GraphWalk:
             outcome.shapes = in_a_step(properties, outcome.shapes, outcome.values)
         if n in self.handles:
             outcome.behind = (self.handles[n],)
+        elif self.holders is not None and n in self.holders.behind:
+            outcome.behind = completed_behind(outcome, self.holders.behind[n])
         if n in self.fed:
-            self._feed(n, outcome, self.fed[n])
+            self.tensors.feed(n, outcome, self.fed[n])
         elif self.is_step and properties.op == "PlaceholderWithDefault":
             # Nothing is fed, so the output is the default.
             outcome.shapes = (merge(outcome.shapes[0], self.facts.shapes[inputs[0]]),)
@@ -279,26 +293,13 @@ class GraphWalk:
         elif before != NOT_VISITED:
             known.append(facts.shapes[before])  # a size that an earlier pass made unknown stays unknown
         dtype = self.graph.kinds[int(self.graph.kind_of[n])].output_types[0]
-        behind = handle_of_any(dtype, [facts.behind[fact] for fact in visited]) if visited else None
+        lists = [facts.behind[fact] for fact in visited]
+        if n in self._nested:
+            lists.append(self._nested[n])
+        behind = handle_of_any(dtype, lists) if visited else None
+        if behind is not None and is_nested(behind) and self._nested.get(n) != behind:
+            self._nested[n], self._has_news = behind, self.is_step
         return Outcome((common_shape(known) if known else None, ()), behind=(behind,))
-
-    def _feed(self, n: int, outcome: Outcome, feeds: Mapping[int, Shape | Array]) -> None:
-        """Puts fed shapes and values into the outcome of a node."""
-        shapes = list(outcome.shapes)
-        values = [*outcome.values, *[None] * len(shapes)]
-        for output, feed in feeds.items():
-            if not 0 <= output < len(shapes):
-                problem = f"feed of output {output}: the node has {len(shapes)}; check the number"
-                raise InvalidArgumentError(problem, node=self.graph.names[n], op=self.graph.op(n))
-            values[output] = None
-            if feed is None or isinstance(feed, tuple):
-                shapes[output] = self.tensors.merged(n, shapes[output], feed)
-                continue
-            value = np.asarray(feed)
-            shapes[output] = self.tensors.merged(n, shapes[output], value.shape)
-            if is_small(value):
-                values[output] = value
-        outcome.shapes, outcome.values = tuple(shapes), values[: len(shapes)]
 
     def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
         """The results of the functions that a node calls; None for other nodes, and for a recursive call."""
@@ -332,7 +333,8 @@ class GraphWalk:
             common = common_tensors(properties, [variables, result])
             if common == variables:
                 break
-            variables = common
+            has_news = any(map(is_nested, filter(None, common.behind))) and common.behind != variables.behind
+            variables = common._replace(shapes=self._read(inputs).shapes) if has_news else common
         return with_promised(properties, variables)
 
     def _read(self, inputs: Sequence[int]) -> TensorShapes:

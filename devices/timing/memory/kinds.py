@@ -15,8 +15,9 @@ from ....graph.dtypes import DataType, base_type, is_ref, item_size
 from ....graph.ops.device_kinds import device_kind
 from ....graph.ops.memory_types import memory_types
 from ....graph.ops.properties import NodeProperties
-from ....graph.ops.record import NodeClass, OpRecord, ReadsHandle, State
+from ....graph.ops.record import Holding, NodeClass, OpRecord, ReadsHandle, State
 from ...device import Device
+from .holder_ops import HolderOp, holder_op
 
 Place = Literal["device", "host"]
 PLACES: tuple[Place, ...] = get_args(Place)
@@ -26,8 +27,6 @@ Sizes = tuple[int | None, ...] | None
 
 OWN, DECIDED_LATER = -1, -2
 """instead of the number of an input whose buffer an output has: none, and one that depends on what has happened"""
-
-_KEEPING = (State.QUEUE, State.LIST, State.SESSION)
 
 
 class MemoryKind(NamedTuple):
@@ -45,8 +44,8 @@ class MemoryKind(NamedTuple):
     is_lasting: bool
     """the outputs are there for the whole step"""
     writes_in_place: bool
-    keeps_inputs: bool
-    """its inputs are needed after it has ended, in a queue or in a list"""
+    holder: HolderOp | None
+    """what it does with lists, stacks, arrays and queues"""
     returns_inputs: bool
     """its inputs are given to the caller"""
     is_merge: bool
@@ -81,7 +80,7 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Sizes], device: Dev
         is_fixed=is_variable or is_constant or is_fed,
         is_lasting=is_variable or is_constant,
         writes_in_place=record.in_place,
-        keeps_inputs=record.state in _KEEPING or DataType.VARIANT in properties.output_types,
+        holder=holder_op(properties),
         returns_inputs=record.node_class is NodeClass.RETVAL,
         is_merge=is_merge,
         reads_variable=reads_variable,
@@ -102,6 +101,8 @@ def _shares(properties: NodeProperties, record: OpRecord) -> list[int]:
     outputs, inputs = properties.output_types, properties.input_types
     if record.node_class is NodeClass.MERGE:
         return [DECIDED_LATER, *[OWN] * (len(outputs) - 1)]
+    if record.holding is Holding.PUSHES:
+        return [record.written_input]
     if record.is_view and inputs:
         return list(range(len(outputs))) if record.regroups else [0] * len(outputs)
     variable = next((i for i, dtype in enumerate(inputs) if is_ref(dtype)), OWN)

@@ -23,10 +23,12 @@ import numpy as np
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import Flags, Integers, Numbers, first_seen, owners
 from ....graph.columns import Ids
-from ....graph.ops.record import RECVS
+from ....graph.dtypes import DataType
+from ....graph.ops.record import RECVS, Holding
 from ....graph.shape_inference.calls import Shapes
 from ...device import Device
-from .kinds import OWN, MemoryKind, memory_kind
+from .holder_ops import HolderOp
+from .kinds import OWN, PLACES, MemoryKind, memory_kind
 
 
 class TensorShapes(Protocol):
@@ -63,6 +65,20 @@ class Assignments(NamedTuple):
     value: Numbers
 
 
+class HolderNode(NamedTuple):
+    """A node that does something with a holder: the outputs that it reads, the first of its own.
+
+    `copied` is how many elements it copies into the holder, or out of it, and `memory` the memory in which copies are.
+    """
+
+    node: int
+    op: HolderOp
+    inputs: list[int]
+    first: int
+    copied: int
+    memory: int
+
+
 @dataclass(frozen=True, slots=True)
 class Tensors:
     """Columns by output, and relations between outputs and nodes."""
@@ -83,8 +99,8 @@ class Tensors:
     """there for the whole step"""
     reads: Pairs
     """an output and a node that reads it; a tensor that is copied is read by its receive, which ends with the copy"""
-    keeps: Flags
-    """by read: whether the reader keeps what it has read"""
+    is_list: Flags
+    """a list, or another value that has tensors as elements"""
     returns: Flags
     """by read: whether the reader gives it to the caller"""
     may_replace: Pairs
@@ -98,6 +114,8 @@ class Tensors:
     """by node: whether it reads or changes the content of the variable whose handle it has"""
     first: Numbers
     """by node: its first output"""
+    holders: list[HolderNode]
+    """what nodes do with lists, stacks, arrays and queues"""
     variables: dict[Hashable, int]
     """by device, op, container and name: the first output that stands for that variable"""
 
@@ -119,6 +137,7 @@ class _Planner:
     """
 
     def __init__(self, shapes: TensorShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
+        self.shapes = shapes
         self.graph = graph = shapes.graph
         self.device = device
         self.kinds, self.kind_of = _kinds(shapes, devices, device)
@@ -166,7 +185,7 @@ class _Planner:
                 np.concatenate([self.source, self._input(self.sent[self.is_copied])]),
                 np.concatenate([self.reader, copied]),
             ),
-            keeps=np.concatenate([self.by_node(lambda k: k.keeps_inputs)[self.reader], no_copy]),
+            is_list=self.by_output(lambda k: k.dtype) == DataType.VARIANT,
             returns=np.concatenate([self.by_node(lambda k: k.returns_inputs)[self.reader], no_copy]),
             may_replace=self._may_replace(size_bytes),
             merges=self._inputs_of(lambda k: k.is_merge),
@@ -174,6 +193,7 @@ class _Planner:
             assignments=Assignments(assigns, self._input(assigns), self._input(assigns, 1)),
             uses_content=self.by_node(lambda k: k.uses_content),
             first=self.first,
+            holders=self._holders(),
             variables=variables,
         )
 
@@ -195,6 +215,29 @@ class _Planner:
         shared = ~self.is_copied
         shares[self.first[self.received[shared]]] = self._input(self.sent[shared])
         return shares
+
+    def _holders(self) -> list[HolderNode]:
+        nodes = []
+        for n in np.flatnonzero(self.by_node(lambda k: k.holder is not None)).tolist():
+            op = self.kinds[int(self.kind_of[n])].holder
+            assert op is not None
+            begin, end = self.graph.input_start[n], self.graph.input_start[n + 1]
+            memory = len(PLACES) * int(self.device[n])
+            inputs = self.source[begin:end].tolist()
+            nodes.append(HolderNode(n, op, inputs, int(self.first[n]), self._copied_elements(n, op), memory))
+        return nodes
+
+    def _copied_elements(self, n: int, op: HolderOp) -> int:
+        """How many elements a node copies: as many as rows, or as there are pieces; 1 where that is not known."""
+        inputs = self.graph.inputs_of(n)
+        if op.holding is Holding.TAKES_COPIES:
+            sizes = self.shapes.of(n)[op.gives[0]]
+        elif op.holding is Holding.PUTS_COPIES:
+            source, output = inputs[op.counts if op.counts >= 0 else op.puts[0]]
+            sizes = self.shapes.of(source)[output]
+        else:
+            return 1
+        return (sizes[0] or 1) if sizes else 1
 
     def _is_fixed(self) -> Flags:
         """By node whether nothing is written into its outputs: what the client sends is fed."""

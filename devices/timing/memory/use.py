@@ -20,6 +20,7 @@ from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...units import format_bytes
 from .buffers import Buffers
+from .held import Copies
 from .kinds import Place, memory_names
 from .peaks import Lives, Peak, peaks_of
 from .tensors import Tensors
@@ -72,6 +73,7 @@ class MemoryUse:
         self,
         tensors: Tensors,
         buffers: Buffers,
+        copies: Copies,
         devices: list[str],
         limits: Mapping[tuple[str, Place], int | None],
         name_of: NameOf,
@@ -83,8 +85,12 @@ class MemoryUse:
         self._limits = dict(limits)
         self._name_of = name_of
         own = np.flatnonzero(buffers.buffer == np.arange(len(buffers.buffer)))
-        self._own = own
-        self._lives = Lives(tensors.memory[own], buffers.start_ns[own], buffers.end_ns[own], buffers.size_bytes[own])
+        self._own = np.concatenate([own, copies.output])
+        """by life the buffer, or what a copy is like"""
+        self._num_buffers = len(own)
+        of_buffers = tensors.memory[own], buffers.start_ns[own], buffers.end_ns[own], buffers.size_bytes[own]
+        of_copies = copies.memory, copies.start_ns, copies.end_ns, copies.size_bytes
+        self._lives = Lives(*map(np.concatenate, zip(of_buffers, of_copies, strict=True)))
         self._peaks = {self._memories[number]: peak for number, peak in peaks_of(self._lives).items()}
 
     @cached_property
@@ -115,13 +121,12 @@ class MemoryUse:
         """The tensors that fill a memory at an instant."""
         lives = self._lives
         is_held = (lives.memory == memory) & (lives.start_ns <= at_ns) & (at_ns < lives.end_ns) & (lives.size_bytes > 0)
-        buffers = self._own[is_held]
-        latest = self._latest(buffers, at_ns)
-        order = np.lexsort((latest, -self._buffers.size_bytes[buffers]))
+        own, size_bytes = self._own[is_held], lives.size_bytes[is_held]
+        latest = np.where(np.flatnonzero(is_held) < self._num_buffers, self._latest(own, at_ns), own)
+        order = np.lexsort((latest, -size_bytes))
         held = []
-        for buffer, output in zip(buffers[order].tolist(), latest[order].tolist(), strict=True):
+        for output, size in zip(latest[order].tolist(), size_bytes[order].tolist(), strict=True):
             node, iteration = self._name_of(int(self._tensors.node[output]))
-            size = int(self._buffers.size_bytes[buffer])
             held.append(HeldTensor(node, int(self._tensors.port[output]), size, iteration))
         return tuple(held)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..hardware.log import COPY, KINDS
+from ..memory.holder_blocks import Repetition
 from .runs import CallRun, LoopRun
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Folding:
     def __init__(self, player: Player) -> None:
         self.player = player
         self.segments = [Segment(0)]
+        self.repetitions: list[Repetition] = []
+        """what the segments repeat, in order"""
         self.begun: list[tuple[Loop, int]] = []
         """loops of which an iteration has begun since the last check, with its number"""
         self._seen: dict[Loop, list[_Seen]] = {}
@@ -132,6 +135,8 @@ class Folding:
         ]
         numbers = _shifted(last.numbers, loop, skipped, skipped)
         self.segments += [*repeated, Segment(here.entry, None, last.offset_ns + runs * period_ns, 1, numbers)]
+        after_ns = here.now_ns + runs * period_ns
+        self.repetitions.append(Repetition(before.entry, here.entry, runs, after_ns))
         self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
         loop.shorten(skipped)
 

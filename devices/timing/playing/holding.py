@@ -16,8 +16,11 @@ from .played_graph import played_shapes
 from .recording import times_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....graph.arrays import Numbers
     from ...cluster import Cluster
+    from ..memory.holder_blocks import Repetition
     from ..memory.tensors import TensorShapes
     from .player import Player
     from .recording import Played
@@ -29,13 +32,20 @@ def memory_of_player(player: Player, cluster: Cluster) -> MemoryUse:
     bodies = [activation.body for activation in activations]
     is_plain = len(bodies) == 1 and bodies[0].gates is None
     shapes = bodies[0].shapes if is_plain else played_shapes(activations)
-    return memory_of(player, shapes, cluster, offsets_of(player.folding.segments, len(player.log)))
+    offset_ns = offsets_of(player.folding.segments, len(player.log))
+    return memory_of(player, shapes, cluster, offset_ns, player.folding.repetitions)
 
 
-def memory_of(played: Played, shapes: TensorShapes, cluster: Cluster, offset_ns: Numbers | int = 0) -> MemoryUse:
+def memory_of(
+    played: Played,
+    shapes: TensorShapes,
+    cluster: Cluster,
+    offset_ns: Numbers | int = 0,
+    repetitions: Sequence[Repetition] = (),
+) -> MemoryUse:
     """The memory that a step needs; its devices are those of the cluster, and `shapes` has its rows.
 
-    `offset_ns` is added to the times of the log, by entry.
+    `offset_ns` is added to the times of the log, by entry; `repetitions` are iterations that were not played.
     """
     activations = played.activations
     bodies, bases = zip(*((activation.body, activation.base) for activation in activations), strict=True)
@@ -43,10 +53,10 @@ def memory_of(played: Played, shapes: TensorShapes, cluster: Cluster, offset_ns:
     is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
     times = times_of(played.log, len(is_copied), offset_ns)
-    buffers = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)))
+    buffers, copies = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)), repetitions)
 
     def name_of(row: int) -> tuple[str, str]:
         activation = activations[bisect_right(bases, row) - 1]
         return activation.prefix + activation.body.graph.names[row - activation.base], activation.iteration
 
-    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), name_of)
+    return MemoryUse(tensors, buffers, copies, cluster.names, limits_of(cluster), name_of)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..record import Facts, Rows, State
+from ..record import Facts, Holding, Rows, State
 
 _NAMES: Facts = {"names_functions": True}
 _PULLS: Facts = {"state": State.ITERATOR, "waits": True}
@@ -88,7 +88,7 @@ OPS: Rows = {
     "LegacyParallelInterleaveDatasetV2": _NAMES,
     "ListDataset": {},
     "LoadDataset": {**_NAMES, "state": State.FILES},
-    "MakeIterator": {"state": State.ITERATOR},
+    "MakeIterator": {"state": State.ITERATOR, "holding": Holding.KEEPS},
     "MapAndBatchDataset": _NAMES,
     "MapDataset": _NAMES,
     "MaxIntraOpParallelismDataset": {},

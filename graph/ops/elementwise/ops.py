@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import Holding, Rows
 
 OPS: Rows = {
     "Abs": {"in_place": True},
@@ -13,7 +13,7 @@ OPS: Rows = {
     "Acos": {"in_place": True},
     "Acosh": {"in_place": True},
     "Add": {"in_place": True},
-    "AddN": {"in_place": True},
+    "AddN": {"in_place": True, "holding": Holding.SUMS},
     "AddV2": {"in_place": True},
     "Angle": {},
     "ApproximateEqual": {"is_flat": True, "in_place": True},
@@ -133,7 +133,7 @@ OPS: Rows = {
     "Xdivy": {"in_place": True},
     "Xlog1py": {"in_place": True},
     "Xlogy": {"in_place": True},
-    "ZerosLike": {"is_flat": True, "is_flat_in_functions": True, "in_place": True},
+    "ZerosLike": {"is_flat": True, "is_flat_in_functions": True, "in_place": True, "holding": Holding.LIKE},
     "Zeta": {"in_place": True},
     "_HostCast": {"in_place": True},
 }

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..record import NodeClass, ReadsHandle, Rows, State
+from ..record import Holding, NodeClass, ReadsHandle, Rows, State
 
 OPS: Rows = {
     "Assign": {"state": State.VARIABLE, "is_flat": True},
@@ -19,8 +19,18 @@ OPS: Rows = {
     "DestroyResourceOp": {"state": State.VARIABLE},
     "DestroyTemporaryVariable": {"state": State.VARIABLE},
     "DisableCopyOnRead": {"state": State.VARIABLE},
-    "GetSessionHandle": {"node_class": NodeClass.GET_SESSION_HANDLE, "state": State.SESSION, "is_flat": True},
-    "GetSessionHandleV2": {"node_class": NodeClass.GET_SESSION_HANDLE, "state": State.SESSION, "is_flat": True},
+    "GetSessionHandle": {
+        "node_class": NodeClass.GET_SESSION_HANDLE,
+        "state": State.SESSION,
+        "is_flat": True,
+        "holding": Holding.KEEPS,
+    },
+    "GetSessionHandleV2": {
+        "node_class": NodeClass.GET_SESSION_HANDLE,
+        "state": State.SESSION,
+        "is_flat": True,
+        "holding": Holding.KEEPS,
+    },
     "GetSessionTensor": {"node_class": NodeClass.GET_SESSION_TENSOR, "state": State.SESSION, "is_flat": True},
     "IsVariableInitialized": {"state": State.VARIABLE},
     "ReadVariableOp": {"state": State.VARIABLE, "is_view": True, "reads_handle": ReadsHandle.VALUE},

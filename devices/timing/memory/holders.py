@@ -1,0 +1,189 @@
+"""A holder of tensors: the elements of a list, a stack, an array or a queue, while a step goes on.
+
+Elements are counted, not looked up by index: equal places of a loop put equal tensors. Those that a block of folded
+iterations has put are one *run* of copies, of which single ones, or many at once, are taken:
+
+    3 iterations put a, b, c; a block of 95 more like the last; the last two put d, e
+
+    entries     a   b   c   c x 95   d   e
+    take last 4 times, then 80 at once: what is left is    a   b   c   c x 13 (numbers 0 to 12)
+
+A `journal` has what was put and taken, so that a block can be repeated without being played.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+
+class Part(NamedTuple):
+    """A tensor in a holder: a component of an element.
+
+    `output` is the output whose buffer it has, or for a copy the one that it is like. The parts of a list have its
+    elements as `inner`, with their numbers.
+    """
+
+    output: int
+    size_bytes: int
+    memory: int
+    inner: tuple[tuple[Parts, int], ...] = ()
+    is_shared: bool = False
+    """a copy that is none: every iteration of a block puts in the same tensor"""
+
+
+Parts = tuple[Part, ...]
+"""the components of an element"""
+
+
+class Run(NamedTuple):
+    """Copies that come into being together: the time, and a number that tells runs apart."""
+
+    since_ns: int
+    number: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """One element; or with a run the copies `first` to `end` of it, which are elements."""
+
+    parts: Parts
+    run: Run | None = None
+    first: int = 0
+    end: int = 1
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return self.end - self.first
+
+
+_MANY = 1 << 60
+
+Change = tuple[int, Literal["put", "last", "first"], Parts, int]
+"""at which entry of the log how many elements were put (with what parts), or taken from which end"""
+
+
+@dataclass(eq=False, slots=True)
+class Holder:
+    """The elements of one holder; `born` is the entry of the log at which it came into being."""
+
+    version: Hashable
+    """the output that is the list as it is now, or what tells the object apart"""
+    born: int = -1
+    entries: deque[Entry] = field(default_factory=deque)
+    limit: int | None = None
+    """so many elements fit; a further one replaces the oldest"""
+    reads_once: bool = False
+    journal: list[Change] = field(default_factory=list)
+    put_in_all: int = 0
+    of: Holder | None = None
+    """the array of whose gradients this is one"""
+    cursor: int = 0
+
+    def __len__(self) -> int:
+        return sum(entry.count for entry in self.entries)
+
+    @property
+    def room(self) -> int:
+        """How many elements more fit."""
+        limit = self.limit if self.of is None else self.of.put_in_all
+        return _MANY if limit is None else max(limit - len(self), 0)
+
+    def put(self, entry: Entry, order: int) -> None:
+        """Adds an element, or a run, at the end."""
+        self.entries.append(entry)
+        self.put_in_all += entry.count
+        self.journal.append((order, "put", entry.parts, entry.count))
+
+    def take_last(self, count: int, order: int) -> Iterator[Entry]:
+        """Takes so many elements, or all that there are, from the end on; of runs pieces."""
+        self.journal.append((order, "last", (), count))
+        while count and self.entries:
+            entry = self.entries[-1]
+            if entry.count <= count:
+                self.entries.pop()
+            else:
+                entry.end -= count
+                entry = Entry(entry.parts, entry.run, entry.end, entry.end + count)
+            count -= entry.count
+            yield entry
+
+    def take_first(self, count: int, order: int) -> Iterator[Entry]:
+        """The same from the front on."""
+        self.journal.append((order, "first", (), count))
+        while count and self.entries:
+            entry = self.entries[0]
+            if entry.count <= count:
+                self.entries.popleft()
+                self.cursor = max(0, self.cursor - 1)
+            else:
+                entry.first += count
+                entry = Entry(entry.parts, entry.run, entry.first - count, entry.first)
+            count -= entry.count
+            yield entry
+
+    def next_read(self) -> Entry | None:
+        """The element that a read finds, in turns; of a run one copy, which becomes an entry of its own."""
+        if not self.entries:
+            return None
+        at = self.cursor % len(self.entries)
+        self.cursor = at + 1
+        entry = self.entries[at]
+        if entry.count > 1:
+            single = Entry(entry.parts, entry.run, entry.first, entry.first + 1)
+            entry.first += 1
+            self.entries.insert(at, single)
+            return single
+        return entry
+
+    def copied(self, version: Hashable) -> Holder:
+        """Another list with the same elements; it goes on with the journal."""
+        return replace(
+            self,
+            version=version,
+            entries=deque(replace(entry) for entry in self.entries),
+            journal=list(self.journal),
+        )
+
+    def changes_since(self, order: int) -> Net:
+        """What has changed since an entry of the log."""
+        net = Net()
+        for at, what, parts, count in self.journal:
+            if at >= order:
+                net.add(what, parts, count)
+        return net
+
+    def outputs_put_before(self, order: int) -> set[int]:
+        """The outputs that were put in before an entry of the log."""
+        return {part.output for at, _, parts, _ in self.journal if at < order for part in parts}
+
+
+@dataclass(slots=True)
+class Net:
+    """What is left of puts and takes: so many elements less at the front and at the end, then these more."""
+
+    from_front: int = 0
+    from_end: int = 0
+    more: list[tuple[Parts, int]] = field(default_factory=list)
+
+    def add(self, what: str, parts: Parts, count: int) -> None:
+        """Goes on with a change."""
+        if what == "put":
+            self.more.append((parts, count))
+        elif what == "first":
+            self.from_front += count
+        else:
+            while count and self.more:
+                last, there = self.more.pop()
+                if there > count:
+                    self.more.append((last, there - count))
+                count -= min(there, count)
+            self.from_end += count
+
+    @property
+    def growth(self) -> int:
+        """How many elements more there are."""
+        return sum(count for _, count in self.more) - self.from_front - self.from_end
