@@ -88,6 +88,22 @@ def check_loop_body(callee: Callee, expected_types: Types) -> None:
             )
 
 
+def check_repeated(callee: Callee, expected_types: Types) -> None:
+    """Raises unless the results of a For's body can be its arguments in the next turn, and those of the last one."""
+    actual_types = callee.result_types
+    if len(actual_types) > len(expected_types):
+        raise InvalidArgumentError(
+            f"For loop body returned {len(actual_types)} arguments. Expected: {len(expected_types)}"
+        )
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=False), 1):
+        if actual != expected:
+            raise InvalidArgumentError(
+                f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided: function "
+                f"{callee.name!r}"
+            )
+    check_branch(callee, expected_types)
+
+
 def check_map(callee: Callee, expected_types: Types) -> None:
     """Raises InvalidArgumentError unless the results of a mapped function have the types of the map's outputs."""
     actual_types = callee.result_types

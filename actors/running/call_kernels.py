@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,20 @@ import numpy as np
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...devices.pipeline.bodies import ResourceDevices
 from ...graph.dtypes import DataType, base_type
-from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
-from ...graph.ops.record import Calls
-from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
+from ...graph.functions.body import instantiate_call
+from ...graph.library.calls import called_by, calls_gradient, inputs_before_arguments, is_partitioned_call
+from ...graph.ops.record import LOOPS, Calls
+from .call_checks import (
+    check_arguments,
+    check_branch,
+    check_call,
+    check_condition,
+    check_loop_body,
+    check_map,
+    check_repeated,
+)
 from .callee import Called, Callee, Callees, Values
+from .loops.counted import ForKernel
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
 
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
     from .messages import Work
     from .pending import PendingCall
 
-_ALWAYS_DEFERRED = (Calls.WHILE, Calls.MAP, Calls.REMOTE)
+_ALWAYS_DEFERRED = (*LOOPS, Calls.MAP, Calls.REMOTE)
 """loops and maps may be long, and the device of a remote call is known only at run time"""
 
 Check = Callable[["Callee", Sequence[DataType]], None]
@@ -85,20 +96,20 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     calls = node.op_def.record.calls
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
-    argument_types = types[1:] if calls in (Calls.IF, Calls.CASE, Calls.REMOTE) else types
-    callees = [
-        _Lazy(
-            functions,
-            function,
-            device,
-            argument_types,
-            types_of_results,
-            check,
-            is_partitioned_call(node),
-            calls_gradient(node),
-        )
-        for function, check in zip(called_by(node, functions.library), _checks(calls), strict=False)
-    ]
+    argument_types = types[inputs_before_arguments(calls) :]
+    if calls is Calls.FOR:
+        argument_types = (DataType.INT32, *argument_types)
+
+    def lazy(function: NameAttrList, check: Check) -> _Lazy:
+        is_multi_device, is_gradient = is_partitioned_call(node), calls_gradient(node)
+        types = argument_types, types_of_results
+        return _Lazy(functions, function, device, *types, check, is_multi_device, is_gradient)
+
+    called = called_by(node, functions.library)
+    if calls is Calls.FOR:
+        once, repeated = (lazy(called[0], check) for check in (check_branch, check_repeated))
+        return ForKernel(once, repeated, partial(instantiate_call, functions.library, called[0])).start
+    callees = [lazy(function, check) for function, check in zip(called, _checks(calls), strict=False)]
     if calls is Calls.WHILE:
         return _While(*callees).start
     if calls is Calls.REMOTE:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ....graph.formats.trace_runs import Iteration, Run
-from ....graph.ops.record import Calls, record_of
+from ....graph.ops.record import LOOPS, Calls, record_of
 
 ByTurn: TypeAlias = "int | list[int]"
 Counts = Mapping[str, Mapping[Iteration, int]]
@@ -20,7 +20,7 @@ Counts = Mapping[str, Mapping[Iteration, int]]
 
 
 def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
-    """The counts of loops whose nodes have iterations, and of While nodes.
+    """The counts of loops whose nodes have iterations, and of While and For nodes.
 
     The condition of a frame runs in every iteration and once more; a While calls its condition once more than its body.
     """
@@ -30,8 +30,9 @@ def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
             (frame, number), around = run.iteration[-1], run.iteration[:-1]
             of_frame = counts.setdefault(frame, {})
             of_frame[around] = max(number, of_frame.get(around, 0))
-        elif record_of(run.op).calls is Calls.WHILE and run.iteration is not None and run.calls:
-            counts.setdefault(run.node, {})[run.iteration] = sum(run.calls.values()) // 2
+        elif (calls := record_of(run.op).calls) in LOOPS and run.iteration is not None and run.calls:
+            num_called = sum(run.calls.values())
+            counts.setdefault(run.node, {})[run.iteration] = num_called // 2 if calls is Calls.WHILE else num_called
     return counts
 
 
