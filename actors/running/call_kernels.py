@@ -19,6 +19,7 @@ import numpy as np
 
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...devices.pipeline.bodies import ResourceDevices
+from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, base_type
 from ...graph.functions.body import instantiate_call
 from ...graph.library.calls import called_by, calls_gradient, inputs_before_arguments, is_partitioned_call
@@ -28,6 +29,7 @@ from .call_checks import (
     check_branch,
     check_call,
     check_condition,
+    check_gradient,
     check_loop_body,
     check_map,
     check_repeated,
@@ -126,6 +128,8 @@ def _checks(calls: Calls | None) -> Iterable[Check]:
         return check_condition, check_loop_body
     if calls in (Calls.IF, Calls.CASE):
         return repeat(check_branch)
+    if calls is Calls.GRADIENT:
+        return repeat(check_gradient)
     return repeat(check_map if calls is Calls.MAP else check_call)
 
 
@@ -207,6 +211,8 @@ class _Choice:
         if self.calls is Calls.IF:
             return self.callees[0 if _truth(inputs[0]) else 1](inputs[1:]), inputs[1:]
         if self.calls is Calls.CASE:
+            if np.ndim(inputs[0]):
+                raise InvalidArgumentError("branch_index must be scalar")
             index, last = int(inputs[0]), len(self.callees) - 1
             return self.callees[index if 0 <= index <= last else last](inputs[1:]), inputs[1:]
         return self.callees[0](inputs), inputs
@@ -278,8 +284,10 @@ def _remote(function: _Lazy) -> Start:
     """A remote call: the function is called as from the device that the first input names."""
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
+        if np.size(target) != 1:
+            raise InvalidArgumentError(f"the target must be one name of a device, not {np.size(target)}")
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = replace(function, device=function.functions.device(name.decode()))(arguments)
+        callee = replace(function, device=function.functions.device(name.decode(errors="replace")))(arguments)
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start

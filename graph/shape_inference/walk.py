@@ -27,13 +27,7 @@ from ..arrays import Numbers, owners
 from ..columns import Ids
 from ..dtypes import Array, DataType, Shape, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import (
-    arguments_of_its_own,
-    called_by,
-    called_function,
-    calls_functions,
-    inputs_before_arguments,
-)
+from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
 from ..ops.record import SENDS, Calls, NodeClass
@@ -317,11 +311,11 @@ class GraphWalk:
                 branches = [self._results_of(f, library, properties, arguments) for f in called_by(properties, library)]
                 known = [branch for branch in branches if branch is not None]
                 return with_promised(properties, common_tensors(properties, known)) if known else None
-            case Calls.WHILE | Calls.FOR as kind:
+            case Calls.WHILE | Calls.FOR:
                 *_, body = called_by(properties, library)
-                variables = self._read(inputs[inputs_before_arguments(kind) :])
-                loop = self._loop(body, library, properties, variables)
-                nothing = (None,) * len(variables.shapes)  # the body is being walked already
+                num_variables = len(properties.output_types)
+                loop = self._loop(body, library, properties, self._read(inputs[len(inputs) - num_variables :]))
+                nothing = (None,) * num_variables  # the body is being walked already
                 unknown = TensorShapes(nothing, nothing)
                 return with_promised(properties, unknown) if loop is None and body.name in library else loop
         function = called_function(properties, library)

@@ -178,10 +178,7 @@ class _Writer:
         most: int = 3,
         counts: bool = False,
     ) -> str:
-        """Adds a function of this many floats and handles; `finish` returns its results once it has a body.
-
-        With `counts` it begins with an integer, which its body may use as a float.
-        """
+        """Adds a function of this many floats and handles, `counts` a number before; `finish` returns its results."""
         builder = GraphBuilder()
         numbers = [builder.placeholder("i", "int32", ())] if counts else []
         values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
