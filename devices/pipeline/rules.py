@@ -23,8 +23,8 @@ def check_runnable(graph: Graph) -> None:
     """Raises InvalidArgumentError for the first node that breaks a rule.
 
     The ports of every edge have the same type (a feed cannot replace the reference that an assignment needs); every
-    attr has a value that its op allows; the attrs of the user's own `_Send` and `_Recv` nodes make a valid key. An Enter
-    without the name of its frame is a NotFoundError: TensorFlow asks for that before it checks attrs.
+    attr has a value that its op allows; the attrs of the user's own `_Send` and `_Recv` nodes make a valid key. An
+    Enter without the name of its frame is a NotFoundError: TensorFlow asks for that before it checks attrs.
     """
     _check_input_types(graph)
     _check_frames(graph)

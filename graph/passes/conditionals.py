@@ -11,8 +11,8 @@ branch is done, even if it has no results.
     output        Merge of their results
     (the name)    IdentityN of the outputs, or NoOp: keeps the node's name for fetches and targets
 
-Names and devices are those of TensorFlow 2.21, which writes the colocation of a Case's inputs without "loc:@". The nodes
-of the predicate and of the outputs of an If keep its `_class`; those of a Case do not.
+Names and devices are those of TensorFlow 2.21, which writes the colocation of a Case's inputs without "loc:@". The
+nodes of the predicate and of the outputs of an If keep its `_class`; those of a Case do not.
 """
 
 from __future__ import annotations
