@@ -215,8 +215,8 @@ def _for_values(body: _Function, inputs: Sequence[Value]) -> LoopValues:
 
     def following(variables: Sequence[Value]) -> list[Value]:
         number = variables[0]
-        is_known = isinstance(number, Number) and isinstance(delta, Number)
-        return [plus(number, delta) if is_known else None, *body.results(variables)]
+        after = plus(number, delta) if isinstance(number, Number) and isinstance(delta, Number) else None
+        return [after, *body.results(variables)]
 
     return LoopValues(len(numbers_of_for(*known)) if len(known) == 3 else None, _variables([start, *others], following))
 
