@@ -61,6 +61,7 @@ class Columns:
         """Source, sink, and the edge between them."""
         self.functions = FunctionLibrary(FunctionDefLibrary())
         self.versions = Versions()
+        self.debug_info = b""  # what a GraphDef says of the program that wrote it, undecoded
         self.fed_shapes: Mapping[str, Shape] | None = None
         """shapes of the tensors that are fed here, by "node:output"; None if the client graph was built without them"""
         no_op = no_op_properties()
@@ -395,5 +396,5 @@ class Columns:
 
     def _share_with(self, other: Self) -> None:
         other.functions, other.versions, other._details = self.functions, self.versions, self._details
-        other.fed_shapes = self.fed_shapes
+        other.fed_shapes, other.debug_info = self.fed_shapes, self.debug_info
         other._devices, other._device_names = dict(self._devices), list(self._device_names)

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from ..errors import InvalidArgumentError
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
+from .debug_info import debug_info_field
 from .edge_ends import by_consumer
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 
@@ -91,6 +92,7 @@ def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
         node=[_node_def(graph, i, inputs.get(i, [])) for i in graph.node_ids() if i >= first],
         versions=graph.versions.message().SerializeToString(),
     )
+    lazy.MergeFromString(debug_info_field(graph.debug_info))
     if graph.library.ByteSize():
         lazy.library = graph.library.SerializeToString()
     try:

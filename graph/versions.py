@@ -13,6 +13,8 @@ from .protos import VersionDef
 
 FIRST_WITH_FUNCTIONS = 12
 """consumers from this one on read graphs that have functions"""
+LAST_WITH_MATRICES_OF_AXES = 20
+"""producers up to this one may write the axes of a reduction as a tensor of any rank: [[1, 2]] for [1, 2]"""
 LAST_WITH_SCALARS_FOR_ANYTHING = 21
 """producers up to this one cannot express an unknown shape of a placeholder: they write that of a scalar"""
 

@@ -25,6 +25,7 @@ import numpy as np
 from ...devices.kernels.registry import Kernel
 from ...devices.state import Variable
 from ...errors import InvalidArgumentError
+from ...graph.analysis.dims import shape_text
 from .numbering import SlotNumber
 
 # What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
@@ -307,10 +308,14 @@ def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequen
 
 def holds(predicate: Any) -> bool:
     """Whether the predicate of a Switch or a loop is true; InvalidArgumentError unless it is a scalar."""
-    if type(predicate) is not np.bool_ and np.ndim(predicate):
-        shape = ",".join(map(str, np.shape(predicate)))
-        raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
-    return bool(predicate)
+    return bool(predicate if type(predicate) is np.bool_ else _scalar(predicate))
+
+
+def _scalar(value: Any) -> Any:
+    """What a Switch chooses by; InvalidArgumentError unless it is a scalar."""
+    if np.ndim(value):
+        raise InvalidArgumentError(f"The second input must be a scalar, but it has shape {shape_text(np.shape(value))}")
+    return value
 
 
 def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
@@ -342,7 +347,7 @@ def switch_n(count: int) -> Kernel:
     """The kernel of _SwitchN: the value goes to the output of that index, to the last one for an index out of range."""
 
     def choose(value: Any, index: Any) -> Any:
-        chosen = int(index) if 0 <= int(index) < count else count - 1
+        chosen = int(index) if 0 <= int(_scalar(index)) < count else count - 1
         return value if count == 1 else tuple(value if i == chosen else DEAD for i in range(count))
 
     return choose

@@ -29,12 +29,23 @@ def check_arguments(callee: Callee, actual_types: Types) -> None:
         if actual != expected:
             raise InvalidArgumentError(
                 f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}: "
-                f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided"
+                f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided: function "
+                f"{callee.name!r}"
             )
 
 
+def check_gradient(callee: Callee, expected_types: Types) -> None:
+    """As `check_call`; InvalidArgumentError for another number of gradients than the node has outputs."""
+    actual, expected = len(callee.result_types), len(expected_types)
+    if actual != expected:
+        raise InvalidArgumentError(
+            f"SymGrad expects to return {expected} tensor(s), but get {actual} tensor(s) instead: {callee.name}"
+        )
+    check_call(callee, expected_types)
+
+
 def check_call(callee: Callee, expected_types: Types) -> None:
-    """Raises InternalError unless the result types of a called function equal the types of the outputs."""
+    """Raises InternalError unless the result types of a called function are those of the node's outputs."""
     actual_types = callee.result_types
     for index, expected in enumerate(expected_types[: len(actual_types)]):
         if actual_types[index] != expected:
@@ -47,7 +58,7 @@ def check_call(callee: Callee, expected_types: Types) -> None:
             f"Missing {len(actual_types)}-th output: function {callee.name!r} gives {len(actual_types)} results"
         )
     if len(actual_types) > len(expected_types):
-        raise InvalidArgumentError(
+        raise InternalError(
             f"function {callee.name!r} gives {len(actual_types)} results where {len(expected_types)} are wanted; "
             "let the node that calls it have as many outputs"
         )
@@ -86,6 +97,22 @@ def check_loop_body(callee: Callee, expected_types: Types) -> None:
             raise InvalidArgumentError(
                 f"Expected type {dtype_name(expected)} for return value {index} but got {dtype_name(actual)}."
             )
+
+
+def check_repeated(callee: Callee, expected_types: Types) -> None:
+    """Raises unless the results of a For's body can be its arguments in the next turn, and those of the last one."""
+    actual_types = callee.result_types
+    if len(actual_types) > len(expected_types):
+        raise InvalidArgumentError(
+            f"For loop body returned {len(actual_types)} arguments. Expected: {len(expected_types)}"
+        )
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=False), 1):
+        if actual != expected:
+            raise InvalidArgumentError(
+                f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided: function "
+                f"{callee.name!r}"
+            )
+    check_branch(callee, expected_types)
 
 
 def check_map(callee: Callee, expected_types: Types) -> None:

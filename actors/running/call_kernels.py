@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,23 @@ import numpy as np
 
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...devices.pipeline.bodies import ResourceDevices
+from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, base_type
-from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
-from ...graph.ops.record import Calls
-from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
+from ...graph.functions.body import instantiate_call
+from ...graph.library.calls import called_by, calls_gradient, inputs_before_arguments, is_partitioned_call
+from ...graph.ops.record import LOOPS, Calls
+from .call_checks import (
+    check_arguments,
+    check_branch,
+    check_call,
+    check_condition,
+    check_gradient,
+    check_loop_body,
+    check_map,
+    check_repeated,
+)
 from .callee import Called, Callee, Callees, Values
+from .loops.counted import ForKernel
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
 
@@ -33,7 +46,7 @@ if TYPE_CHECKING:
     from .messages import Work
     from .pending import PendingCall
 
-_ALWAYS_DEFERRED = (Calls.WHILE, Calls.MAP, Calls.REMOTE)
+_ALWAYS_DEFERRED = (*LOOPS, Calls.MAP, Calls.REMOTE)
 """loops and maps may be long, and the device of a remote call is known only at run time"""
 
 Check = Callable[["Callee", Sequence[DataType]], None]
@@ -85,20 +98,20 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     calls = node.op_def.record.calls
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
-    argument_types = types[1:] if calls in (Calls.IF, Calls.CASE, Calls.REMOTE) else types
-    callees = [
-        _Lazy(
-            functions,
-            function,
-            device,
-            argument_types,
-            types_of_results,
-            check,
-            is_partitioned_call(node),
-            calls_gradient(node),
-        )
-        for function, check in zip(called_by(node, functions.library), _checks(calls), strict=False)
-    ]
+    argument_types = types[inputs_before_arguments(calls) :]
+    if calls is Calls.FOR:
+        argument_types = (DataType.INT32, *argument_types)
+
+    def lazy(function: NameAttrList, check: Check) -> _Lazy:
+        is_multi_device, is_gradient = is_partitioned_call(node), calls_gradient(node)
+        types = argument_types, types_of_results
+        return _Lazy(functions, function, device, *types, check, is_multi_device, is_gradient)
+
+    called = called_by(node, functions.library)
+    if calls is Calls.FOR:
+        once, repeated = (lazy(called[0], check) for check in (check_branch, check_repeated))
+        return ForKernel(once, repeated, partial(instantiate_call, functions.library, called[0])).start
+    callees = [lazy(function, check) for function, check in zip(called, _checks(calls), strict=False)]
     if calls is Calls.WHILE:
         return _While(*callees).start
     if calls is Calls.REMOTE:
@@ -115,6 +128,8 @@ def _checks(calls: Calls | None) -> Iterable[Check]:
         return check_condition, check_loop_body
     if calls in (Calls.IF, Calls.CASE):
         return repeat(check_branch)
+    if calls is Calls.GRADIENT:
+        return repeat(check_gradient)
     return repeat(check_map if calls is Calls.MAP else check_call)
 
 
@@ -196,6 +211,8 @@ class _Choice:
         if self.calls is Calls.IF:
             return self.callees[0 if _truth(inputs[0]) else 1](inputs[1:]), inputs[1:]
         if self.calls is Calls.CASE:
+            if np.ndim(inputs[0]):
+                raise InvalidArgumentError("branch_index must be scalar")
             index, last = int(inputs[0]), len(self.callees) - 1
             return self.callees[index if 0 <= index <= last else last](inputs[1:]), inputs[1:]
         return self.callees[0](inputs), inputs
@@ -267,8 +284,10 @@ def _remote(function: _Lazy) -> Start:
     """A remote call: the function is called as from the device that the first input names."""
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
+        if np.size(target) != 1:
+            raise InvalidArgumentError(f"the target must be one name of a device, not {np.size(target)}")
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = replace(function, device=function.functions.device(name.decode()))(arguments)
+        callee = replace(function, device=function.functions.device(name.decode(errors="replace")))(arguments)
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start

@@ -20,8 +20,8 @@ import numpy as np
 
 from ...devices import pipeline
 from ...devices.state import ResourceHandle
-from ...errors import InvalidArgumentError, PartitaError
-from ...graph.device_name import is_specification, parse_full_name
+from ...errors import InternalError, InvalidArgumentError, PartitaError
+from ...graph.device_name import find_local_name, is_specification, parse_full_name
 from ...graph.library.calls import calls_functions
 from ...graph.ops.device_kinds import device_kind
 from .. import running
@@ -224,12 +224,15 @@ class Functions:
         return handle.device
 
     def device(self, name: str) -> str:
-        """The full name of the session's first device that matches `name`; InvalidArgumentError if none does."""
-        pattern = parse_full_name(name)
+        """The full name of the session's first device that matches a full or partial name, or a local one ("CPU:0").
+
+        Raises InvalidArgumentError for what is no name, InternalError if no device matches it.
+        """
+        pattern = find_local_name(name) or parse_full_name(name)
         for full in self._actors:
             if is_specification(pattern, parse_full_name(full)):
                 return full
-        raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
+        raise InternalError(f"no device {name!r} among {list(self._actors)}")
 
     def _compilation(self, called: Called) -> Compilation:
         """Places and cuts a body and lists the calls in it."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, NotFoundError
 from ...graph.columns import CONTROL_SLOT
 from ...graph.dtypes import REF_OFFSET, dtype_name, is_ref
 from ...graph.graph import Graph
+from ...graph.ops.record import NodeClass
+from ...graph.ops.summaries import node_for_error
 from ...graph.partition import TransferProperties, transfer_of
 from ...graph.port_table import PortTable
 from ...graph.validate import check_kinds
@@ -21,11 +23,21 @@ def check_runnable(graph: Graph) -> None:
     """Raises InvalidArgumentError for the first node that breaks a rule.
 
     The ports of every edge have the same type (a feed cannot replace the reference that an assignment needs); every
-    attr has a value that its op allows; the attrs of the user's own `_Send` and `_Recv` nodes make a valid key.
+    attr has a value that its op allows; the attrs of the user's own `_Send` and `_Recv` nodes make a valid key. An
+    Enter without the name of its frame is a NotFoundError: TensorFlow asks for that before it checks attrs.
     """
     _check_input_types(graph)
+    _check_frames(graph)
     check_kinds(graph)
     _check_keys(graph)
+
+
+def _check_frames(graph: Graph) -> None:
+    kinds, kind_of = graph.distinct_properties()
+    for number, kind in enumerate(kinds):
+        if kind.op_def.record.node_class is NodeClass.ENTER and "frame_name" not in kind.attrs:
+            name = graph.node_name(int((kind_of == number).argmax()))
+            raise NotFoundError(f"No attr named 'frame_name' in NodeDef: {node_for_error(name)}", node=name, op=kind.op)
 
 
 def _check_input_types(graph: Graph) -> None:

@@ -14,8 +14,8 @@ from math import isfinite
 from ...errors import PartitaError
 from ..dtypes import Array, DataType
 from ..functions.body import instantiate_call
-from ..library.calls import called_function
-from ..ops.record import Calls, NodeClass
+from ..library.calls import arguments_of_its_own, called_function
+from ..ops.record import LOOPS, NodeClass
 from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated
 from .joined import JoinedGraph
 
@@ -89,23 +89,23 @@ class KnownValues:
             return _cast(self.input(n), properties.output_types[0])
         if len(graph.inputs_of(n)) <= 2 and (record.family == "elementwise" or op.startswith("Logical")):
             return _computed(op, self.input(n), self.input(n, 1))
-        if record.calls is Calls.WHILE:
+        if record.calls in LOOPS:
             return self._of_loop(n, output)
         return self._of_call(n, output)
 
     def _of_loop(self, n: int, output: int) -> Value:
-        """The value that a While leaves."""
-        from .trip_counts import while_values  # which asks for values in turn
+        """The value that a While or For leaves."""
+        from .trip_counts import loop_values  # which asks for values in turn
 
-        library = self.graph.functions[int(self.graph.place[n])]
+        library, properties = self.graph.functions[int(self.graph.place[n])], self.graph.properties[n]
         starts = [self.input(n, port) for port in range(len(self.graph.inputs_of(n)))]
         if any(start is not None and start.at(0) != start for start in starts):
             return None
         try:
-            found = while_values(self.graph.properties[n], library, starts)
+            found = loop_values(properties, library, starts)
         except PartitaError:
             return None  # the run, or the simulation, reports the error
-        value = found.variables[output]
+        value = found.variables[output + arguments_of_its_own(properties.op_def.record.calls)]
         return None if found.count is None or value is None else value.at(found.count)
 
     def _of_call(self, n: int, output: int) -> Value:

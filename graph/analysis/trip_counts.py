@@ -9,16 +9,18 @@ loop has [0, 1, 2]. A loop whose count depends on other values has None.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
+from ...errors import InvalidArgumentError
 from ..functions.body import FunctionBody, instantiate_call
 from ..library.calls import called_by
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
-from .counters import Truth, Value, lines
+from ..ops.record import Calls
+from .counters import Number, Truth, Value, lines, plus
 from .frames import Frames, frames_of
 from .joined import JoinedGraph
 from .known_values import KnownValues, Output, Values
@@ -173,28 +175,61 @@ def _in_iteration(value: Value, iteration: int | None) -> Value:
     return value if value.is_constant else None
 
 
+def numbers_of_for(start: int, limit: int, delta: int) -> range:
+    """The numbers with which a For calls its body. InvalidArgumentError for a step that does not lead to the limit."""
+    if start == limit:
+        return range(0)
+    if delta == 0 or (delta > 0) != (start < limit):
+        raise InvalidArgumentError(f"Invalid start/limit/delta: {start} {limit} {delta}")
+    return range(start, limit, delta)
+
+
 @dataclass(frozen=True, slots=True)
-class WhileValues:
-    """How often a While runs its body, None if that is unknown, and its variables by the number of the iteration."""
+class LoopValues:
+    """How often a loop runs its body, None if that is unknown, and the arguments of the body by turn."""
 
     count: int | None
     variables: Sequence[Value]
 
 
-def while_values(node: NodeProperties, library: FunctionLibrary, starts: Sequence[Value]) -> WhileValues:
-    """The count and variables of a While whose inputs have the values `starts`.
+def loop_values(node: NodeProperties, library: FunctionLibrary, inputs: Sequence[Value]) -> LoopValues:
+    """The count and variables of a While or For whose inputs have the values `inputs`.
 
-    Raises the errors of instantiating its functions.
+    Raises the errors of instantiating its functions, and InvalidArgumentError for a For that never reaches its limit.
     """
-    cond, body = (_Function(instantiate_call(library, function)) for function in called_by(node, library))
-    found = lines(
-        dict(enumerate(starts)),
-        lambda variables: dict(enumerate(body.results([variables[k] for k in range(len(starts))]))),
-    )
-    variables = [found[k] for k in range(len(starts))]
+    functions = [_Function(instantiate_call(library, function)) for function in called_by(node, library)]
+    if node.op_def.record.calls is Calls.FOR:
+        return _for_values(functions[0], inputs)
+    cond, body = functions
+    variables = _variables(inputs, body.results)
     goes_on = cond.results(variables)
     holds = goes_on[0] if goes_on else None
-    return WhileValues(holds.first_false if isinstance(holds, Truth) else None, variables)
+    return LoopValues(holds.first_false if isinstance(holds, Truth) else None, variables)
+
+
+def _for_values(body: _Function, inputs: Sequence[Value]) -> LoopValues:
+    """The first variable is the number that the loop gives to its body."""
+    start, _, delta, *others = inputs
+    bounds = [value.start for value in inputs[:3] if isinstance(value, Number) and value.is_constant]
+    known = [bound for bound in bounds if isinstance(bound, int)]
+
+    def following(variables: Sequence[Value]) -> list[Value]:
+        number = variables[0]
+        after = plus(number, delta) if isinstance(number, Number) and isinstance(delta, Number) else None
+        return [after, *body.results(variables)]
+
+    return LoopValues(len(numbers_of_for(*known)) if len(known) == 3 else None, _variables([start, *others], following))
+
+
+def _variables(starts: Sequence[Value], following: Callable[[Sequence[Value]], Sequence[Value]]) -> list[Value]:
+    """The variables of a loop by turn, from what they begin with; those that `following` does not give are unknown."""
+    numbers = range(len(starts))
+
+    def by_number(variables: Mapping[int, Value]) -> dict[int, Value]:
+        return {**dict.fromkeys(numbers), **dict(enumerate(following([variables[k] for k in numbers])))}
+
+    found = lines(dict(enumerate(starts)), by_number)
+    return [found[k] for k in numbers]
 
 
 class _Function:

@@ -71,6 +71,7 @@ def gradients(
     begin_with = [None if g is None else tensor_names(g)[0] for g in grad_ys or [None] * len(ys)]
     forward = _forward_graph(graph, xs, stop_gradients)
     functional = forward.functional([_output(graph, name) for name in ys])
+    taken = forward.taken_by_calls(functional)
     if functional:
         expand(graph, functional)
         forward = _forward_graph(graph, xs, stop_gradients)
@@ -79,6 +80,7 @@ def gradients(
     targets, sources = [_output(graph, name) for name in ys], [_output(graph, name) for name in xs]
     forward.check_outside([*targets, *sources])
     walk = Backward(forward)
+    walk.fill(targets, [_output(graph, name) for name in taken if _exists(graph, name)])
     walk.start(targets, begin_with)
     walk.run()
     results = [walk.result(source) for source in sources]
@@ -88,6 +90,13 @@ def gradients(
 
 def _forward_graph(graph: Graph, xs: Sequence[str], stop: Sequence[str]) -> ForwardGraph:
     return ForwardGraph(graph, [_output(graph, name) for name in xs], [_output(graph, name)[0] for name in stop])
+
+
+def _exists(graph: Graph, name: str) -> bool:
+    """Whether a tensor is still there; what a call has given may be gone in the body of a function."""
+    tensor = parse_tensor_name(name)
+    node = graph.find_node(tensor.node)
+    return node is not None and tensor.index < node.num_outputs
 
 
 def _output(graph: Graph, name: str) -> Output:
@@ -173,6 +182,8 @@ class Backward:
         """initial gradients of ys without a gradient"""
         self.touched: set[int] = set()
         """nodes with such ys and floating outputs too"""
+        self.filled: set[Output] = set()
+        """outputs that have a gradient in any case"""
         self.between: set[int] = set()
         self._known_between: dict[Output, bool] = {}
         self.pending: dict[int, int] = {}
@@ -181,6 +192,20 @@ class Backward:
     def inside(self, loop: Loop) -> Backward:
         """A walk over an iteration of a loop."""
         return Backward(self.forward, loop)
+
+    def fill(self, ys: Sequence[Output], outputs: Iterable[Output]) -> None:
+        """Gives these outputs gradients of zeros, where they lead to no y; called before `start`."""
+        between = self.forward.between(ys)
+        for output in outputs:
+            values = base_type(self.graph.node_properties(output[0]).output_types[output[1]]) in _VALUES
+            if values and output[0] not in self.forward.loops.innermost:
+                self.filled.add(output)
+                if output[0] not in between:
+                    self.flowed[output] = [self._zeros(output)]
+
+    def _zeros(self, output: Output) -> Tensor:
+        self.extension.move_to(self.graph.requested_device(output[0]), "gradients")
+        return self.extension.op("ZerosLike", self.forward.tensor(output))[0]
 
     def start(self, ys: Sequence[Output], grad_ys: Sequence[str | None]) -> None:
         """Sets the initial gradients of the ys: `grad_ys`, or ones."""
@@ -343,7 +368,8 @@ class Backward:
     def result(self, x: Output) -> Tensor | None:
         """The summed gradient of an x."""
         self.extension.move_to(self.graph.requested_device(x[0]), "gradients")
-        return self.dense(self._sum(self.begun.get(x)) if x in self.begun else self.total(x))
+        gradient = self._sum(self.begun.get(x)) if x in self.begun else self.total(x)
+        return self._zeros(x) if gradient is None and x in self.filled else self.dense(gradient)
 
     def total(self, output: Output) -> Gradient:
         """The sum of all gradients of an output, in the order in which they were added; None if there are none."""

@@ -19,7 +19,7 @@ from ..dtypes import Array, DataType, base_type
 from ..graph import Graph
 from ..library.calls import called_function
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass
+from ..ops.record import Calls, NodeClass
 from ..passes.lower_functional import is_functional
 from ..protos import NameAttrList
 from .liveness import Condition, Liveness
@@ -119,6 +119,20 @@ class ForwardGraph:
         library, properties = self.graph.functions, self.graph.node_properties
         functional = {node for node in between if is_functional(properties(node), library)}
         return {node for node in functional if self.gradient_call(node) is None}
+
+    def taken_by_calls(self, nodes: Iterable[int]) -> list[str]:
+        """Names of the tensors that xs lead to and that calls and loops among `nodes` take.
+
+        These have gradients whether the functions use them or not, as in TensorFlow; those of conditionals need not.
+        """
+        graph, taken = self.graph, dict[str, None]()
+        for node in sorted(nodes):
+            if graph.node_properties(node).op_def.record.calls in (Calls.IF, Calls.CASE):
+                continue
+            for source, port in self.edges.sources(node):
+                if source in self.reached and self.carries(source, port):
+                    taken[f"{graph.node_name(source)}:{port}"] = None
+        return list(taken)
 
     def between(self, ys: Iterable[Output]) -> set[int]:
         """The nodes between xs and ys, those of loops one by one."""

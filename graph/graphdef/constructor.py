@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, NotFoundError, PartitaError
 from ..columns import CONTROL_SLOT, Ids
+from ..debug_info import debug_info_of
 from ..graph import Graph
 from ..library.calls import is_call
 from ..library.function_library import FunctionLibrary
@@ -53,6 +54,7 @@ class Constructor:
     ) -> None:
         """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
         lazy = parse_lazily(graph_def)
+        self.debug_info = debug_info_of(lazy)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
         self._nodes: Sequence[LazyNodeDef] = lazy.node

@@ -40,7 +40,7 @@ def graph_def_to_graph(
             graph.functions = library
         constructor = Constructor(graph_def, graph, ImportOptions(), defaults=add_default_attrs, on_read=on_read)
         constructor.run(internal_names=allow_internal_names)
-        graph.versions = constructor.versions
+        graph.versions, graph.debug_info = constructor.versions, constructor.debug_info
         if expect_device:
             _assign_requested(graph)
         if are_checked():

@@ -67,11 +67,25 @@ def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrLi
             return list(node.attrs["branches"])
         case Calls.WHILE:
             return [node.attrs["cond"], node.attrs["body"]]
+        case Calls.FOR:
+            return [node.attrs["body"]]
         case Calls.REMOTE | Calls.MAP | Calls.GRADIENT:
             return [node.attrs["f"]]
     called = called_function(node, library)
     assert called is not None  # `calls_functions` holds
     return [called]
+
+
+def inputs_before_arguments(calls: Calls | None) -> int:
+    """How many inputs of a node are no arguments of the functions that it calls: they say which one, or how often."""
+    if calls is Calls.FOR:
+        return 3
+    return int(calls in (Calls.IF, Calls.CASE, Calls.REMOTE))
+
+
+def arguments_of_its_own(calls: Calls | None) -> int:
+    """How many arguments a node gives to a function besides its inputs, before these: a For the number of the turn."""
+    return int(calls is Calls.FOR)
 
 
 def functions_named_by(node: NodeProperties) -> Iterator[str]:

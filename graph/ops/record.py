@@ -77,6 +77,12 @@ class Calls(Enum):
     """one of `branches`"""
     WHILE = "while"
     """`cond` and `body` alternately"""
+    FOR = "for"
+    """`body` once per number from input 0 up, or down, to input 1 by steps of input 2"""
+
+
+LOOPS = (Calls.WHILE, Calls.FOR)
+"""how ops call functions on the results of the call before"""
 
 
 class State(Enum):

@@ -11,7 +11,8 @@ branch is done, even if it has no results.
     output        Merge of their results
     (the name)    IdentityN of the outputs, or NoOp: keeps the node's name for fetches and targets
 
-Names and devices are those of TensorFlow 2.21, which writes the colocation of a Case's inputs without "loc:@".
+Names and devices are those of TensorFlow 2.21, which writes the colocation of a Case's inputs without "loc:@". The
+nodes of the predicate and of the outputs of an If keep its `_class`; those of a Case do not.
 """
 
 from __future__ import annotations
@@ -72,13 +73,21 @@ class _Conditional:
         self.merge = merge
         self.num_outs: Mapping[str, int] = {"num_outs": len(branches)} if switch_op == "_SwitchN" else {}
         self.group = b"loc:@" if switch_op == "Switch" else b""
+        attrs = expansion.node.attrs
+        is_colocated = "_class" in attrs and switch_op == "Switch"
+        self.colocation: Mapping[str, object] = {"_class": attrs["_class"]} if is_colocated else {}
 
     def lower(self, *, fetchable: bool) -> list[Node]:
         """Replaces the node; returns the calls of the branches."""
         chosen = self.expansion.sources[0]
-        switch = self.expansion.add(self.condition, self.switch_op, chosen, chosen, attrs=self.num_outs)
+        switch = self.expansion.add(
+            self.condition, self.switch_op, chosen, chosen, attrs={**self.num_outs, **self.colocation}
+        )
         sides = sorted(self.branches, key=lambda branch: branch.side)
-        pivots = [self.expansion.add(branch.pivot, "Identity", (switch, branch.side)) for branch in sides]
+        pivots = [
+            self.expansion.add(branch.pivot, "Identity", (switch, branch.side), attrs=self.colocation)
+            for branch in sides
+        ]
         inputs = [self._switched(*source) for source in self.expansion.sources[1:]]
         for edge in self.expansion.node.in_edges():
             if edge.is_control:
@@ -108,10 +117,12 @@ class _Conditional:
 
     def _outputs(self, calls: Sequence[Node]) -> list[Output]:
         merges = [
-            self.expansion.merge(self.merge, [(call, port) for call in calls]).finalize(self.graph)
-            for port in range(calls[0].num_outputs)
+            self.expansion.merge(self.merge, [(call, port) for call in calls]) for port in range(calls[0].num_outputs)
         ]
-        return [(merge, 0) for merge in merges]
+        for merge in merges:
+            for name, value in self.colocation.items():
+                merge.attr(name, value)
+        return [(merge.finalize(self.graph), 0) for merge in merges]
 
     def _finish(self, outputs: list[Output], executed: Node, *, fetchable: bool) -> None:
         expansion = self.expansion

@@ -18,6 +18,7 @@ from ..invariants import Stage, check_structure
 from ..library.calls import called_function
 from ..node import Node
 from ..ops.properties import NodeProperties
+from ..ops.record import Calls
 from .inline import can_inline
 
 
@@ -77,8 +78,13 @@ def _check_fetchable(stage: Stage, original: Graph) -> None:
 
 
 def _has_outputs_of(node: Node, before: Node) -> bool:
-    """Whether a node has its earlier outputs: references may have become values, and there may be more outputs."""
+    """Whether a node has its earlier outputs: references may have become values, and there may be more outputs.
+
+    There are fewer where the branches of a conditional give fewer than it declares, as in TensorFlow.
+    """
     types = tuple(map(base_type, before.output_types))
+    if before.properties.op_def.record.calls in (Calls.IF, Calls.CASE):
+        types = types[: node.num_outputs]
     return node.output_types == before.output_types or node.output_types[: len(types)] == types
 
 

@@ -7,6 +7,7 @@ wait for `LoopExecuted`, which runs after all Exits. Names and devices are those
 
 from __future__ import annotations
 
+from ...errors import InvalidArgumentError
 from ..dtypes import DataType, is_ref
 from ..graph import Graph
 from ..node import Node
@@ -16,7 +17,7 @@ from .expansion import Expansion, Output
 def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
     """Replaces a While in place; returns the calls of condition and body. With `fetchable` its name keeps its outputs.
 
-    Raises InvalidArgumentError where condition or body do not fit the loop's variables.
+    Raises InvalidArgumentError where condition or body do not fit the loop's variables, and where no iteration may run.
     """
     return _Loop(graph, node).lower(fetchable=fetchable)
 
@@ -32,6 +33,10 @@ class _Loop:
 
     def lower(self, *, fetchable: bool) -> list[Node]:
         """Replaces the node; returns the calls of condition and body."""
+        if self.expansion.node.attr("parallel_iterations") < 1:
+            raise InvalidArgumentError(
+                "parallel_iterations must be > 0", node=self.expansion.name, op=self.expansion.node.op
+            )
         enters = self._enters()
         changing = [enter for enter, constant in zip(enters, self.is_constant, strict=True) if not constant]
         merges = [

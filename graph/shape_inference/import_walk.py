@@ -25,7 +25,7 @@ from ..columns import CONTROL_SLOT, SINK_ID, Ids
 from ..graph import Graph
 from ..library.calls import flag
 from ..ops.properties import NodeProperties
-from ..ops.record import Calls, NodeClass
+from ..ops.record import LOOPS, Calls, NodeClass
 from .calls import ShapedCall, Shapes, walk_with_calls
 from .import_errors import in_context
 from .op_shapes import context_of
@@ -34,7 +34,7 @@ from .walk import NOT_VISITED, GraphWalk, Way
 from .written_shapes import with_written
 
 _UNCHECKED = "_disable_call_shape_inference"
-_FROM_ATTRS = (Calls.IF, Calls.CASE, Calls.WHILE)
+_FROM_ATTRS = (Calls.IF, Calls.CASE, *LOOPS)
 
 
 def check_shapes(graph: Graph, first: int, producer: int) -> None:

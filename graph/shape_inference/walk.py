@@ -27,7 +27,7 @@ from ..arrays import Numbers, owners
 from ..columns import Ids
 from ..dtypes import Array, DataType, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import called_by, called_function, calls_functions
+from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
 from ..ops.record import SENDS, Calls, NodeClass
@@ -312,22 +312,25 @@ class GraphWalk:
                 branches = [self._results_of(f, library, properties, arguments) for f in called_by(properties, library)]
                 known = [branch for branch in branches if branch is not None]
                 return with_promised(properties, common_tensors(properties, known)) if known else None
-            case Calls.WHILE:
-                body = called_by(properties, library)[1]
-                loop = self._loop(body, library, properties, inputs)
-                unknown = TensorShapes((None,) * len(inputs), (None,) * len(inputs))  # the body is being walked already
+            case Calls.WHILE | Calls.FOR:
+                *_, body = called_by(properties, library)
+                num_variables = len(properties.output_types)
+                loop = self._loop(body, library, properties, self._read(inputs[len(inputs) - num_variables :]))
+                nothing = (None,) * num_variables  # the body is being walked already
+                unknown = TensorShapes(nothing, nothing)
                 return with_promised(properties, unknown) if loop is None and body.name in library else loop
         function = called_function(properties, library)
         result = None if function is None else self._results_of(function, library, properties, self._read(inputs))
         return None if result is None else Outcome(result.shapes, behind=result.behind)
 
     def _loop(
-        self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, inputs: Sequence[int]
+        self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, variables: TensorShapes
     ) -> Outcome | None:
-        """The shapes that the variables of a While have in every iteration."""
-        variables = self._read(inputs)
+        """The shapes that the variables of a While or For have in every iteration."""
+        numbers = arguments_of_its_own(properties.op_def.record.calls)
         for _ in range(_LOOP_PASSES):
-            result = self._results_of(body, library, properties, variables)
+            shapes, behind = ((),) * numbers + variables.shapes, (None,) * numbers + variables.behind
+            result = self._results_of(body, library, properties, TensorShapes(shapes, behind))
             if result is None:
                 return None
             common = common_tensors(properties, [variables, result])

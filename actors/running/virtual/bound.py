@@ -15,7 +15,7 @@ import numpy as np
 
 from ....devices.timing.hardware.engine import Duty
 from ....graph.arrays import owners, starts_of, topological_order
-from ....graph.ops.record import Calls
+from ....graph.ops.record import LOOPS
 
 if TYPE_CHECKING:
     from .ran_graph import RanGraph
@@ -86,7 +86,7 @@ class _Chains:
             for call in calls:
                 begin, end = self._vertex("begin", call.base), self._vertex("end", call.base)
                 self.edges += [(before, begin), (begin, end), (end, base + node)]
-                if self.graph.calls_of(r, node) is Calls.WHILE:
+                if self.graph.calls_of(r, node) in LOOPS:
                     before = end
 
     def _add_turns(self, number: int) -> None:

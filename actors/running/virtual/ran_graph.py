@@ -19,7 +19,8 @@ import numpy as np
 
 from ....devices.timing.playing.played_graph import RETURNS_NO_FETCH, RowColumns, graph_of_rows, passing_on
 from ....graph.arrays import owners
-from ....graph.ops.record import Calls, NodeClass
+from ....graph.library.calls import arguments_of_its_own, inputs_before_arguments
+from ....graph.ops.record import LOOPS, Calls, NodeClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,10 +116,11 @@ class RanGraph:
         kind = self.calls_of(caller, node)
         if kind is Calls.MAP:
             return {}
-        if r.called.before >= 0:
-            return {n: [self._result(r.called.before, index)] for n, index in _ends(r, NodeClass.ARG)}
-        first = kind in (Calls.IF, Calls.CASE, Calls.REMOTE)
-        return {n: [self._input(caller, node, index + first)] for n, index in _ends(r, NodeClass.ARG)}
+        own, first, before = arguments_of_its_own(kind), inputs_before_arguments(kind), r.called.before
+        given = [(n, index - own) for n, index in _ends(r, NodeClass.ARG) if index >= own]
+        if before >= 0:
+            return {n: [self._result(before, index)] for n, index in given}
+        return {n: [self._input(caller, node, first + index)] for n, index in given}
 
     def _results(self, r: Rows) -> dict[int, list[_Output]]:
         """The calls in an activation, with the tensors that their functions returned."""
@@ -130,8 +132,9 @@ class RanGraph:
             last = [call.base for call in calls if call.gives_results][-1:]
             if last:
                 results[node] = [self._result(last[0], index) for index in range(count)]
-            elif kind is Calls.WHILE:  # a loop that did not run
-                results[node] = [self._input(r, node, index) for index in range(count)]
+            elif kind in LOOPS:  # a loop that did not run
+                first = inputs_before_arguments(kind)
+                results[node] = [self._input(r, node, first + index) for index in range(count)]
         return results
 
     def _result(self, base: int, index: int) -> _Output:

@@ -7,19 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import DataType, dtype_name
+from ....graph.functions.body import instantiate_call
 from ..checks import require
 from ..datasets.dataset import CapturedFunction, Steps
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import carry_out
 
 Values = Sequence[Any]  # tensors of any type
+Types = Sequence[DataType]
 
 
 @deferred_kernel("XlaIf")
 def conditional(node: Construction) -> Start:
     """The results of `then_branch` if the condition is true or not zero, else of `else_branch`."""
-    branches = [CapturedFunction(node.function(attr), ()) for attr in ("else_branch", "then_branch")]
+    if node.input_types[0] is DataType.STRING:
+        raise InvalidArgumentError("a condition must be a truth value or a number, not of type string")
+    signature = node.input_types[1:], node.output_types
+    branches = [_function(node, attr, *signature) for attr in ("else_branch", "then_branch")]
 
     def start(call: Call, condition: Any, *inputs: Any) -> None:
         carry_out(call, branches[_is_true(condition)](*inputs))
@@ -30,12 +37,31 @@ def conditional(node: Construction) -> Start:
 @deferred_kernel("XlaWhile")
 def loop(node: Construction) -> Start:
     """The values after `body`, which is called while `cond` of them is true."""
-    condition, body = (CapturedFunction(node.function(attr), ()) for attr in ("cond", "body"))
+    types = node.input_types
+    condition, body = _function(node, "cond", types, (DataType.BOOL,)), _function(node, "body", types, types)
 
     def start(call: Call, *inputs: Any) -> None:
         carry_out(call, _repeated(condition, body, inputs))
 
     return start
+
+
+def _function(node: Construction, attr: str, arguments: Types, results: Types) -> CapturedFunction:
+    """The function that an attr names.
+
+    Raises the errors of instantiation, InternalError for other arguments and InvalidArgumentError for other results.
+    """
+    function = node.function(attr)
+    body = instantiate_call(function.provider.library, function.function)
+    if tuple(body.argument_types) != tuple(arguments):
+        raise InternalError(f"{attr} {body.name!r} takes {_listed(body.argument_types)}, not {_listed(arguments)}")
+    if tuple(body.result_types) != tuple(results):
+        raise InvalidArgumentError(f"{attr} {body.name!r} gives {_listed(body.result_types)}, not {_listed(results)}")
+    return CapturedFunction(function, ())
+
+
+def _listed(types: Types) -> str:
+    return f"({', '.join(map(dtype_name, types))})"
 
 
 def _repeated(condition: CapturedFunction, body: CapturedFunction, values: Values) -> Steps[Values]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
 from ....graph.analysis.counters import Number, Truth, Value
-from ....graph.analysis.trip_counts import Caller, Count, TripCounts, while_values
+from ....graph.analysis.trip_counts import Caller, Count, TripCounts, loop_values
 from ....graph.dtypes import DataType, base_type
-from ....graph.library.calls import called_by
+from ....graph.library.calls import arguments_of_its_own, called_by, inputs_before_arguments
 from ....graph.ops.record import Calls
 from ....graph.shape_inference.unknown_sizes import Called
 from .arguments import Argument, Site, resource_device
@@ -47,7 +47,8 @@ class CallPlan:
         count = counts[frame] if frame else site.caller.count
         caller = Caller({}, count if isinstance(count, int) else 1)
         path = site.path.into(whole.graph.names[n])
-        first = int(self.properties.op_def.record.calls in (Calls.IF, Calls.CASE))
+        kind = self.properties.op_def.record.calls
+        first = inputs_before_arguments(kind) - arguments_of_its_own(kind)
         called = Called(whole.shapes, n, first, path.name, site.called)
         self.site = replace(site, path=path, caller=caller, called=called)
         self.around = site.path
@@ -83,8 +84,8 @@ class CallPlan:
 
     def _planned(self) -> Nested[Call]:
         match self.properties.op_def.record.calls:
-            case Calls.WHILE:
-                return self._loop()
+            case Calls.WHILE | Calls.FOR as kind:
+                return self._loop(kind)
             case Calls.IF | Calls.CASE as kind:
                 return self._conditional(kind)
             case Calls.MAP:
@@ -133,9 +134,9 @@ class CallPlan:
         script, _ = yield self._script(self._functions[0], [*arguments, *self.arguments[mapped:]])
         return Call(Calls.MAP, [script], count=rows.pop() or 0)
 
-    def _loop(self) -> Nested[Call]:
+    def _loop(self, kind: Calls) -> Nested[Call]:
         starts = [argument.value for argument in self.arguments]
-        found = while_values(self.properties, self.library, [_constant(value) for value in starts])
+        found = loop_values(self.properties, self.library, [_constant(value) for value in starts])
         count: Count | None = self.planner.choices.trips(self.name)
         if count is None:
             count = found.count if found.count is not None else self._counts_by_turn(starts)
@@ -143,6 +144,7 @@ class CallPlan:
             self.planner.choices.miss_trips(self.name)
             count = 1
         most = count if isinstance(count, int) else max(count, default=0)
+        own = arguments_of_its_own(kind)
         site = replace(self.site, caller=Caller({}, count if isinstance(count, int) else 1))
         arguments = [
             replace(
@@ -151,22 +153,39 @@ class CallPlan:
                 array=a.array if isinstance(value, Number) and value.is_constant else None,
                 behind=self.shapes.behind(self.n, i) if a.dtype is DataType.VARIANT else a.behind,
             )
-            for i, (a, value) in enumerate(zip(self.arguments, found.variables, strict=True))
+            for i, (a, value) in enumerate(zip(self._variables(kind), found.variables, strict=True), -own)
         ]
         scripts: list[Script | None] = []
-        cond, body = self._functions
-        while True:
-            script, _ = yield self._script(cond, arguments, site)
-            scripts.append(script)
+        *conditions, body = self._functions
+        for _ in range(min(most, _MAX_SHAPES) or len(conditions)):
+            for cond in conditions:
+                script, _ = yield self._script(cond, arguments, site)
+                scripts.append(script)
             if not most:
                 break
             script, results = yield self._script(body, arguments, site)
             scripts.append(script)
-            following = [replace(a, shape=shape) for a, shape in zip(arguments, results, strict=True)]
-            if following == arguments or len(scripts) >= 2 * min(most, _MAX_SHAPES):
+            following = self._following(arguments, results, own, body.name)
+            if following == arguments:
                 break
             arguments = following
-        return Call(Calls.WHILE, scripts, count=count)
+        return Call(kind, scripts, count=count)
+
+    def _variables(self, kind: Calls) -> list[Argument]:
+        """The arguments of a loop's body in its first turn, as far as they are no number that the loop gives."""
+        if kind is Calls.WHILE:
+            return self.arguments
+        return [Argument(DataType.INT32, ()), *self.arguments[inputs_before_arguments(kind) :]]
+
+    def _following(self, arguments: Sequence[Argument], results: Shapes, own: int, name: str) -> list[Argument]:
+        """The arguments of the next turn; InvalidArgumentError for a body that gives another number of results."""
+        variables = arguments[own:]
+        if len(results) != len(variables):
+            raise InvalidArgumentError(
+                f"the loop has {len(variables)} variables, but its body {name!r} gives {len(results)} results"
+            )
+        changed = [replace(a, shape=shape) for a, shape in zip(variables, results, strict=True)]
+        return [*arguments[:own], *changed]
 
     def _counts_by_turn(self, starts: Sequence[Value]) -> list[int] | None:
         """A count for every iteration of the loop around, if the variables begin with values that depend on it."""
@@ -176,7 +195,7 @@ class CallPlan:
         counts = []
         for i in range(turns):
             values = [None if value is None else value.at(i) for value in starts]
-            count = while_values(self.properties, self.library, values).count
+            count = loop_values(self.properties, self.library, values).count
             if count is None:
                 return None
             counts.append(count)

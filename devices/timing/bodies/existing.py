@@ -12,19 +12,19 @@ from ....errors import PartitaError
 from ....graph.analysis.frames import frame_name
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.library.calls import called_by, calls_functions, calls_gradient
-from ....graph.ops.record import Calls, NodeClass
+from ....graph.ops.record import LOOPS, Calls, NodeClass
 from ....graph.passes.body_graph import body_graph
 from ...pipeline.bodies import body_of
 from .conditions import Conditions
 
 
 def has_loop(graph: JoinedGraph, name: str) -> bool:
-    """Whether `name` is the frame of a loop, or a While, of the graph or of a function that is called in it."""
+    """Whether `name` is the frame of a loop, or a While or For, of the graph or of a function that is called in it."""
     for n, properties in enumerate(graph.properties):
         record = properties.op_def.record
         if record.node_class is NodeClass.ENTER and frame_name(properties) == name:
             return True
-        if record.calls is Calls.WHILE and graph.names[n] == name:
+        if record.calls in LOOPS and graph.names[n] == name:
             return True
     return any(has_loop(body, inner) for body, inner in _bodies(graph, name))
 

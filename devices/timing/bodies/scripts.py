@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ....graph.analysis.trip_counts import Count, first_turns
-from ....graph.ops.record import Calls
+from ....graph.ops.record import LOOPS, Calls
 from .choices import entry
 from .liveness import Variant
 from .paths import CallPath
@@ -34,7 +34,7 @@ class Call:
 
     A call has one script. An If or Case has one per branch, None for those that are never taken, and `answer` says
     which is. A While has those of its condition and of its body in turns, of which the last two are played again and
-    again, and `count`. A map has one script and `count`.
+    again, and `count`. A For has those of its body, of which the last one is, and `count`; a map one and `count`.
     """
 
     kind: Calls | None
@@ -51,7 +51,7 @@ class Call:
     @property
     def has_choice(self) -> bool:
         """Whether it has a count or branch that is asked for by its name, or something that it runs has."""
-        is_asked = self.kind in (Calls.IF, Calls.CASE, Calls.WHILE)
+        is_asked = self.kind in (Calls.IF, Calls.CASE, *LOOPS)
         return is_asked or any(script is None or script.has_choices for script in self.scripts)
 
 

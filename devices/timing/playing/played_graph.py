@@ -20,6 +20,7 @@ import numpy as np
 
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.columns import Ids
+from ....graph.library.calls import arguments_of_its_own, inputs_before_arguments
 from ....graph.ops.properties import NodeProperties, properties_of
 from ....graph.ops.record import Calls, NodeClass
 from ....graph.shape_inference.infer import InferredShapes, Shapes
@@ -167,13 +168,15 @@ class _Played:
         run = activation.run
         if not isinstance(run, CallRun) or run.call.kind is Calls.MAP:
             return {}
-        before, first = run.before[activation.base], run.call.kind in (Calls.IF, Calls.CASE)
-        arguments = {}
+        before, first = run.before[activation.base], inputs_before_arguments(run.call.kind)
+        own, arguments = arguments_of_its_own(run.call.kind), {}
         for index, n in self._ends(activation, NodeClass.ARG).items():
+            if index < own:
+                continue
             if before is None:
-                arguments[n] = [self._input(run.caller, run.node, index + first)]
+                arguments[n] = [self._input(run.caller, run.node, index - own + first)]
             else:
-                arguments[n] = [self._result(before, index)]
+                arguments[n] = [self._result(before, index - own)]
         return arguments
 
     def _results(self, activation: Activation) -> dict[int, list[_Output]]:
@@ -184,7 +187,8 @@ class _Played:
             if not count or run.call.kind is Calls.MAP:
                 continue
             if run.last is None:  # a loop that did not run
-                results[node] = [self._input(activation, node, index) for index in range(count)]
+                first = inputs_before_arguments(run.call.kind)
+                results[node] = [self._input(activation, node, first + index) for index in range(count)]
             else:
                 results[node] = [self._result(run.last, index) for index in range(count)]
         return results

@@ -8,7 +8,7 @@ the one before it is done; the loop when all its Enters have run and no iteratio
     window with parallel_iterations 2       open 0            open 0, 1           open 1, 2
                                             0 begins          Next of 0: 1 begins 0 is done: 2 begins
 
-A call runs its body and ends with the last node of it. A While calls condition and body in turns.
+A call runs its body and ends with the last node of it. A While calls condition and body in turns, a For its body.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....graph.analysis.frames import is_constant_enter
-from ....graph.ops.record import Calls
+from ....graph.ops.record import LOOPS, Calls
 from ..bodies.choices import entry
 from ..bodies.liveness import side
 from ..bodies.paths import CallPath
@@ -226,13 +226,15 @@ class CallRun:
         self.path = caller.place.path.into(caller.body.graph.names[node])
         self.last: Activation | None = None  # whose results are those of the call so far
         self.before: dict[int, Activation | None] = {}  # by row: the activation whose results are its arguments
+        self.is_loop = call.kind in LOOPS
+        self.per_turn = 2 if call.kind is Calls.WHILE else 1
         self.number = 0  # steps begun: of a While, conditions and bodies in turns; of a map, rows
         self.running = 0
         self.steps = 1
         self.count = 1
-        if call.kind is Calls.WHILE:
+        if self.is_loop:
             self.count = entry(call.count, caller.place.turn, "--trips", self.name)
-            self.steps = 2 * self.count + 1
+            self.steps = self.per_turn * self.count + (call.kind is Calls.WHILE)
             self.first_turn = self._first_turn()
             self.is_uniform = self.call.is_uniform
         elif call.kind is Calls.MAP:
@@ -264,12 +266,13 @@ class CallRun:
         self.number += 1
         self.running += 1
         _, _, turn, number, loops = caller.place
-        if self.call.kind is Calls.WHILE:
-            iteration = step // 2
-            if step % 2 == 0 and self.is_uniform:
+        if self.is_loop:
+            iteration = step // self.per_turn
+            if step % self.per_turn == 0 and self.is_uniform:
                 self.player.folding.begun.append((self, iteration))
             # The last condition and body are those of all further iterations.
-            index = step if step < len(scripts) else len(scripts) - 2 + (step - len(scripts)) % 2
+            beyond = step - len(scripts)
+            index = step if beyond < 0 else len(scripts) - self.per_turn + beyond % self.per_turn
             script = scripts[index if len(scripts) > 1 else 0]
             turn, number, loops = self.first_turn + iteration, iteration, (*loops, Turn(self.name, iteration, self))
         elif self.call.kind is Calls.MAP:
@@ -283,7 +286,7 @@ class CallRun:
             script = scripts[0]
         assert script is not None  # the planner has those that may be taken
         place = Place(script, self.path, turn, number, loops)
-        self.before[self.player.next_row] = self.last if self.call.kind is Calls.WHILE else None
+        self.before[self.player.next_row] = self.last if self.is_loop else None
         is_last = self.call.kind is Calls.WHILE and step == self.steps - 1
         activation = self.player.begin(script.root(turn, number, is_last=is_last), place, self, cause)
         if self.call.kind is not Calls.WHILE or step % 2:
@@ -292,11 +295,11 @@ class CallRun:
     def shorten(self, iterations: int) -> None:
         """The loop ends so many iterations earlier."""
         self.count -= iterations
-        self.steps -= 2 * iterations
+        self.steps -= self.per_turn * iterations
 
     def state(self, number: int) -> Hashable:
         """What decides how the call goes on, with iterations counted from `number`."""
-        return self.number - 2 * number, self.running
+        return self.number - self.per_turn * number, self.running
 
     def _first_turn(self) -> int:
         count, turn = self.call.count, self.caller.place.turn

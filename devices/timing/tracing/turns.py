@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ....errors import InvalidArgumentError
 from ....graph.formats.trace_runs import Iteration, Run
-from ....graph.ops.record import Calls, record_of
+from ....graph.ops.record import LOOPS, Calls, record_of
 
 _MOST_TURNS = 10**7
 """iterations around a loop that a trace may have"""
@@ -24,7 +24,7 @@ Counts = Mapping[str, Mapping[Iteration, int]]
 
 
 def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
-    """The counts of loops whose nodes have iterations, and of While nodes.
+    """The counts of loops whose nodes have iterations, and of While and For nodes.
 
     The condition of a frame runs in every iteration and once more; a While calls its condition once more than its body.
     """
@@ -34,8 +34,9 @@ def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
             (frame, number), around = run.iteration[-1], run.iteration[:-1]
             of_frame = counts.setdefault(frame, {})
             of_frame[around] = max(number, of_frame.get(around, 0))
-        elif record_of(run.op).calls is Calls.WHILE and run.iteration is not None and run.calls:
-            counts.setdefault(run.node, {})[run.iteration] = sum(run.calls.values()) // 2
+        elif (calls := record_of(run.op).calls) in LOOPS and run.iteration is not None and run.calls:
+            num_called = sum(run.calls.values())
+            counts.setdefault(run.node, {})[run.iteration] = num_called // 2 if calls is Calls.WHILE else num_called
     return counts
 
 

@@ -27,6 +27,7 @@ OPS: Rows = {
     "Enter": {"node_class": NodeClass.ENTER, "is_view": True},
     "Error": {"is_test_only": True},
     "Exit": {"node_class": NodeClass.EXIT, "is_view": True},
+    "For": {"calls": Calls.FOR},
     "GuaranteeConst": {},
     "HostConst": {"node_class": NodeClass.CONSTANT},
     "Identity": {"node_class": NodeClass.IDENTITY, "passes_on": True, "is_view": True},

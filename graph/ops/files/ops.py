@@ -20,6 +20,7 @@ OPS: Rows = {
     "IdentityReader": {"state": State.FILES, "is_flat": True, "ignores_written_shapes": True},
     "IdentityReaderV2": {"state": State.FILES},
     "ImageSummary": {"is_flat": True},
+    "ImmutableConst": {"waits_for_files": True},
     "ImportEvent": {"state": State.FILES},
     "LoadAndRemapMatrix": {"state": State.FILES, "is_flat": True, "waits_for_files": True},
     "MatchingFiles": {"waits_for_files": True},

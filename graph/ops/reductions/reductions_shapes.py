@@ -22,6 +22,7 @@ from ...analysis.shape_functions import (
     with_rank_at_most,
 )
 from ...dtypes import Array, Shape
+from ...versions import LAST_WITH_MATRICES_OF_AXES
 
 shape_fn("L2Loss")(scalar)
 shape_fn("Cumsum", "Cumprod", "CumulativeLogsumexp")(unchanged)
@@ -40,7 +41,8 @@ def _axes(value: Array, rank: int) -> set[int]:
 def reduction(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape without the reduced axes, or with 1 there under keep_dims."""
     shape, keep, value = c.inputs[0], c.attrs["keep_dims"], c.constant(1)
-    with_rank_at_most(c.inputs[1], 1)
+    if c.producer > LAST_WITH_MATRICES_OF_AXES:
+        with_rank_at_most(c.inputs[1], 1)
     if shape is None:
         return (None,)
     if value is None:

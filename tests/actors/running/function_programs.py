@@ -87,6 +87,7 @@ class _Writer:
             self.conditional,
             self.case,
             self.loop,
+            self.counted,
             self.map,
             self.gradient,
         ]
@@ -181,22 +182,25 @@ class _Writer:
         *,
         most: int = 3,
         kind: object = "of one result",
+        counts: bool = False,
     ) -> str:
         """A function of this many floats and handles; `finish` returns its results once it has a body.
 
-        It may be an earlier one: those of one `kind` have results alike.
+        With `counts` an int32 comes before. It may be an earlier function: those of one `kind` have results alike.
         """
-        alike = self.alike.setdefault((kind, num_values, num_handles), [])
+        alike = self.alike.setdefault((kind, num_values, num_handles, counts), [])
         if alike and self.random.random() < SHARED:
             return self.random.choice(alike)
         builder = GraphBuilder()
+        numbers = [builder.placeholder("i", "int32", ())] if counts else []
         values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
         handles = [builder.placeholder(f"h{k}", "resource", ()) for k in range(num_handles)]
         scope = _Scope(builder, depth, list(values), list(handles))
+        scope.values += [self.op(scope, "Cast", number, SrcT="int32", DstT="float32")[0] for number in numbers]
         self.block(scope, most)
         results = finish(scope)
         name = f"f{len(self.functions)}"
-        arguments = [tensor.name for tensor in (*values, *handles)]
+        arguments = [tensor.name for tensor in (*numbers, *values, *handles)]
         control = [node.name for node in scope.control]
         function = function_of(name, builder.graph_def(), arguments, [tensor.name for tensor in results], control)
         function.signature.is_stateful = True
@@ -312,6 +316,27 @@ class _Writer:
         }
         outputs = self.make(scope, "While", inputs, handles=handles, attrs=attrs)
         scope.values += [outputs[k] for k in range(sizes[0])]
+
+    def counted(self, scope: _Scope) -> None:
+        """A For, up or down, over none or a few numbers, with a few values and at most a handle."""
+        values, handles = self.some(scope, 2), self.some_handles(scope, 1)
+        delta = self.random.choice([-2, -1, 1, 3])
+        limit = self.random.randint(0, MOST_ITERATIONS) * delta
+        bounds = [self.op(scope, "Const", dtype="int32", value=np.int32(value))[0] for value in (0, limit, delta)]
+
+        def step(body: _Scope) -> list[Tensor]:
+            following = [self.result(body) for _ in values]
+            same = [
+                self.op(body, "Identity", handle, control=body.control, follows=True)[0]
+                for handle in body.handles[: len(handles)]
+            ]
+            return [*following, *same]
+
+        name = self.function(scope.depth + 1, len(values), len(handles), step, counts=True)
+        types = ["float32"] * len(values) + ["resource"] * len(handles)
+        attrs = {"T": types, "body": NameAttrList(name=name)}
+        outputs = self.make(scope, "For", *bounds, [*values, *handles], handles=handles, attrs=attrs)
+        scope.values += [outputs[k] for k in range(len(values))]
 
     def map(self, scope: _Scope) -> None:
         """A function mapped over three values with another captured; the sum of its results."""

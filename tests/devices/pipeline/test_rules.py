@@ -6,7 +6,7 @@ import pytest
 
 from partita.devices import local_cluster
 from partita.devices.pipeline import Pipeline, Pruned
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import AttrValue
@@ -43,6 +43,18 @@ def test_an_attr_is_one_that_its_op_allows() -> None:
     pruned(graph_def, ["x"], ["y"]).cut()
     with pytest.raises(InvalidArgumentError, match=r"ASKEW(.|\n)*pool"):
         pruned(graph_def, ["x"], ["pool"]).cut()
+
+
+def test_an_enter_has_the_name_of_a_frame() -> None:
+    """NOT_FOUND, as where TensorFlow looks for loops; other attrs that are missing are INVALID_ARGUMENT."""
+    graph_def = GraphDef()
+    b = GraphBuilder()
+    b.op("Exit", b.op("Enter", b.placeholder("x", "float32", ()), name="enter", frame_name="f"), name="y")
+    graph_def.CopyFrom(b.graph_def())
+    (enter,) = [node for node in graph_def.node if node.op == "Enter"]
+    del enter.attr["frame_name"]
+    with pytest.raises(NotFoundError, match=r"No attr named .frame_name. in NodeDef:.*enter"):
+        pruned(graph_def, ["x"], ["y"]).cut()
 
 
 def test_transfers_of_the_user_spell_keys() -> None:

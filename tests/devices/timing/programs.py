@@ -78,7 +78,7 @@ def programs() -> st.SearchStrategy[Program]:
             st.lists(inner, min_size=1, max_size=3).map(tuple).map(Sequence),
             st.builds(Call, inner, st.sampled_from(["PartitionedCall", "StatefulPartitionedCall", "direct"])),
             st.builds(Branch, st.integers(0, 1), st.tuples(inner, inner), st.sampled_from(["If", "Case", "v1"])),
-            st.builds(Loop, st.integers(0, 3), inner, st.sampled_from(["While", "v1"])),
+            st.builds(Loop, st.integers(0, 3), inner, st.sampled_from(["While", "For", "v1"])),
         ),
         max_leaves=5,
     )
@@ -116,7 +116,7 @@ class Writer:
             case Branch(taken, parts, way):
                 return self.write(b, parts[taken], x) if self.by_hand else self._branch(b, taken, parts, way, x)
             case Loop(count, body, way):
-                return self._unrolled(b, count, body, x) if self.by_hand else self._loop(b, count, body, way, x)
+                return self._unrolled(b, count, body, way, x) if self.by_hand else self._loop(b, count, body, way, x)
 
     def function(self, write: Callable[[GraphBuilder, Tensor], Tensor]) -> str:
         """Adds the function of a matrix; returns its name."""
@@ -152,6 +152,8 @@ class Writer:
             return while_loop(
                 b, lambda i, _: b.op("Less", i, count), lambda i, value: (i + 1, self.write(b, body, value)), [0, x]
             )[1]
+        if way == "For":
+            return self._for(b, count, body, x)
         inner = GraphBuilder()
         i, value = inner.placeholder("i", "int32", ()), inner.placeholder("value", "float32", (SIZE, SIZE))
         following, result = inner.op("AddV2", i, 1)[0], inner.identity(self.write(inner, body, value))
@@ -166,8 +168,25 @@ class Writer:
         attrs = {"cond": func_attr(f"{name}_cond"), "body": func_attr(f"{name}_body")}
         return b.op("While", [b.constant(0), x], attrs={"T": ["int32", "float32"], **attrs})[1]
 
-    def _unrolled(self, b: GraphBuilder, count: int, body: Program, x: Tensor) -> Tensor:
-        """The iterations, with the counter's ops; these are kept by control edges into what the loop leaves."""
+    def _for(self, b: GraphBuilder, count: int, body: Program, x: Tensor) -> Tensor:
+        """By threes down from a number, so that the last turn passes the limit."""
+        inner = GraphBuilder()
+        inner.placeholder("i", "int32", ())
+        result = inner.identity(self.write(inner, body, inner.placeholder("value", "float32", (SIZE, SIZE))))
+        name = f"f{len(self.functions)}_for"
+        self.functions.append(function_of(name, inner.graph_def(), ["i:0", "value:0"], [result.name]))
+        bounds = [b.constant(bound) for bound in (3 * count - 1 if count else 0, 0, -3)]
+        return b.op("For", *bounds, [x], attrs={"T": ["float32"], "body": func_attr(name)})[0]
+
+    def _unrolled(self, b: GraphBuilder, count: int, body: Program, way: str, x: Tensor) -> Tensor:
+        """The iterations, with the counter's ops; these are kept by control edges into what the loop leaves.
+
+        The counter of a For takes no ops.
+        """
+        if way == "For":
+            for _ in range(count):
+                x = self.write(b, body, x)
+            return x
         i = b.constant(0)
         kept = [b.op("Less", i, count)[0]]
         for _ in range(count):

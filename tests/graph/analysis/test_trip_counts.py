@@ -14,7 +14,7 @@ from partita.graph import Graph, GraphDef
 from partita.graph.analysis.counters import Number, compared, either, negated
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.known_values import KnownValues
-from partita.graph.analysis.trip_counts import Count, TripCounts, first_turns, while_values
+from partita.graph.analysis.trip_counts import Count, TripCounts, first_turns, loop_values
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.graphdef.files import load_graph_def
@@ -79,7 +79,7 @@ def test_functional_loops_have_the_count_of_lowered_ones(name: str) -> None:
     loops = [n for n, op in enumerate(map(joined.op, range(len(joined)))) if op in ("While", "StatelessWhile")]
     starts = [[known.value(source) for source in joined.inputs_of(n)] for n in loops]
     found = [
-        while_values(joined.properties[n], graph.functions, values).count
+        loop_values(joined.properties[n], graph.functions, values).count
         for n, values in zip(loops, starts, strict=True)
     ]
     assert found[:1] == COUNTS[name][:1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -325,3 +326,18 @@ def test_a_branch_promises_a_shape_for_each_output(op: str) -> None:
         **branches,
     )
     assert _refusal(_of(b)).startswith("`output_shapes` must be the same length as num outputs (2 vs. 1 for")
+
+
+@pytest.mark.parametrize("op", ["Sum", "Prod", "Mean", "Max", "Min", "All", "Any", "EuclideanNorm"])
+@pytest.mark.parametrize(("producer", "is_refused"), [(0, False), (20, False), (21, True), (2474, True)])
+def test_old_reductions_have_axes_of_any_rank(op: str, producer: int, *, is_refused: bool) -> None:
+    """Until producer 20; beside placeholders this is the only rule of TensorFlow that depends on the producer."""
+    b = GraphBuilder()
+    dtype = "bool" if op in ("All", "Any") else "float32"
+    b.op(op, b.placeholder("a", dtype, (2, 3, 4)), b.constant(np.array([[0], [2]], np.int32)), name="s")
+    graph_def = _of(b)
+    graph_def.versions.producer = producer
+    if is_refused:
+        assert "Shape must be at most rank 1 but is rank 2 for '{{node s}}" in _refusal(graph_def)
+    else:
+        assert _imported(graph_def).num_nodes == 5

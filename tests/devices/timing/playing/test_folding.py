@@ -39,7 +39,7 @@ def summary(timeline: Timeline) -> list[object]:
     return [timeline.makespan_ns, timeline.flops, timeline.peak_bytes, sorted(busy), totals, loads]
 
 
-@given(st.integers(5, 60), programs(), st.sampled_from(["While", "v1"]), st.integers(0, 1))
+@given(st.integers(5, 60), programs(), st.sampled_from(["While", "For", "v1"]), st.integers(0, 1))
 def test_a_folded_step_is_the_unfolded_one(count: int, body: Program, way: str, gpus: int) -> None:
     """Makespan, peaks, busy streams, totals per op, loads of links, on a CPU or a GPU, with loops in the loop."""
     program = Sequence((Op("Neg"), Loop(count, Sequence((body, Op("MatMul"))), way), Op("Neg")))

@@ -1,0 +1,26 @@
+"""The debug info of a GraphDef: where in the user's program its nodes were made. It is kept as bytes that nobody reads.
+
+The field is not among those that our messages declare, so they carry it as an unknown one:
+
+    GraphDef.debug_info = 5    tag 2a, length, the bytes of a GraphDebugInfo
+"""
+
+from __future__ import annotations
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from .varint import varint
+
+_FIELD = 5
+_TAG = bytes((_FIELD << 3 | 2,))
+
+
+def debug_info_of(graph_def: Message) -> bytes:
+    """The debug info in a parsed GraphDef; several are one, as protobuf merges messages."""
+    return b"".join(field.data for field in UnknownFieldSet(graph_def) if field.field_number == _FIELD)
+
+
+def debug_info_field(info: bytes) -> bytes:
+    """The bytes that add debug info to a serialised GraphDef."""
+    return _TAG + varint(len(info)) + info if info else b""
