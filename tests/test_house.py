@@ -38,7 +38,7 @@ INNER_FLOORS = {
         "dtypes attrs tensor tensor_id device_name suggestions checking message_fields arrays protos varint",
         "ops",
         "library",
-        "columns edge_ends adjacency port_table versions exporter node printer graph invariants validate",
+        "columns edge_ends adjacency port_table versions debug_info exporter node printer graph invariants validate",
         "graphdef",
         "builder",
         "structured",
