@@ -20,7 +20,7 @@ from weakref import ref
 
 from ...errors import InternalError, PartitaError
 from ...rendezvous import Received
-from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
+from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Bundle, Slots
 from ..plans.output_checks import check_received
 from ..plans.plan import DistributedLoop, LocalLoop
 from .executor import fresh_slots
@@ -171,16 +171,19 @@ class Part:
             return
         value, is_dead = received
         slot, size = arrival.slot, arrival.size
-        if size == 1:
+        if size == 1 and type(value) is not Bundle:
             self.slots[slot] = DEAD if is_dead else value
-        else:
+        elif size == _num_tensors(value):
             self.slots[slot : slot + size] = value
+        else:
+            self.fail(_wrong_message(arrival.key + self.frame, _num_tensors(value), size))
+            return
         self._release(arrival.segments)
 
     def _check_arrived(self, number: int, arrival: Arrival, received: Outcome) -> None:
         """Checks types first: the sender was not compiled with this plan and may send another type."""
         plan = self.plan
-        if isinstance(received, Received) and not received.is_dead:
+        if isinstance(received, Received) and not received.is_dead and arrival.size == _num_tensors(received.value):
             for slot, dtype, node in plan.unchecked.get(number, ()):
                 value = received.value if arrival.size == 1 else received.value[slot - arrival.slot]
                 try:
@@ -212,6 +215,18 @@ class Part:
         self._unfinished -= 1  # only now: releasing may have finished further segments
         if not self._unfinished:
             self._ended(self)
+
+
+def _num_tensors(value: Any) -> int:  # Any: a tensor of any type, a variable, a bundle, or None for a dead tensor
+    """The number of tensors in a message."""
+    return len(value) if type(value) is Bundle else 1
+
+
+def _wrong_message(key: str, sent: int, received: int) -> InternalError:
+    return InternalError(
+        f"{key}: a message of {sent} tensors was sent where one of {received} is received; two transfers of the step "
+        "have the same key"
+    )
 
 
 def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
