@@ -56,9 +56,22 @@ def frame_text(frame_id: int | str, iter_id: int) -> str:
     return f"{frame_id}:{iter_id}"
 
 
-def instance_number(instance: str) -> int:
-    """The frame number of a running loop or call, computed from its name, so it is the same on all devices."""
-    return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
+def loop_number(around: str, loop: str) -> int:
+    """The frame number of a loop that runs in the frame `around`; every device that has a share computes the same."""
+    return _number("loop", around, loop)
+
+
+def call_number(around: str, device: str, call: int, turn: str) -> int:
+    """The frame number of a call from a node on `device` that runs in the frame `around`.
+
+    `call` tells the calls of one device in one frame apart, `turn` those of one node. Only the caller computes it.
+    """
+    return _number("call", around, device, str(call), turn)
+
+
+def _number(*path: str) -> int:
+    """Other paths give other numbers, whatever is in their names: as text, the loop "f;3" would be call 3 of "f"."""
+    return int.from_bytes(blake2b(repr(path).encode(), digest_size=8).digest(), "big")
 
 
 def edge_of(key: str) -> str:

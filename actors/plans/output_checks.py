@@ -57,13 +57,14 @@ def checked_start(start: Start, node: NodeProperties) -> Start:
 
 
 class _CheckedCall:
-    """A `Call` that checks its outputs."""
+    """A `Call` that checks its outputs; everything else is the call's own, whatever members it has."""
 
     def __init__(self, call: Call, check: Callable[[Sequence[Any]], None]) -> None:
         self._call = call
         self._check = check
-        self.step = call.step
-        self.fail, self.after, self.on_cancel = call.fail, call.after, call.on_cancel
+
+    def __getattr__(self, name: str) -> Any:  # Any: by member
+        return getattr(self._call, name)
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """Passes the outputs on if they are right, else the error."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
-from ...rendezvous.key import frame_text, instance_number
+from ...rendezvous.key import call_number, frame_text
 from ..plans.instructions import DEAD, TRACE_SLOT
 from .executor import fresh_slots, run_chunk, run_in_turns
 from .interpreted_part import InterpretedPart
@@ -197,8 +197,7 @@ class Callee:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        # Nodes are numbered by device: without its name, calls from two devices would share their keys.
-        return depth, instance_number(f"{call.part.frame};{call.place.device};{self.name};{call.number}{turn}")
+        return depth, call_number(call.part.frame, call.part.actor.name, call.number, turn)
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

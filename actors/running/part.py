@@ -171,19 +171,19 @@ class Part:
             return
         value, is_dead = received
         slot, size = arrival.slot, arrival.size
-        if (len(value) if type(value) is Bundle else 1) != size:
-            self.step.fail(_wrong_size(arrival.key + self.frame, value, size))
-        elif size == 1:
+        if size == 1 and type(value) is not Bundle:
             self.slots[slot] = DEAD if is_dead else value
-            self._release(arrival.segments)
-        else:
+        elif size == _num_tensors(value):
             self.slots[slot : slot + size] = value
-            self._release(arrival.segments)
+        else:
+            self.fail(_wrong_message(arrival.key + self.frame, _num_tensors(value), size))
+            return
+        self._release(arrival.segments)
 
     def _check_arrived(self, number: int, arrival: Arrival, received: Outcome) -> None:
         """Checks types first: the sender was not compiled with this plan and may send another type."""
         plan = self.plan
-        if isinstance(received, Received) and not received.is_dead:
+        if isinstance(received, Received) and not received.is_dead and arrival.size == _num_tensors(received.value):
             for slot, dtype, node in plan.unchecked.get(number, ()):
                 value = received.value if arrival.size == 1 else received.value[slot - arrival.slot]
                 try:
@@ -217,11 +217,16 @@ class Part:
             self._ended(self)
 
 
-def _wrong_size(key: str, value: Any, size: int) -> InternalError:  # Any: a message may hold anything
-    """The error of a message with another number of tensors than its receiver waits for."""
-    sent = f"a bundle of {len(value)} tensors" if type(value) is Bundle else "a single tensor"
-    expected = "a single tensor" if size == 1 else f"a bundle of {size} tensors"
-    return InternalError(f"key {key!r}: {sent} was sent where {expected} is received; so two nodes share the key")
+def _num_tensors(value: Any) -> int:  # Any: a tensor of any type, a variable, a bundle, or None for a dead tensor
+    """The number of tensors in a message."""
+    return len(value) if type(value) is Bundle else 1
+
+
+def _wrong_message(key: str, sent: int, received: int) -> InternalError:
+    return InternalError(
+        f"{key}: a message of {sent} tensors was sent where one of {received} is received; two transfers of the step "
+        "have the same key"
+    )
 
 
 def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:

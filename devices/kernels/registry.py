@@ -160,6 +160,10 @@ class Call(Protocol):
     def step(self) -> object:
         """The step it belongs to, to compare by identity."""
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether it was ended by `done` or `fail`, or cancelled: then a kernel that keeps it can forget it."""
+
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """Ends the call with these outputs."""
 

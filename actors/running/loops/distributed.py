@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ....errors import UnimplementedError
-from ....rendezvous.key import frame_text, instance_number
+from ....rendezvous.key import frame_text, loop_number
 from ...plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class LoopRun:
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
-        self._frame_id = instance_number(f"{call.part.frame};{loop.frame}")
+        self._frame_id = loop_number(call.part.frame, loop.frame)
         self._frame = ""
 
     def begin(self, part: Iterations, variables: Sequence[Any]) -> None:

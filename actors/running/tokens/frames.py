@@ -63,8 +63,11 @@ class Frame:
     dead_exits: list[int] = field(default_factory=list)
 
     def child_name(self, iteration: int, frame_name: str) -> str:
-        """The name of the frame that an Enter with this `frame_name` opens in an iteration of this frame."""
-        return f"{self.name};{iteration};{frame_name}"
+        """The name of the frame that an Enter with this `frame_name` opens in an iteration of this frame.
+
+        A ";" in `frame_name` is written as ";;", so that no two paths have one name.
+        """
+        return f"{self.name};{iteration};{frame_name.replace(';', ';;')}"
 
     def is_iteration_done(self, iteration: int) -> bool:
         """Whether no node can run in an iteration any more."""

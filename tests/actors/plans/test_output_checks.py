@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
@@ -40,12 +40,14 @@ class Kernels:
     def __init__(self) -> None:
         self.value: Any = None
         self.outputs: Sequence[Any] = ()
+        self.look: Callable[[Call], None] = lambda _call: None
 
     def factory(self, _node: Construction) -> Callable[..., Any]:
         return lambda _x: self.value
 
     def start(self, _node: Construction) -> Callable[..., None]:
         def begin(call: Call, _x: Any) -> None:
+            self.look(call)
             call.on_cancel(lambda: None)
             call.after(0, lambda: call.done(*self.outputs))
 
@@ -281,3 +283,25 @@ async def test_what_simple_registers_from_outside_is_not_ours(kernels: Kernels) 
     assert not registry.is_built_in(GIVER)
     with pytest.raises(InternalError, match="declared output type double"):
         await run_plan(graph(["double"]), "y0")
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+async def test_a_kernel_from_outside_gets_every_member_of_its_call(
+    kernels: Kernels, clock: Literal["real", "virtual"]
+) -> None:
+    """All that the protocol documents, on both clocks; they are those of the call itself."""
+    members = [name for name in vars(Call) if not name.startswith("_")]
+    assert {"is_ended", "pause", "function"} <= set(members)
+    given: list[str] = []
+    calls: list[Call] = []
+
+    def look(call: Call) -> None:
+        given.extend(name for name in members if hasattr(call, name))
+        calls.append(call)
+        assert not call.is_ended
+
+    kernels.look, kernels.outputs = look, [np.float32(1)]
+    async with open_session(graph(["float"], LATER), cpus(1), clock=clock) as session:
+        assert await session.run(["y0"], X) == [1]
+    assert given == members
+    assert [call.is_ended for call in calls] == [True]
