@@ -7,6 +7,9 @@ The field is not among those that our messages declare, so they carry it as an u
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
@@ -18,7 +21,8 @@ _TAG = bytes((_FIELD << 3 | 2,))
 
 def debug_info_of(graph_def: Message) -> bytes:
     """The debug info in a parsed GraphDef; several are one, as protobuf merges messages."""
-    return b"".join(field.data for field in UnknownFieldSet(graph_def) if field.field_number == _FIELD)
+    unknown: Iterable[Any] = UnknownFieldSet(graph_def)  # type: ignore[assignment]  # its stub has no iterator
+    return b"".join(field.data for field in unknown if field.field_number == _FIELD)
 
 
 def debug_info_field(info: bytes) -> bytes:

@@ -231,7 +231,8 @@ async def _opened(manager: AbstractAsyncContextManager[Session]) -> AsyncIterato
 
         holding = asyncio.ensure_future(guest.call(hold))
         try:
-            await asyncio.wait([opened, holding], return_when=asyncio.FIRST_COMPLETED)
+            either: list[asyncio.Future[Any]] = [opened, holding]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not opened.done():
                 holding.result()  # raises why it could not be opened
             yield AsyncioSession(opened.result(), guest)

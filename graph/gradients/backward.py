@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..analysis.data_edges import Output
-from ..analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
+from ..analysis.gradient_rules import Forward, Gradient, Gradients, is_registered, lookup, takes_none
 from ..analysis.sizes import Sizes, static
 from ..builder.builder import GraphBuilder
 from ..builder.handles import Tensor
@@ -29,6 +29,7 @@ from ..tensor_id import parse_tensor_name
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
 from .stacks import stacks_to_lists
+from .sums import dense, summed
 from .undo_loop import undo_loop
 
 T = TypeVar("T")
@@ -368,39 +369,13 @@ class Backward:
     def result(self, x: Output) -> Tensor | None:
         """The summed gradient of an x."""
         self.extension.move_to(self.graph.requested_device(x[0]), "gradients")
-        gradient = self._sum(self.begun.get(x)) if x in self.begun else self.total(x)
+        gradient = summed(self.extension, self.begun.get(x)) if x in self.begun else self.total(x)
         return self._zeros(x) if gradient is None and x in self.filled else self.dense(gradient)
 
     def total(self, output: Output) -> Gradient:
         """The sum of all gradients of an output, in the order in which they were added; None if there are none."""
-        return self._sum(self.flowed.get(output))
-
-    def _sum(self, parts: list[Gradient] | None) -> Gradient:
-        """The sum of `parts`; afterwards the list has only the sum."""
-        if parts is None:
-            return None
-        if len(parts) > 1:
-            rows = [part for part in parts if isinstance(part, IndexedSlices)]
-            if len(rows) == len(parts):
-                total: Gradient = self._joined(rows)
-            else:
-                total = self.extension.op("AddN", [self.dense(part) for part in parts], name="AddN")[0]
-            parts[:] = [total]
-        return parts[0]
-
-    def _joined(self, parts: Sequence[IndexedSlices]) -> IndexedSlices:
-        """`IndexedSlices` of one tensor, concatenated."""
-        g = self.extension
-        axis = g.constant(0, DataType.INT32, name="axis")
-        values = g.op("ConcatV2", [part.values for part in parts], axis, name="values")[0]
-        indices = g.op("ConcatV2", [part.indices for part in parts], axis, name="indices")[0]
-        return IndexedSlices(values, indices, parts[0].dense_shape)
+        return summed(self.extension, self.flowed.get(output))
 
     def dense(self, gradient: Gradient) -> Tensor | None:
         """A gradient as a tensor of the shape of the tensor that it belongs to."""
-        if not isinstance(gradient, IndexedSlices):
-            return gradient
-        g = self.extension
-        zero, one = g.constant([0], DataType.INT32), g.constant([1], DataType.INT32)
-        rows = g.op("StridedSlice", gradient.dense_shape, zero, one, one, shrink_axis_mask=1, name="rows")
-        return g.op("UnsortedSegmentSum", gradient.values, gradient.indices, rows, name="dense")[0]
+        return dense(self.extension, gradient)

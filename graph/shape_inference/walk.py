@@ -326,7 +326,8 @@ class GraphWalk:
     def _loop(
         self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, variables: TensorShapes
     ) -> Outcome | None:
-        """The shapes that the variables of a While or For have in every iteration."""
+        """The shapes that the variables of a While or For have in every iteration, from those it begins with."""
+        first = variables
         numbers = arguments_of_its_own(properties.op_def.record.calls)
         for _ in range(_LOOP_PASSES):
             shapes, behind = ((),) * numbers + variables.shapes, (None,) * numbers + variables.behind
@@ -337,7 +338,7 @@ class GraphWalk:
             if common == variables:
                 break
             has_news = any(map(is_nested, filter(None, common.behind))) and common.behind != variables.behind
-            variables = common._replace(shapes=self._read(inputs).shapes) if has_news else common
+            variables = common._replace(shapes=first.shapes) if has_news else common
         return with_promised(properties, variables)
 
     def _read(self, inputs: Sequence[int]) -> TensorShapes:
