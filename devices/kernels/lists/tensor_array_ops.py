@@ -17,11 +17,13 @@ from ....graph.dtypes import Array, Shape
 from ...state import Variable
 from ..arrays.slicing import stacked
 from ..carried import carried, handle_carrying
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
 
 _NO_FLOW = np.float32(0)
 _CONTAINER = "_tensor_arrays"
+_PLACE_BYTES = 120  # of the object for one element
 
 
 def _array_of(handle: Array | Variable) -> TensorArray:
@@ -47,6 +49,7 @@ def tensor_array(node: Construction) -> Kernel:
             raise InvalidArgumentError(f"TensorArray size must be scalar, but had shape: {shape_text(size.shape)}")
         if size < 0:
             raise InvalidArgumentError("Size should be >= 0.")
+        output_shape((int(size), _PLACE_BYTES), np.dtype(np.uint8))
         places = [Place() for _ in range(int(size))]
         return _handle(node, TensorArray(name, dtype, shape, places, dynamic, clears, identical), _NO_FLOW)
 
