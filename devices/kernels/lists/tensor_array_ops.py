@@ -17,6 +17,7 @@ from ....graph.dtypes import Array, Shape
 from ...state import Variable
 from ..arrays.slicing import stacked
 from ..carried import carried, handle_carrying
+from ..checks import vector_of
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
@@ -61,11 +62,12 @@ def tensor_array_grad(node: Construction) -> Kernel:
     """The gradient array for one source of gradients; its elements may have more dimensions in front."""
     source = node.attrs["source"]
 
-    def find(handle: Array, flow: Array, prepended: Sequence[int] = ()) -> object:
+    def find(handle: Array, flow: Array, prepended: Array | None = None) -> object:
         forward = _array_of(handle)
         if forward.sums:
             raise InvalidArgumentError(f"Wrong input container. {forward.name}: gradients of gradients are not kept")
-        return _handle(node, forward.gradient(source, tuple(map(int, prepended))), flow)
+        sizes = () if prepended is None else tuple(vector_of(prepended, "shape_to_prepend"))
+        return _handle(node, forward.gradient(source, sizes), flow)
 
     return find
 
