@@ -71,6 +71,10 @@ def file_errors(path: str | Path) -> Iterator[None]:
     """Turns an OSError inside the block into "path; No such file or directory" with its status code."""
     try:
         yield
+    except ValueError as error:
+        if "\0" not in str(path):
+            raise
+        raise InvalidArgumentError(f"{str(path)!r} names no file: it holds a null byte") from error
     except OSError as error:
         kind = _BY_ERRNO.get(error.errno, UnknownError)
         raise kind(f"{path}; {error.strerror or error}") from error

@@ -8,6 +8,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.arrays.diagonals_shapes import Band, alignment, band_of, matrix_size
+from ..checks import require, scalar_of
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 
 _MAIN: Array = np.array(0, np.int32)
@@ -58,6 +60,8 @@ def matrix_diag_part(node: Construction) -> Kernel:
     def run(x: Array, k: Array = _MAIN, padding: Array | None = None) -> Array:
         _check_matrix(x)
         band = _band(k, (x.shape[-2], x.shape[-1]))
+        if padding is not None:
+            require(padding.size == 1, f"padding_value must have one element, not {padding.size}")
         return _read(x, band, align, x.dtype.type(0) if padding is None else padding)
 
     return run
@@ -84,15 +88,17 @@ def matrix_diag_band(node: Construction) -> Kernel:
     def run(diagonals: Array, k: Array, num_rows: Array, num_cols: Array, padding: Array) -> Array:
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
+        rows, columns = scalar_of(num_rows, "num_rows"), scalar_of(num_cols, "num_cols")
+        require(padding.ndim == 0, f"padding_value must be a scalar, not shape {shape_text(padding.shape)}")
         band = _band(k)
         if band.count > 1 and (diagonals.ndim < 2 or diagonals.shape[-2] != band.count):
             raise InvalidArgumentError(
                 "The number of diagonals provided in the input does not match the lower_diag_index and "
                 "upper_diag_index range."
             )
-        size = matrix_size(band, diagonals.shape[-1], int(num_rows), int(num_cols))
+        size = matrix_size(band, diagonals.shape[-1], rows, columns)
         outer = diagonals.shape[: -2 if band.count > 1 else -1]
-        matrices = np.empty((*outer, *size), diagonals.dtype)
+        matrices = np.empty(output_shape((*outer, *size), diagonals.dtype), diagonals.dtype)
         matrices.fill(padding)
         return _write(matrices, diagonals, band, align)
 

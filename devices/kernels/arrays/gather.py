@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .indices import is_any_outside
 
@@ -196,7 +197,7 @@ def one_hot(node: Construction) -> Kernel:
         _check_one_hot(indices.ndim, axis, (depth, on_value, off_value))
         count = int(depth)
         on, off = (v.item() if dtype.kind == "O" else v for v in (on_value, off_value))
-        result = np.empty((indices.size, count), dtype)
+        result = np.empty(output_shape((indices.size, count), dtype), dtype)
         result.fill(off)
         flat = np.asarray(indices.reshape(-1), np.int64)
         rows = np.flatnonzero((flat >= 0) & (flat < count))

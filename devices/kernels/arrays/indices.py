@@ -24,13 +24,6 @@ def sizes_of(x: Array, refusal: str = "shape must be a vector of {int32,int64}, 
     return sizes
 
 
-def scalar_of(x: Array, what: str) -> int:
-    """The value of a scalar; InvalidArgumentError for another rank; `what` is the input's name in the message."""
-    if x.ndim != 0:
-        raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
-    return int(x)
-
-
 def axis_of(x: Array, rank: int, refusal: str = "Expected axis in the range [{low}, {high}), but got {axis}") -> int:
     """The value of a scalar axis, counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
     axis = int(x.item())

@@ -33,7 +33,9 @@ def inplace(node: Construction) -> Kernel:
     def run(x: Array, i: Array, v: Array) -> Array:
         _check(x, i, v)
         result = np.array(x)
-        for place, row in zip((i % max(len(x), 1)).tolist(), v, strict=True):
+        if not len(x):
+            return result
+        for place, row in zip((i % len(x)).tolist(), v, strict=True):
             result[place] = row if combine is None else combine(result[place], row)
         return result
 

@@ -13,9 +13,10 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import expanded, range_length, range_value, reshaped, shape_text, squeezed
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import scalar_of, vector_of
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
-from .indices import scalar_of, sizes_of
+from .indices import sizes_of
 from .latest import keeping_results
 
 _KEPT_SHAPES = 64
@@ -232,7 +233,7 @@ simple("Tile", lambda x, multiples: tile(x, tiling(x.shape, multiples)))
 
 def tile_grad(grad: Array, multiples: Array) -> Array:
     """The sum of the repetitions that Tile made."""
-    times = multiples.tolist()
+    times = vector_of(multiples, "multiples")
     if len(times) != grad.ndim or any(n < 1 or size % n for n, size in zip(times, grad.shape, strict=True)):
         raise InvalidArgumentError(f"{multiples.tolist()} repetitions do not make shape {shape_text(grad.shape)}")
     blocks = [part for n, size in zip(times, grad.shape, strict=True) for part in (n, size // n)]

@@ -16,8 +16,10 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.arrays.strided import IndexEntry, Masks, numpy_index, sliced_shape
+from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, outputs, simple
+from .indices import sizes_of
 from .latest import keeping_results
 
 
@@ -111,7 +113,7 @@ def strided_slice_grad(node: Construction) -> Kernel:
     index_of = keeping_results(lambda shape, *bounds: locate(tuple(shape.tolist()), *bounds))
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
-        return with_gradient(empty_of(shape.tolist(), dtype), index_of(shape, begin, end, strides), dy)
+        return with_gradient(empty_of(sizes_of(shape), dtype), index_of(shape, begin, end, strides), dy)
 
     return run
 
@@ -192,6 +194,7 @@ simple("Concat", lambda axis, *values: concatenate(values, axis))
 
 
 def _split_axis(split_dim: Array, rank: int) -> int:
+    require(split_dim.size == 1, "split_dim must have exactly one element.")
     axis = int(split_dim.item())
     if not -rank <= axis < rank:
         raise InvalidArgumentError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")

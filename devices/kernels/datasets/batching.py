@@ -24,7 +24,7 @@ from .dataset import (
     Steps,
 )
 from .mapping import Map, check_parallel
-from .transformation import Transformed, count_of, mapping, transforming
+from .transformation import Transformed, count_of, flag_of, mapping, transforming
 
 Joined = Callable[[Sequence[Element]], Element]
 
@@ -134,7 +134,7 @@ def batch(node: Construction) -> Kernel:
 
     def make(form: Form, source: Dataset, size: Array, *drops: Array) -> Dataset:
         _check_size(count_of(size))
-        return Batch(form, source, count_of(size), any(map(bool, drops)))
+        return Batch(form, source, count_of(size), any(map(flag_of, drops)))
 
     return transforming(node, make)
 
@@ -145,7 +145,7 @@ def parallel_batch(node: Construction) -> Kernel:
 
     def make(form: Form, source: Dataset, size: Array, _parallel: Array, drops: Array) -> Dataset:
         _check_size(count_of(size))
-        return Batch(form, source, count_of(size), bool(drops), is_parallel=True)
+        return Batch(form, source, count_of(size), flag_of(drops), is_parallel=True)
 
     return transforming(node, make)
 
@@ -162,7 +162,7 @@ def map_and_batch(node: Construction) -> Kernel:
         check_parallel(parallel)
         # Nobody asks for the form of the elements between the two.
         mapped = Map(form, source, function, keeps)
-        return Batch(form, mapped, count_of(size), bool(drops), _stacked_results)
+        return Batch(form, mapped, count_of(size), flag_of(drops), _stacked_results)
 
     return mapping(node, make)
 
@@ -217,7 +217,7 @@ def padded_batch(node: Construction) -> Kernel:
             require(np.ndim(values[index]) == 0, "All padding values must be scalars")
         sizes = [tuple(shape.tolist()) for shape in shapes]
         padding = [np.asarray(value).item() if np.asarray(value).dtype == object else value for value in values]
-        return _PaddedBatch(form, source, count_of(size), any(map(bool, drops)), sizes, padding)
+        return _PaddedBatch(form, source, count_of(size), any(map(flag_of, drops)), sizes, padding)
 
     return transforming(node, make)
 
@@ -325,6 +325,6 @@ def rebatch(node: Construction) -> Kernel:
 
     def make(form: Form, source: Dataset, sizes: Array, drops: Array) -> Dataset:
         require(sizes.ndim <= 1, "`batch_sizes` must be a scalar or a vector.")
-        return _Rebatch(form, source, sizes.reshape(-1).tolist(), bool(drops))
+        return _Rebatch(form, source, sizes.reshape(-1).tolist(), flag_of(drops))
 
     return transforming(node, make)

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import finalize
 
-import numpy as np
-
 from ....errors import AlreadyExistsError, CancelledError, InvalidArgumentError, PartitaError
 from ....graph.dtypes import Array, DataType
 from ....graph.formats.bundle_index import index_file
@@ -27,6 +25,7 @@ from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.storage import file_errors
 from ..carried import carrying
+from ..checks import text_of
 from ..registry import Construction, Kernel, kernel
 from .dataset import UNKNOWN, Dataset, Element, Form, Iterator, Source, Steps
 from .sources import ElementsIterator
@@ -211,7 +210,7 @@ def cache_dataset(node: Construction) -> Kernel:
     """The same elements; those after the first pass come from memory, or from files if they have a name."""
 
     def make(form: Form, source: Dataset, file: Array, *handle: Array) -> Dataset:
-        name: bytes = np.asarray(file).item()
+        name = text_of(file, "filename")
         if name:
             return _FileCache(form, source, os.fsdecode(name))
         shared = handle[0].item() if handle else None

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, numpy_dtype
-from ..checks import require
+from ..checks import require, scalar_of, text_of
 from ..registry import Construction, Kernel, kernel
 from ..strings.csv_records import Field, check_defaults, column
 from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
@@ -161,11 +161,13 @@ def csv_dataset(node: Construction) -> Kernel:
         excluded = [k for indices in exclude for k in _columns(indices, "exclude_cols")]
         require(not (selected and excluded), "Either select_cols or exclude_cols should be empty")
         require(len(selected) in (0, count), "select_cols should match output size")
-        na_value = bytes(np.asarray(missing).item())
+        na_value = text_of(missing, "na_value")
         columns = [column(dtype, default, na_value) for dtype, default in zip(form.types, defaults, strict=True)]
-        dialect = _Dialect.of(np.asarray(delimiter).item(), bool(quotes))
+        dialect = _Dialect.of(text_of(delimiter, "field_delim"), bool(scalar_of(quotes, "use_quote_delim")))
         chosen = frozenset(selected), frozenset(excluded)
         form_name = format_of(compression)
-        return carrying_dataset(_Records(form, file_names(files), form_name, bool(header), dialect, columns, *chosen))
+        return carrying_dataset(
+            _Records(form, file_names(files), form_name, bool(scalar_of(header, "header")), dialect, columns, *chosen)
+        )
 
     return make

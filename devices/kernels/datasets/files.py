@@ -19,7 +19,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
 from ....graph.formats.record_file import framed, record_at
 from ....graph.formats.storage import file_errors
-from ..checks import require
+from ..checks import require, text_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..strings.compression import GZIP, ZLIB, inflated
 from .dataset import UNKNOWN, Dataset, Element, Form, Source, Steps, carrying_dataset, dataset_of
@@ -78,7 +78,8 @@ class _Records(Dataset):
 
 def content_of(name: bytes, compression: bytes) -> memoryview:
     """The uncompressed content of a file."""
-    path = Path(name.decode())
+    path = Path(os.fsdecode(name))
+    require("\0" not in str(path), f"the name {str(path)!r} of a file holds a null byte")
     try:
         with path.open("rb") as file:
             if not compression and path.stat().st_size:
@@ -101,15 +102,15 @@ def file_names(files: Array) -> list[bytes]:
 
 def format_of(compression: Array) -> bytes:
     """The name of a compression; InvalidArgumentError if there is none of that name."""
-    name = np.asarray(compression).item()
+    name = text_of(compression, "compression_type")
     require(name in _FORMATS, "Unsupported compression_type.")
-    return bytes(name)
+    return name
 
 
 def _format_of_records(compression: Array) -> bytes:
     """As `format_of`; what TensorFlow's reader of records does not know it takes for no compression."""
-    name = np.asarray(compression).item()
-    return bytes(name) if name in _FORMATS else b""
+    name = text_of(compression, "compression_type")
+    return name if name in _FORMATS else b""
 
 
 def _lines(_number: int, content: memoryview, _name: str) -> Iterator[bytes]:
@@ -202,8 +203,8 @@ def dataset_to_records(node: Construction) -> Start:
             kind == DataType.STRING,
             f"ToTFRecordOp currently only supports DT_STRING dataypes, but got {dtype_name(kind)}",
         )
-        path = os.fsdecode(np.asarray(file).item())
-        compute(call, _written(dataset, path, np.asarray(compression).item()), lambda _: call.done(), node.op)
+        path = os.fsdecode(text_of(file, "filename"))
+        compute(call, _written(dataset, path, text_of(compression, "compression_type")), lambda _: call.done(), node.op)
 
     return start
 

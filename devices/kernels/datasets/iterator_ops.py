@@ -16,6 +16,7 @@ from ....graph.dtypes import Array, dtype_name
 from ....graph.ops.datasets.handle_text import from_text, to_text
 from ...state import ResourceHandle, handle_array, handle_of
 from ..carried import carrying
+from ..checks import text_of
 from ..handles import handle_for, resource_of
 from ..lists.optional import Optional
 from ..lists.tensor_array import compatible
@@ -209,7 +210,7 @@ def from_string(node: Construction) -> Kernel:
     find, form = iterator_of(node), Form.of(node)
 
     def convert(text: Array) -> Array:
-        handle = handle_array(ResourceHandle(*from_text(np.asarray(text).item())))
+        handle = handle_array(ResourceHandle(*from_text(text_of(text, "string_handle"))))
         actual = find(handle).form
         if form.types:
             check_form(form, actual)

@@ -16,13 +16,12 @@ from ....graph.dtypes import Array
 from ....graph.ops.datasets.handle_text import from_text, to_text
 from ...state import ResourceHandle, handle_array, handle_of
 from ..carried import carrying
-from ..checks import require
+from ..checks import require, single_of, text_of
 from ..handles import handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .dataset import Dataset, Element, Form, dataset_of
 from .iterator_ops import carried_or_named, check_form
 from .pulling import IteratorResource
-from .transformation import count_of
 
 MULTI_DEVICE_TYPE = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"  # the class's name in TensorFlow
 
@@ -124,10 +123,9 @@ def get_next_from_shard(node: Construction) -> Start:
 
     def start(call: Call, handle: Array, shard: Array, incarnation: Array) -> None:
         iterator = find(handle)
-        if count_of(incarnation) != iterator.incarnation:
-            raise InvalidArgumentError(
-                f"Invalid incarnation id. Provided: {count_of(incarnation)}; Expected: {iterator.incarnation}"
-            )
+        number = single_of(incarnation, "incarnation_id")
+        if number != iterator.incarnation:
+            raise InvalidArgumentError(f"Invalid incarnation id. Provided: {number}; Expected: {iterator.incarnation}")
 
         def take(element: Element | None) -> None:
             if element is None:
@@ -135,7 +133,7 @@ def get_next_from_shard(node: Construction) -> Start:
             else:
                 call.done(*element)
 
-        iterator.pull(call, count_of(shard), take)
+        iterator.pull(call, single_of(shard, "shard_num"), take)
 
     return start
 
@@ -159,7 +157,7 @@ def from_string(node: Construction) -> Kernel:
     find = _found(node)
 
     def convert(text: Array) -> Array:
-        handle = handle_array(ResourceHandle(*from_text(np.asarray(text).item())))
+        handle = handle_array(ResourceHandle(*from_text(text_of(text, "string_handle"))))
         find(handle)
         return handle
 

@@ -6,6 +6,7 @@ datasets of the shards, mostly by interleaving them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from ....errors import DataLossError, InvalidArgumentError, NotFoundError, Unimp
 from ....graph.dtypes import Array, DataType
 from ....graph.formats.snapshot_files import METADATA, Metadata, ShardWriter, records_of, shard_folder, shards
 from ....graph.tensor import parse_tensor, tensor_to_numpy
-from ..checks import require
+from ..checks import require, text_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..sparse.serialized_sparse import serialized_tensor
 from .dataset import (
@@ -196,7 +197,9 @@ def load_dataset(node: Construction) -> Kernel:
 
 def folder_of(path: Array) -> Path:
     """The folder that a scalar of strings names."""
-    return Path(np.asarray(path).item().decode())
+    name = os.fsdecode(text_of(path, "path"))
+    require("\0" not in name, f"the name {name!r} of a folder holds a null byte")
+    return Path(name)
 
 
 @deferred_kernel("SaveDataset")

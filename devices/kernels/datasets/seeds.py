@@ -10,7 +10,7 @@ from ....graph.dtypes import Array
 from ..carried import carrying
 from ..random import philox
 from ..registry import Construction, Kernel, kernel
-from .transformation import count_of
+from .transformation import count_of, flag_of
 
 Seeds = tuple[int, int]
 _WORDS = 256  # random words drawn at once
@@ -71,7 +71,7 @@ def anonymous_seed_generator(node: Construction) -> Kernel:
     """A generator of seeds, and what deletes it."""
 
     def make(seed: Array, seed2: Array, reshuffle: Array) -> tuple[Array, Array]:
-        value = carrying(SeedGenerator(seeds_of(node, seed, seed2), reshuffles=bool(reshuffle)))
+        value = carrying(SeedGenerator(seeds_of(node, seed, seed2), reshuffles=flag_of(reshuffle)))
         return value, value
 
     return make

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, DataType, numpy_dtype
-from ..checks import require
+from ..checks import require, scalar_of
 from ..registry import Construction, Kernel, kernel
 from .dataset import Dataset, Element, Form, Source, carrying_dataset
 
@@ -141,8 +141,9 @@ def range_dataset(node: Construction) -> Kernel:
     form = Form.of(node)
 
     def make(start: Array, stop: Array, step: Array) -> Array:
-        require(step != 0, "step must be a non-zero integer.")
-        return carrying_dataset(_RangeDataset(form, range(int(start), int(stop), int(step))))
+        first, last, distance = scalar_of(start, "start"), scalar_of(stop, "stop"), scalar_of(step, "step")
+        require(distance != 0, "step must be a non-zero integer.")
+        return carrying_dataset(_RangeDataset(form, range(first, last, distance)))
 
     return make
 

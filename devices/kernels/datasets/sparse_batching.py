@@ -16,7 +16,7 @@ import numpy as np
 from ....errors import DataLossError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..checks import require
+from ..checks import require, vector_of
 from ..registry import Construction, Kernel, kernel
 from ..sparse.serialized_sparse import serialized_row
 from .batching import BatchIterator, num_batches
@@ -66,6 +66,6 @@ def dense_to_sparse_batch(node: Construction) -> Kernel:
         require(count_of(size) > 0, "Batch size must be greater than zero.")
         if len(source.form.types) != 1:
             raise InvalidArgumentError("DenseToSparseBatchDataset only supports inputs with a single component.")
-        return _SparseBatch(form, source, count_of(size), tuple(row_shape.tolist()))
+        return _SparseBatch(form, source, count_of(size), tuple(vector_of(row_shape, "row_shape")))
 
     return transforming(node, make)

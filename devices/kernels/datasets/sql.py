@@ -16,7 +16,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, UnknownError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
-from ..checks import require
+from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel
 from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
 
@@ -133,7 +133,7 @@ def sql_dataset(node: Construction) -> Kernel:
         raise InvalidArgumentError(f"Each element of `output_types_` must be one of: {names}, DT_DOUBLE")
 
     def make(driver: Array, path: Array, query: Array) -> Array:
-        name = np.asarray(driver).item().decode(errors="replace")
+        name = text_of(driver, "driver_name").decode(errors="replace")
         require(
             name == "sqlite",
             f"The database type, {name}, is not supported by SqlDataset. The set of supported databases is: "

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ....graph.dtypes import Array
+from ..checks import scalar_of
 from ..registry import Construction, Kernel
 from .dataset import CapturedFunction, Dataset, Form, Iterator, carrying_dataset, dataset_of
 
@@ -52,5 +51,10 @@ def mapping(node: Construction, make: Callable[..., Dataset], attr: str = "f", t
 
 
 def count_of(value: Array) -> int:
-    """A scalar input as an int."""
-    return int(np.asarray(value).reshape(()))
+    """A scalar input as an int; InvalidArgumentError for another rank."""
+    return scalar_of(value, "a number that describes a dataset")
+
+
+def flag_of(value: Array) -> bool:
+    """A scalar input as a bool; InvalidArgumentError for another rank."""
+    return bool(scalar_of(value, "a flag that describes a dataset"))

@@ -11,7 +11,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .dataset import Dataset, Element, Form, Iterator, Steps, carrying_dataset
 from .sources import ElementsDataset
-from .transformation import Transformed, count_of, transforming
+from .transformation import Transformed, count_of, flag_of, transforming
 
 
 class _WindowIterator(Iterator):
@@ -97,6 +97,6 @@ def window(node: Construction) -> Kernel:
         require(count_of(size) > 0, "Window size must be greater than zero.")
         require(count_of(shift) > 0, "Window shift must be greater than zero.")
         require(count_of(stride) > 0, "Window stride must be greater than zero.")
-        return _Window(form, source, count_of(size), count_of(shift), count_of(stride), bool(drops))
+        return _Window(form, source, count_of(size), count_of(shift), count_of(stride), flag_of(drops))
 
     return transforming(node, make)

@@ -17,7 +17,7 @@ from ....errors import FailedPreconditionError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..carried import sum_of
-from ..checks import require
+from ..checks import require, vector_of
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel, simple
 from .broadcasting import broadcasting_binary
@@ -248,7 +248,7 @@ def broadcast_gradient_axes(s0: list[int], s1: list[int]) -> tuple[list[int], li
 
 
 def _broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
-    r0, r1 = broadcast_gradient_axes(s0.tolist(), s1.tolist())
+    r0, r1 = broadcast_gradient_axes(vector_of(s0, "s0"), vector_of(s1, "s1"))
     return np.array(r0, s0.dtype), np.array(r1, s0.dtype)
 
 

@@ -18,7 +18,7 @@ from ....graph.formats.bundle_merge import merge_bundles
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.slice_keys import decode_name
-from ..checks import require
+from ..checks import decoded_spec, require, scalar_of, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .first_checkpoints import from_slice_files, saved_part
 
@@ -38,7 +38,7 @@ def _prefix_and_parts(
         f"tensor_names and shape_and_slices have different number of elements: {names.size} vs. {parts.size}",
     )
     require(names.size == count, f"Got {names.size} tensor names{what}.")
-    return os.fsdecode(prefix.item()), [decode_name(name) for name in names], [part.decode() for part in parts]
+    return os.fsdecode(prefix.item()), [decode_name(name) for name in names], [decoded_spec(part) for part in parts]
 
 
 @kernel("SaveV2")
@@ -148,4 +148,8 @@ def sharded_filename(node: Construction) -> Kernel:
 @kernel("ShardedFilespec")
 def sharded_filespec(node: Construction) -> Kernel:
     """The pattern for all files of a sharded checkpoint: "base-?????-of-00012"."""
-    return lambda base, count: _text(f"{os.fsdecode(base.item())}-?????-of-{count:05d}")
+
+    def pattern(base: Array, count: Array) -> Array:
+        return _text(f"{os.fsdecode(text_of(base, 'basename'))}-?????-of-{scalar_of(count, 'num_shards'):05d}")
+
+    return pattern

@@ -12,7 +12,7 @@ from ....graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice
 from ....graph.dtypes import Array, DataType, base_type, dtype_name
 from ....graph.formats.slice_files import SliceFiles, SliceFileWriter
 from ....graph.formats.slice_keys import decode_name
-from ..checks import require
+from ..checks import decoded_spec, require, single_of
 from ..registry import Construction, Kernel, kernel
 from .patterns import matching_files
 
@@ -39,7 +39,7 @@ def save_first_format(node: Construction) -> Kernel:
 def save_slices(node: Construction) -> Kernel:
     """Writes tensors, or parts of tensors, as one file of the first format."""
     write = _slice_file_writer(node.input_types[3:])
-    return lambda path, names, parts, *values: write(path, names, parts.tolist(), values)
+    return lambda path, names, parts, *values: write(path, names, parts.reshape(-1).tolist(), values)
 
 
 def _slice_file_writer(types: Sequence[int]) -> Callable[[Array, Array, list[bytes], Sequence[Array]], None]:
@@ -54,9 +54,9 @@ def _slice_file_writer(types: Sequence[int]) -> Callable[[Array, Array, list[byt
         for name, spec, value, dtype in sorted(zip(names, parts, values, dtypes, strict=True), key=itemgetter(0)):
             shape, part = value.shape, TensorSlice((None,) * value.ndim)
             if spec:
-                shape, part = saved_part(spec.decode(), value)
+                shape, part = saved_part(decoded_spec(spec), value)
             writer.add(decode_name(name), shape, part, value, dtype)
-        writer.write(os.fsdecode(path.item()))
+        writer.write(os.fsdecode(single_of(path, "filename")))
 
     return write
 
@@ -67,7 +67,8 @@ def restore_first_format(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def read(pattern: Array, name: Array) -> Array:
-        return from_slice_files(os.fsdecode(pattern.item()), [decode_name(name.item())], [""], [dtype])[0]
+        path, names = single_of(pattern, "file_pattern"), [decode_name(single_of(name, "tensor_name"))]
+        return from_slice_files(os.fsdecode(path), names, [""], [dtype])[0]
 
     return read
 
@@ -78,8 +79,8 @@ def restore_slice(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def read(pattern: Array, name: Array, spec: Array) -> Array:
-        names, specs = [decode_name(name.item())], [spec.item().decode()]
-        return from_slice_files(os.fsdecode(pattern.item()), names, specs, [dtype])[0]
+        names, specs = [decode_name(single_of(name, "tensor_name"))], [decoded_spec(single_of(spec, "shape_and_slice"))]
+        return from_slice_files(os.fsdecode(single_of(pattern, "file_pattern")), names, specs, [dtype])[0]
 
     return read
 

@@ -15,7 +15,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.formats.summaries import audio_summary, image_summary
 from ..audio.wav_files import encode_wav
-from ..checks import require
+from ..checks import require, single_of
 from ..image_files.png_writing import write_png
 from ..registry import Construction, Kernel, kernel
 
@@ -68,7 +68,7 @@ def image_summaries(node: Construction) -> Kernel:
 
 def _sounds(tag: Array, tensor: Array, rate: float, most: int) -> Array:
     require(np.ndim(tag) == 0, "Tag must be a scalar")
-    require(rate > 0, "sample_rate must be > 0")
+    require(0 < rate < 2**32, "sample_rate must be > 0, and a number that a sound file can hold")
     require(tensor.ndim in (2, 3), f"Tensor must be 3-D or 2-D, got: {shape_text(tensor.shape)}")
     batch = tensor if tensor.ndim == 3 else tensor[..., None]
     files: list[Any] = [encode_wav(sound, np.array(int(rate))).item() for sound in batch[:most]]
@@ -87,4 +87,4 @@ def audio_summaries(node: Construction) -> Kernel:
 def audio_summaries_v2(node: Construction) -> Kernel:
     """As AudioSummary; the sample rate is an input."""
     most = node.attrs["max_outputs"]
-    return lambda tag, tensor, rate: _sounds(tag, tensor, float(np.asarray(rate).reshape(-1)[0]), most)
+    return lambda tag, tensor, rate: _sounds(tag, tensor, float(single_of(rate, "sample_rate")), most)

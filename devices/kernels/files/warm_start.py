@@ -17,7 +17,7 @@ from ....graph.analysis.tensor_slices import TensorSlice
 from ....graph.dtypes import Array, DataType, dtype_name
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.slice_keys import decode_name
-from ..checks import require
+from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel
 from ..tables.vocabulary import Vocabulary
 
@@ -29,7 +29,7 @@ def generate_vocab_remapping(node: Construction) -> Kernel:
 
     def remapping(new_file: Array, old_file: Array) -> tuple[Array, Array]:
         for what, name in (("new", new_file), ("old", old_file)):
-            require(bool(name.item()), f"{what} vocab filename cannot be empty.")
+            require(bool(text_of(name, "vocab_file")), f"{what} vocab filename cannot be empty.")
         new = _entries(new_file, None)
         old = _line_of(_entries(old_file, old_size if old_size >= 0 else None))
         require(first + count <= len(new), "lookup table size must be larger than last new vocab entry's line")
@@ -53,7 +53,9 @@ def _line_of(entries: list[bytes]) -> dict[bytes, int]:
 
 def _entries(file: Array, size: int | None) -> list[bytes]:
     """The lines of a vocabulary; raises as `Vocabulary.read`."""
-    lines, _ = Vocabulary(-2, -1, size, b"\t", 0).read(os.fsdecode(file.item()), DataType.STRING, DataType.INT64)
+    lines, _ = Vocabulary(-2, -1, size, b"\t", 0).read(
+        os.fsdecode(text_of(file, "vocab_file")), DataType.STRING, DataType.INT64
+    )
     entries: list[bytes] = lines.tolist()
     return entries
 

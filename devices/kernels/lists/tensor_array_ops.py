@@ -17,11 +17,14 @@ from ....graph.dtypes import Array, Shape
 from ...state import Variable
 from ..arrays.slicing import stacked
 from ..carried import carried, handle_carrying
+from ..checks import vector_of
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
 
 _NO_FLOW = np.float32(0)
 _CONTAINER = "_tensor_arrays"
+_PLACE_BYTES = 120  # of the object for one element
 
 
 def _array_of(handle: Array | Variable) -> TensorArray:
@@ -47,6 +50,7 @@ def tensor_array(node: Construction) -> Kernel:
             raise InvalidArgumentError(f"TensorArray size must be scalar, but had shape: {shape_text(size.shape)}")
         if size < 0:
             raise InvalidArgumentError("Size should be >= 0.")
+        output_shape((int(size), _PLACE_BYTES), np.dtype(np.uint8))
         places = [Place() for _ in range(int(size))]
         return _handle(node, TensorArray(name, dtype, shape, places, dynamic, clears, identical), _NO_FLOW)
 
@@ -58,11 +62,12 @@ def tensor_array_grad(node: Construction) -> Kernel:
     """The gradient array for one source of gradients; its elements may have more dimensions in front."""
     source = node.attrs["source"]
 
-    def find(handle: Array, flow: Array, prepended: Sequence[int] = ()) -> object:
+    def find(handle: Array, flow: Array, prepended: Array | None = None) -> object:
         forward = _array_of(handle)
         if forward.sums:
             raise InvalidArgumentError(f"Wrong input container. {forward.name}: gradients of gradients are not kept")
-        return _handle(node, forward.gradient(source, tuple(map(int, prepended))), flow)
+        sizes = () if prepended is None else tuple(vector_of(prepended, "shape_to_prepend"))
+        return _handle(node, forward.gradient(source, sizes), flow)
 
     return find
 

@@ -19,6 +19,8 @@ from ....graph.analysis.dims import shape_text
 from ....graph.analysis.shape_functions import merge
 from ....graph.dtypes import Array, DataType, Shape, dtype_name, numpy_dtype
 from ..carried import carried, carrying, sum_of, zeros_like
+from ..checks import scalar_of, single_of
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import compatible, is_complete, zeros_of
 
@@ -152,7 +154,7 @@ def empty_tensor_list(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"max_num_elements expected to be a scalar but got shape: {shape_text(limit.shape)}"
             )
-        return listing(dtype, shape_of(shape), (), int(limit))
+        return listing(dtype, shape_of(shape), (), scalar_of(limit, "max_num_elements"))
 
     return make
 
@@ -170,6 +172,7 @@ def tensor_list_reserve(node: Construction) -> Kernel:
         count = int(np.asarray(size).item())
         if count < 0:
             raise InvalidArgumentError(f"The num_elements to reserve must be a non negative number, but got {count}")
+        output_shape((count,), np.dtype(object))
         return listing(dtype, shape_of(shape), [None] * count)
 
     return make
@@ -198,7 +201,7 @@ def tensor_list_resize(node: Construction) -> Kernel:
     """The list cut to `size` elements, or extended by elements that are not set."""
 
     def resize(value: Array, size: Array) -> Array:
-        items, count = list_of(value), int(size)
+        items, count = list_of(value), scalar_of(size, "size")
         if count < 0:
             raise InvalidArgumentError(f"TensorListSlice expects size to be non-negative. Got: {count}")
         return carrying(resized(items, count))
@@ -208,6 +211,7 @@ def tensor_list_resize(node: Construction) -> Kernel:
 
 def resized(tensors: TensorList, count: int) -> TensorList:
     """The list with `count` elements."""
+    output_shape((count,), np.dtype(object))
     return tensors.holding([*tensors.items[:count], *[None] * (count - tensors.length)])
 
 
@@ -289,7 +293,7 @@ def tensor_list_get_item(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def get(value: Array, index: Array, shape: Array) -> Array:
-        tensors, place = list_of(value, dtype), int(index)
+        tensors, place = list_of(value, dtype), single_of(index, "index")
         if not 0 <= place < tensors.length:
             raise InvalidArgumentError(f"Trying to access element {place} in a list with {tensors.length} elements.")
         item = tensors.storage[place]
@@ -317,7 +321,7 @@ def tensor_list_set_item(node: Construction) -> Kernel:
     dtype, grows = node.input_types[2], bool(node.attrs["resize_if_index_out_of_bounds"])
 
     def set_item(value: Array, index: Array, item: Array) -> Array:
-        tensors, place = list_of(value), int(index)
+        tensors, place = list_of(value), scalar_of(index, "index")
         if dtype != tensors.dtype:
             _check_set(tensors, item, dtype, "")
         if grows and place >= tensors.length:

@@ -9,8 +9,10 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name
+from ..arrays.indices import sizes_of
 from ..arrays.slicing import stacked
 from ..carried import carrying
+from ..checks import scalar_of, vector_of
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import compatible, is_complete, zeros_of
 from .tensor_list import Item, TensorList, common_shape, filled, list_of, listing, merged, resized, shape_of
@@ -114,11 +116,11 @@ def tensor_list_scatter(node: Construction) -> Kernel:
     """A new list with row i of a tensor at index i of a list; its length is an input, or fits the largest index."""
     dtype = node.input_types[0]
 
-    def scatter(value: Array, indices: Array, shape: Array, size: Array | int = -1) -> Array:
+    def scatter(value: Array, indices: Array, shape: Array, size: Array | None = None) -> Array:
         element = shape_of(shape)
         _check_scattered(value, indices)
         _check_element(element, value.shape[1:])
-        count = int(size)
+        count = -1 if size is None else scalar_of(size, "num_elements")
         if count < -1:
             raise InvalidArgumentError(f"TensorListScatter expects num_elements >= -1, found: {count}")
         largest = int(indices.max(initial=-1))
@@ -169,7 +171,7 @@ def tensor_list_concat(node: Construction) -> Kernel:
     """All elements joined along their first dimension, and their lengths there."""
     dtype, declared = node.output_types[0], node.attrs.get("element_shape")
 
-    def concat(value: Array, asked: Array | None = None, leading: Array | Sequence[int] = ()) -> tuple[Array, Array]:
+    def concat(value: Array, asked: Array | None = None, leading: Array | None = None) -> tuple[Array, Array]:
         tensors = list_of(value, dtype)
         shape = merged(declared if asked is None else shape_of(asked), tensors.shape)
         if shape == ():
@@ -183,7 +185,7 @@ def tensor_list_concat(node: Construction) -> Kernel:
                 f"element_shape: {shape_text(shape)}"
             )
         first = None if shape is None else shape[0]
-        items = _joinable(tensors.items, first, rest, [int(size) for size in leading], dtype)
+        items = _joinable(tensors.items, first, rest, [] if leading is None else sizes_of(leading), dtype)
         lengths = np.array([len(item) for item in items], np.int64)
         return np.concatenate(items) if items else zeros_of((0, *(rest or ())), dtype), lengths
 
@@ -231,7 +233,7 @@ def tensor_list_split(node: Construction) -> Kernel:
         _check_rows(value)
         rest = None if shape is None else shape[1:]
         _check_element(rest, value.shape[1:])
-        ends = _ends(lengths.tolist(), value.shape[0])
+        ends = _ends(vector_of(lengths, "lengths"), value.shape[0])
         known = value.shape[1:] if rest is None else merged(rest, value.shape[1:])
         parts = [value[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return listing(dtype, (None, *(known or ())), parts)

@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import Variable
-from ..checks import require
+from ..checks import require, scalar_of, vector_of
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .accumulator import Accumulator, DenseAccumulator, SparseAccumulator
@@ -63,7 +63,7 @@ def apply_gradient(node: Construction) -> Start:
     accumulator_of = _checked(node, DenseAccumulator)
 
     def start(call: Call, handle: Handle, local_step: Array, gradient: Array) -> None:
-        accumulator_of(handle).apply(int(local_step), np.asarray(gradient))
+        accumulator_of(handle).apply(scalar_of(local_step, "local_step"), np.asarray(gradient))
         call.done()
 
     return start
@@ -75,8 +75,12 @@ def apply_sparse_gradient(node: Construction) -> Start:
     accumulator_of, has_shape = _checked(node, SparseAccumulator), bool(node.attrs["has_known_shape"])
 
     def start(call: Call, handle: Handle, local_step: Array, indices: Array, values: Array, shape: Array) -> None:
-        gradient = np.asarray(indices), np.asarray(values), np.asarray(shape) if has_shape else None
-        accumulator_of(handle).apply(int(local_step), gradient)
+        gradient = (
+            np.asarray(indices),
+            np.asarray(values),
+            np.asarray(vector_of(shape, "gradient_shape"), np.int64) if has_shape else None,
+        )
+        accumulator_of(handle).apply(scalar_of(local_step, "local_step"), gradient)
         call.done()
 
     return start
@@ -86,14 +90,14 @@ def apply_sparse_gradient(node: Construction) -> Start:
 def take_gradient(node: Construction) -> Start:
     """Waits for enough gradients, and takes them all."""
     accumulator_of = _checked(node, DenseAccumulator)
-    return lambda call, handle, required: accumulator_of(handle).take(call, int(required))
+    return lambda call, handle, required: accumulator_of(handle).take(call, scalar_of(required, "num_required"))
 
 
 @deferred_kernel("SparseAccumulatorTakeGradient")
 def take_sparse_gradient(node: Construction) -> Start:
     """Waits for enough gradients, and takes them all."""
     accumulator_of = _checked(node, SparseAccumulator)
-    return lambda call, handle, required: accumulator_of(handle).take(call, int(required))
+    return lambda call, handle, required: accumulator_of(handle).take(call, scalar_of(required, "num_required"))
 
 
 @kernel("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
@@ -102,7 +106,7 @@ def set_global_step(node: Construction) -> Kernel:
     accumulator_of = _accumulator_of(node)
 
     def set_step(handle: Handle, step: Array) -> None:
-        accumulator_of(handle).step = int(step)
+        accumulator_of(handle).step = scalar_of(step, "new_global_step")
 
     return set_step
 

@@ -16,7 +16,7 @@ from ....errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import Variable
-from ..checks import require
+from ..checks import require, scalar_of
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .queue import Form, PriorityQueue
@@ -202,7 +202,7 @@ def take_many(node: Construction) -> Start:
             have, needed = (signature(node.input_types, outputs) for outputs in (types, expected))
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {needed}")
         require(bool(count >= 0), f"num_elements must be >= 0, but is {count}")
-        resource.take_many(call, int(count), fewer_if_closed=fewer, wait_for_incomplete=wait)
+        resource.take_many(call, scalar_of(count, "num_elements"), fewer_if_closed=fewer, wait_for_incomplete=wait)
 
     return start
 

@@ -16,7 +16,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name
 from ...state import Variable, handle_of
-from ..checks import require
+from ..checks import require, single_of
 from ..handles import handle_for, handle_value, reference_to, resource_of
 from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
@@ -216,8 +216,9 @@ def dequeue_many(node: Construction) -> Start:
 
     def start(call: Call, handle: Handle, n: Array) -> None:
         queue = queue_of(handle)
-        require(bool(n >= 0), f"{name}Op requested {n} < 0 elements")
-        queue.dequeue_many(call, int(n), fewer_if_closed=fewer)
+        count = single_of(n, "n")
+        require(count >= 0, f"{name}Op requested {count} < 0 elements")
+        queue.dequeue_many(call, count, fewer_if_closed=fewer)
 
     return start
 

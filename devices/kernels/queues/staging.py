@@ -16,6 +16,7 @@ from ....errors import ResourceExhaustedError
 from ....graph.dtypes import Array
 from ...state import DEFAULT_CONTAINER, ResourceKey
 from ..carried import carried, carrying
+from ..checks import require, scalar_of
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .waiting import Lines, When
@@ -121,7 +122,8 @@ def stage_peek(node: Construction) -> Start:
     area_of = _area_of(node)
 
     def start(call: Call, index: Array) -> None:
-        area, place = area_of(), int(index)
+        area, place = area_of(), scalar_of(index, "index")
+        require(place >= 0, f"index must not be negative, but is {place}")
         area.lines.join(_PEEKING, When(call, lambda: area.items[place] if len(area.items) > place else None))
 
     return start

@@ -34,6 +34,8 @@ def isotonic_regression(node: Construction) -> Kernel:
         require(x.ndim >= 1, "Input must have at least one dimension")
         fitted, runs = np.empty(x.shape, dtype), np.empty(x.shape, np.int32)
         size = x.shape[-1]
+        if not x.size:
+            return fitted, runs
         for row, values, numbers in zip(
             x.reshape(-1, size), fitted.reshape(-1, size), runs.reshape(-1, size), strict=True
         ):
