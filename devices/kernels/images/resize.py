@@ -35,7 +35,7 @@ def _check_attrs(node: Construction) -> tuple[bool, bool]:
     return align, half
 
 
-def _new_size(images: Array, size: Array) -> tuple[int, int]:
+def _new_size(images: Array, size: Array, channels: int = 1) -> tuple[int, int]:
     if images.ndim != 4:
         raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
     if size.ndim != 1:
@@ -44,7 +44,7 @@ def _new_size(images: Array, size: Array) -> tuple[int, int]:
         raise InvalidArgumentError(f"shape_t must have two elements{shape_text(size.shape)}")
     height, width = int(size[0]), int(size[1])
     require(height > 0 and width > 0, "output dimensions must be positive")
-    require(min(images.shape[1:]) > 0, "input image must be of non-zero size")
+    require(min(images.shape[1:3]) > 0 and images.shape[3] >= channels, "input image must be of non-zero size")
     output_shape((images.shape[0], height, width, images.shape[3]), np.dtype(np.float32))
     return height, width
 
@@ -192,7 +192,7 @@ def resize_nearest_neighbor_grad(node: Construction) -> Kernel:
     wide = np.dtype(np.float32) if is_half(target) else target
 
     def gradient(grads: Array, size: Array) -> Array:
-        height, width = _new_size(grads, size)
+        height, width = _new_size(grads, size, channels=0)
         sizes = ((height, grads.shape[1]), (width, grads.shape[2]))
         cells = [_nearest(old, new, align, half) for old, new in sizes]
         copies = [np.bincount(of_axis, minlength=old) for of_axis, (old, _) in zip(cells, sizes, strict=True)]
