@@ -16,6 +16,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..elementwise.whole import whole
 from ..half_types import widen
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 
@@ -52,6 +53,7 @@ def crop_and_resize(node: Construction) -> Kernel:
 
     def crop(images: Array, boxes: Array, owners: Array, size: Array) -> Array:
         check_crop(images, boxes, owners, size)
+        output_shape((len(boxes), *size.tolist(), images.shape[3]), np.dtype(np.float32))
         height, width = images.shape[1:3]
         y = sample_places(boxes[:, 0], boxes[:, 2], height, int(size[0]))
         x = sample_places(boxes[:, 1], boxes[:, 3], width, int(size[1]))
@@ -156,7 +158,7 @@ def extract_glimpse(node: Construction) -> Kernel:
             require(length >= 0, f"Expected a non-negative size, got {length}")
         require(offsets.shape == (images.shape[0], 2), "offsets should have the shape [batch_size, 2]")
         shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
-        result = np.zeros(shape, np.float32)
+        result = np.zeros(output_shape(shape, np.dtype(np.float32)), np.float32)
         if noise == "uniform":
             result[:] = noise_source.random(shape) * (float(images.max(initial=0)) or 1)
         elif noise == "gaussian":

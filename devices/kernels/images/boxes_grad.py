@@ -10,6 +10,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .boxes import check_crop, pixels, sample_places
 
@@ -59,7 +60,7 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
         require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
         require(grads.shape[0] == boxes.shape[0], "boxes and grads have incompatible shape")
         require(shape[3] == grads.shape[3] and shape[0] >= 0, "image_size and grads are incompatible")
-        images = np.zeros(tuple(shape.tolist()), np.float32)
+        images = np.zeros(output_shape(shape.tolist(), np.dtype(np.float32)), np.float32)
         passed, y, x = _passed(grads, images, boxes, owners)
         _, height, width, channels = images.shape
         corners = _corners(y, x, nearest=nearest)

@@ -15,6 +15,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..half_types import in_float32
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 FillMode = Callable[[Array, int], Array]
@@ -126,6 +127,7 @@ def image_projective_transform(node: Construction) -> Kernel:
         require(bool((size > 0).all()), "output dimensions must be positive")
         outside = np.asarray(0 if fill is None else fill, images.dtype)
         require(outside.ndim == 0, f"fill_value must be a scalar{shape_text(outside.shape)}")
+        output_shape((images.shape[0], *size.tolist(), images.shape[3]), images.dtype)
         if not images.size:
             return np.full((images.shape[0], int(size[0]), int(size[1]), images.shape[3]), outside)
         height, width = (int(n) for n in size)

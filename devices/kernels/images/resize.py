@@ -18,6 +18,7 @@ from ..checks import require
 from ..dense import of_dense
 from ..half_types import is_half
 from ..linalg.products import batch_product
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 # (input size, output size) -> weights [output, input] of one axis
@@ -34,7 +35,7 @@ def _check_attrs(node: Construction) -> tuple[bool, bool]:
     return align, half
 
 
-def _new_size(images: Array, size: Array) -> tuple[int, int]:
+def _new_size(images: Array, size: Array, channels: int = 1) -> tuple[int, int]:
     if images.ndim != 4:
         raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
     if size.ndim != 1:
@@ -43,7 +44,8 @@ def _new_size(images: Array, size: Array) -> tuple[int, int]:
         raise InvalidArgumentError(f"shape_t must have two elements{shape_text(size.shape)}")
     height, width = int(size[0]), int(size[1])
     require(height > 0 and width > 0, "output dimensions must be positive")
-    require(images.shape[1] > 0 and images.shape[2] > 0, "input image must be of non-zero size")
+    require(min(images.shape[1:3]) > 0 and images.shape[3] >= channels, "input image must be of non-zero size")
+    output_shape((images.shape[0], height, width, images.shape[3]), np.dtype(np.float32))
     return height, width
 
 
@@ -78,8 +80,6 @@ def resize_bilinear(node: Construction) -> Kernel:
     def resize(images: Array, size: Array) -> Array:
         height, width = _new_size(images, size)
         batch, old_height, old_width, channels = images.shape
-        if not channels:
-            return np.empty((batch, height, width, 0), np.float32)
         top, bottom, y_part = linear(old_height, height)
         left, right, x_part = linear(old_width, width)
         # Cells are copied whole, or number by number: numpy is slow at copying pieces of a few numbers.
@@ -192,7 +192,7 @@ def resize_nearest_neighbor_grad(node: Construction) -> Kernel:
     wide = np.dtype(np.float32) if is_half(target) else target
 
     def gradient(grads: Array, size: Array) -> Array:
-        height, width = _new_size(grads, size)
+        height, width = _new_size(grads, size, channels=0)
         sizes = ((height, grads.shape[1]), (width, grads.shape[2]))
         cells = [_nearest(old, new, align, half) for old, new in sizes]
         copies = [np.bincount(of_axis, minlength=old) for of_axis, (old, _) in zip(cells, sizes, strict=True)]

@@ -90,10 +90,21 @@ def svd(node: Construction) -> Kernel:
     """Singular values in descending order, and u and v of x = u diag(s) v^H unless compute_uv is false."""
     full, nothing = node.attrs["full_matrices"], np.zeros(0, numpy_dtype(node.output_types[1]))
 
+    def undecided(x: Array) -> tuple[Array, Array, Array]:
+        """NaN everywhere: numpy gives it for some matrices of NaN, and an error for others."""
+        rows, columns = x.shape[-2:]
+        least = min(rows, columns)
+        wide = (rows, columns) if full else (least, least)
+        nans = [
+            np.full((*x.shape[:-2], *sizes), np.nan, dtype)
+            for sizes, dtype in (((least,), nothing.dtype), ((rows, wide[0]), x.dtype), ((columns, wide[1]), x.dtype))
+        ]
+        return (nans[0], nans[1], nans[2]) if node.attrs["compute_uv"] else (nans[0], nothing, nothing)
+
     def decomposed(x: Array) -> tuple[Array, Array, Array]:
         require_matrices(x)
         if np.isnan(x).any():
-            x = np.full_like(x, np.nan)
+            return undecided(x)
         if not node.attrs["compute_uv"]:
             return np.linalg.svd(x, compute_uv=False).astype(nothing.dtype), nothing, nothing
         u, s, vh = np.linalg.svd(x, full_matrices=full)

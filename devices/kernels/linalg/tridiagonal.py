@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
@@ -37,6 +38,8 @@ def solve_tridiagonal(node: Construction) -> Kernel:
         require_matrices(rhs, 1)
         rows, size = diagonals.shape[-2:]
         require(rows == 3, f"Expected diagonals to be provided as a matrix with 3 rows, got {rows} rows.")
+        batches = f"got {shape_text(diagonals.shape)} and {shape_text(rhs.shape)}"
+        require(diagonals.shape[:-2] == rhs.shape[:-2], f"Batch shapes of diagonals and right-hand sides, {batches}")
         if size != rhs.shape[-2]:
             raise InvalidArgumentError(
                 f"Expected the same number of left-hand sides and right-hand sides, got {size} and {rhs.shape[-2]}."
@@ -51,6 +54,10 @@ def _multiply_tridiagonal(above: Array, main: Array, below: Array, rhs: Array) -
     """A rhs for A given by three diagonals [..., 1, n]: above (last unused), main, below (first unused)."""
     for i, tensor in enumerate((above, main, below, rhs)):
         require_matrices(tensor, i)
+    batch, size = rhs.shape[:-2], rhs.shape[-2]
+    for name, diagonal in (("superdiag", above), ("maindiag", main), ("subdiag", below)):
+        what = f"{name} must have shape {shape_text((*batch, 1, size))}, got {shape_text(diagonal.shape)}"
+        require(diagonal.shape == (*batch, 1, size), what)
     above, main, below = (np.swapaxes(diagonal, -1, -2) for diagonal in (above, main, below))
     result: Array = main * rhs
     result[..., :-1, :] += above[..., :-1, :] * rhs[..., 1:, :]

@@ -102,6 +102,9 @@ def conv_of_any_rank(node: Construction) -> Kernel:
 
     def over_batches(x: Array, w: Array) -> Array:
         axes = x.ndim - batch_axes - 1
+        if axes in (2, 3) and w.ndim == axes + 2:
+            depth = x.shape[batch_axes if first else -1]
+            require(depth == w.shape[-2], f"Input depth must be equal to filter depth: {depth} vs {w.shape[-2]}")
         require(axes in (2, 3), f"The input must have 2 or 3 spatial dimensions but got {axes}")
         leading = x.shape[:batch_axes]
         result = convolve(x.reshape(prod(leading), *x.shape[batch_axes:]), w)

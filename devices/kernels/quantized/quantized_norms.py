@@ -24,8 +24,10 @@ def instance_norm(node: Construction) -> Kernel:
     def run(x: Array, low: Array, high: Array) -> Ranged:
         require(x.ndim == 4, f"Input must be 4 dimensional: {shape_text(x.shape)}")
         floats = as_floats(x, range_of(low, high))
-        centred = floats - floats.mean((1, 2), np.float64, keepdims=True)
-        normal = (centred / np.sqrt(np.square(centred).mean((1, 2), keepdims=True) + epsilon)).astype(np.float32)
+        count = max(1, floats.shape[1] * floats.shape[2])
+        centred = floats - floats.sum((1, 2), np.float64, keepdims=True) / count
+        variance = np.square(centred).sum((1, 2), keepdims=True) / count
+        normal = (centred / np.sqrt(variance + epsilon)).astype(np.float32)
         bounds = given
         if not is_given:
             first, last = (normal.min(), normal.max()) if normal.size else (np.float32(0), np.float32(0))

@@ -24,8 +24,8 @@ def to_bytes(x: Array, old: Range, new: Range) -> Array:
     per_unit = np.float32(255.0 / float(width))
     scale = whole(255.0 * (1 << 16) * float(np.float32(old.high - old.low)) / float(width))
     middle = float(np.float32(old.low + old.high)) / 2.0
-    start = whole(float(np.float32(np.float32(middle) * per_unit) * np.float32(1 << 16)))
-    first = whole(np.round(float(new.low) * 255.0 * (1 << 16) / float(width)))
+    start = whole(float(np.float32(middle) * per_unit) * (1 << 16))
+    first = whole(float(np.round(float(new.low) * 255.0 * (1 << 16) / float(width))))
     offset = np.array(start - first + (1 << 15) & 2**64 - 1, np.uint64).astype(np.int64)
     fixed = ((x.astype(np.int64) * scale) >> 32) + offset
     return np.asarray(np.clip(fixed >> 16, 0, 255), np.uint8)

@@ -16,11 +16,15 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..output_size import output_shape
 from . import philox
 from .philox import Position
 
 # (place in the stream, how many numbers) -> that many numbers
 Draw = Callable[[Position, int], Array]
+
+
+_DRAWN = np.dtype(np.float32)  # what most draws are made in
 
 
 def as_shape(shape: Array) -> tuple[int, ...]:
@@ -33,7 +37,7 @@ def as_shape(shape: Array) -> tuple[int, ...]:
             raise InvalidArgumentError(f"Dimension {size} must be >= 0")
     if prod(sizes) >= 1 << 63:
         raise InvalidArgumentError(f"Shape {shape_text(sizes)} would have more than 2**63 - 1 elements")
-    return sizes
+    return output_shape(sizes, _DRAWN)
 
 
 def _words(place: Position, count: int, dtype: np.dtype[Any]) -> Array:

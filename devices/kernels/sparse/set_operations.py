@@ -16,6 +16,7 @@ from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
 from .sparse import check_entries, check_ordered
@@ -115,7 +116,7 @@ def set_size(node: Construction) -> Kernel:
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
         groups, outer = _sparse_groups(indices, values, shape, validate)
-        sizes = np.zeros(outer, np.int32)
+        sizes = np.zeros(output_shape(outer, np.dtype(np.int32)), np.int32)
         for group, members in groups.items():
             sizes[group] = len(members)
         return sizes

@@ -6,7 +6,6 @@ A sparse tensor is (index tuples, values, shape); an index tuple outside the sha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ....graph.dtypes import Array
 from ..arrays.gather import bad_tuples, flat_places
 from ..checks import require
 from ..half_types import widen
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 
 
@@ -70,17 +70,17 @@ def sparse_to_dense(node: Construction) -> Kernel:
     """The values at their indices, the default elsewhere; indices may be one number, a vector, or tuples."""
     validate = node.attrs["validate_indices"]
 
-    def run(sparse_indices: Array, output_shape: Array, values: Array, default: Array) -> Array:
+    def run(sparse_indices: Array, sizes: Array, values: Array, default: Array) -> Array:
         if sparse_indices.ndim > 2:
             raise InvalidArgumentError(
                 "sparse_indices should be a scalar, vector, or matrix, got shape " + shape_text(sparse_indices.shape)
             )
         indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
-        require(output_shape.ndim == 1, f"output_shape should be a vector, got shape {shape_text(output_shape.shape)}")
-        shape = tuple(output_shape.tolist())
+        require(sizes.ndim == 1, f"output_shape should be a vector, got shape {shape_text(sizes.shape)}")
+        shape = tuple(sizes.tolist())
         for size in shape:
             require(size >= 0, f"Dimension {size} must be >= 0")
-        require(prod(shape) < 2**63, f"Shape {shape_text(shape)} would have more than 2**63 - 1 elements")
+        output_shape(shape, values.dtype)
         _check_parts(indices, shape, values, default)
         if validate:
             check_ordered(indices, shape)

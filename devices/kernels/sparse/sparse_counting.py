@@ -15,7 +15,9 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import bad_tuples
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
+from .sparse import check_entries
 
 Rows = tuple[Array, int]
 """the row of each value, and the number of rows"""
@@ -153,7 +155,7 @@ def _binned(values: Array, rows: Rows, bins: int, weights: Array, binary: bool, 
         )
     values = values.reshape(-1)
     inside = (values < bins) & (values >= 0)
-    result = np.zeros((rows[1], bins), dtype)
+    result = np.zeros(output_shape((rows[1], bins), dtype), dtype)
     at = rows[0][inside], values[inside]
     if binary:
         result[at] = 1
@@ -184,6 +186,7 @@ def sparse_bincount(node: Construction) -> Kernel:
 
     def run(indices: Array, values: Array, shape: Array, size: Array, weights: Array) -> Array:
         bins = _bins(size)
+        check_entries(indices, values, shape.tolist())
         for row in np.flatnonzero(bad_tuples(indices, tuple(shape.tolist()))).tolist()[:1]:
             place = ", ".join(map(str, indices[row].tolist()))
             raise InvalidArgumentError(f"Sparse index tuple indices[{row}, :] = [{place}] is out of bounds")

@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..half_types import widen
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 # From the number of rows in each segment to the divisor of their sum.
@@ -93,7 +94,7 @@ def sparse_segment(node: Construction) -> Kernel:
         if bad is not None:
             raise InvalidArgumentError(f"Bad: indices[{bad}] == {indices[bad]} out of range [0, {data.shape[0]})")
         wide = widen(data)
-        result = np.zeros((rows, *data.shape[1:]), wide.dtype)
+        result = np.zeros(output_shape((rows, *data.shape[1:]), wide.dtype), wide.dtype)
         np.add.at(result, segment_ids, wide[indices])
         scale = _scale(kind, segment_ids, rows)
         if scale is not None and rows:
@@ -144,6 +145,7 @@ def sparse_segment_grad(node: Construction) -> Kernel:
         if rows == 0:
             return np.zeros((0, *grad.shape[1:]), grad.dtype)
         _check_grad(indices, segment_ids, rows, grad.shape[0])
+        output_shape((rows, *grad.shape[1:]), grad.dtype)
         return _spread(kind, grad, indices, segment_ids, rows)
 
     return run

@@ -16,7 +16,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
-from .sparse import check_sparse
+from .sparse import check_entries, check_sparse
 
 Parts = tuple[Array, Array, Array]
 
@@ -187,7 +187,7 @@ def sparse_split(node: Construction) -> Kernel:
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
-        require(split_dim.size == 1, f"axis must be one number, got shape {shape_text(split_dim.shape)}")
+        require(split_dim.ndim == 0, f"axis must be one number, got shape {shape_text(split_dim.shape)}")
         check_sparse(indices, values, shape)
         axis = int(split_dim.item())
         if not -shape.size <= axis < shape.size:
@@ -218,7 +218,7 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
         if default.ndim:
             raise InvalidArgumentError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
         require(shape.ndim == 1 and shape.size > 0, f"dense_shape must be a vector, saw: {shape_text(shape.shape)}")
-        check_sparse(indices, values, shape)
+        check_entries(indices, values, [0] * shape.size)  # sizes may be negative
         rows = int(shape[0])
         _check_rows(indices, rows)
         counts = np.bincount(indices[:, 0], minlength=rows) if rows else np.zeros(0, np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
 from .each_string import character_starts, each, measured, strings
 
@@ -166,6 +167,7 @@ def unsorted_segment_join(node: Construction) -> Kernel:
     separator = node.attrs["separator"]
 
     def run(x: Array, segment_ids: Array, num_segments: Array) -> Array:
+        require(num_segments.ndim == 0, "Number of segments should be a scalar")
         count = int(num_segments)
         if segment_ids.ndim == 0:
             raise InvalidArgumentError("segment_ids cannot have rank 0")

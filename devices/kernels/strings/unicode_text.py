@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
@@ -176,6 +177,8 @@ def unicode_encode(node: Construction) -> Kernel:
         return not 0 <= point <= 0x10FFFF or 0xD800 <= point <= 0xDFFF
 
     def run(values: Array, splits: Array) -> Array:
+        for name, value in (("input_values", values), ("input_splits", splits)):
+            require(np.ndim(value) == 1, f"{name} must be a vector, got shape {shape_text(np.shape(value))}")
         points, ends = np.asarray(values).tolist(), np.asarray(splits).tolist()
         _check_splits(ends, len(points))
         rows = (points[start:end] for start, end in pairwise(ends))

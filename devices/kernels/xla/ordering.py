@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..half_types import is_half
 from ..registry import simple
 
@@ -27,6 +29,8 @@ def sort(x: Array) -> Array:
 
 def key_value_sort(keys: Array, values: Array) -> tuple[Array, Array]:
     """Both in the order of the keys."""
+    sizes = f"{shape_text(keys.shape)} vs. {shape_text(values.shape)}"
+    require(keys.shape == values.shape, f"Keys and values of a sort must have the same dimensions: {sizes}")
     if not keys.ndim:
         return keys, values
     order = np.argsort(_ordered(keys), axis=-1, kind="stable")

@@ -19,6 +19,7 @@ from ....graph.dtypes import Array, DataType
 from ..checks import require
 from ..datasets.dataset import Steps
 from ..half_types import widen
+from ..output_size import output_shape
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import Computation, carry_out, reducer
 from .scatter import combine_at
@@ -39,6 +40,9 @@ class Sliding:
 
     def check(self) -> None:
         """InvalidArgumentError unless there is one positive number per axis of each kind."""
+        lists = all(isinstance(sizes, list) for sizes in (self.window, self.strides, self.padding))
+        lists = lists and isinstance(self.spreads, list) and isinstance(self.dilations, list)
+        require(lists, "sizes, strides, dilations and padding of a window must be vectors and a matrix")
         rank = len(self.shape)
         kinds = (self.window, self.strides, self.spreads, self.dilations)
         for name, sizes in zip(("dimensions", "strides", "base dilations", "dilations"), kinds, strict=True):
@@ -114,7 +118,7 @@ def reduce_window(node: Construction) -> Start:
 def _windows_reduced(computation: Computation, x: Array, initial: Array, sliding: Sliding) -> Steps[Sequence[Array]]:
     ufunc = computation.ufunc
     elements = x if ufunc is None else widen(x)
-    results = np.full(sliding.counts, initial.astype(elements.dtype), elements.dtype)
+    results = np.full(output_shape(sliding.counts, elements.dtype), initial.astype(elements.dtype), elements.dtype)
     for windows, cells in sliding.cells():
         if ufunc is not None:
             results[windows] = ufunc(results[windows], elements[cells])
