@@ -14,13 +14,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from partita.devices.kernels.registry import Construction, Kernel, KernelsByKind, is_deferred, table
+from partita.devices.kernels.registry import Construction, Factory, Kernel, KernelsByKind, is_deferred, table
 from partita.devices.state import ResourceHandle, Variable
 from partita.graph import NameAttrList
 from partita.graph.attrs import encode
@@ -131,19 +132,19 @@ class _Writer:
 
     def constant(self, name: str, value: Any, dtype: DataType) -> str:
         node = self.graph.node.add(name=name, op="Const")
-        node.attr["dtype"].type = dtype
+        node.attr["dtype"].type = dtype  # type: ignore[assignment]  # two classes of one enum
         node.attr["value"].tensor.CopyFrom(numpy_to_tensor(np.asarray(value), dtype))
         return name
 
     def variable(self, name: str, value: Variable) -> str:
         """A reference variable that a test made by hand."""
         node = self.graph.node.add(name=name, op="VariableV2")
-        node.attr["dtype"].type = value.dtype
+        node.attr["dtype"].type = value.dtype  # type: ignore[assignment]  # two classes of one enum
         node.attr["shape"].shape.CopyFrom(shape_to_proto(value.shape if value.value is None else value.value.shape))
         if value.value is not None:
             self.constant(f"{name}/value", value.value, value.dtype)
             assign = self.graph.node.add(name=f"{name}/assign", op="Assign", input=[name, f"{name}/value"])
-            assign.attr["T"].type = value.dtype
+            assign.attr["T"].type = value.dtype  # type: ignore[assignment]  # two classes of one enum
             assign.attr["validate_shape"].b = False
             self.last = assign.name
         return name
@@ -230,13 +231,17 @@ def pytest_sessionfinish() -> None:
         file.writelines(f"{op} {line}\n" for op in sorted(_lines) for line in sorted(_lines[op]))
 
 
+def _watching(factory: Factory, node: Construction) -> Kernel:
+    return _watched(node, factory(node))
+
+
 def _watch() -> None:
     factories = table()
     factories.load_all()
     entries, origins = factories._entries, factories._origins  # the table has no door for this
     for op, factory in list(entries.items()):
         if not isinstance(factory, KernelsByKind):
-            entries[op] = lambda node, factory=factory: _watched(node, factory(node))
+            entries[op] = partial(_watching, factory)
             origins[op] = entries[op], origins[op][1]  # built in: others get another call
 
 

@@ -1,3 +1,5 @@
+# mypy: ignore-errors
+# It runs only where TensorFlow is, which has no types.
 """Asks TensorFlow what it says to every call and every changed input; run in an environment that has TensorFlow.
 
 python -m tests.devices.kernels.sweep.tensorflow_answers calls.gz answers.json
