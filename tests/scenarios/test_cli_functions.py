@@ -165,7 +165,7 @@ def test_kept_calls_take_longer_on_a_gpu(partita: CommandLine, tmp_path: Path) -
     with b.device("/device:GPU:0"):
         chain = b.placeholder("x", "float32", (3,))
         for _ in range(8):
-            chain = b.op("N", chain)
+            chain = b.op("N", chain)[0]
         b.op("Neg", chain, name="y")
     (tmp_path / "g.pb").write_bytes(b.SerializeToString())
     np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))

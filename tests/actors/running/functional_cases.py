@@ -65,11 +65,12 @@ FUNCTIONS = [
 ]
 
 
-def _graph(op: str, inputs: Sequence[object], *, lower: bool = False, **attrs: object) -> GraphDef:
-    """One node `y`; inputs are the scalar `x`, or values of constants."""
+def _graph(op: str, inputs: Sequence[Any], **attrs: object) -> GraphDef:  # Any: whatever makes a constant
+    """One node `y`; inputs are the scalar `x`, or values of constants. `lower` asks for its lowering."""
+    lower = attrs.pop("lower", False)
     b = GraphBuilder()
     b.constant(np.float32(3), name="x")
-    names = ["x" if isinstance(value, str) else b.constant(value, name=f"v{k}").node for k, value in enumerate(inputs)]  # type: ignore[arg-type]  # arrays
+    names = ["x" if isinstance(value, str) else b.constant(value, name=f"v{k}").node for k, value in enumerate(inputs)]
     graph_def = b.graph_def()
     graph_def.library.function.extend(FUNCTIONS)
     node = graph_def.node.add(name="y", op=op, input=names)
@@ -85,7 +86,7 @@ def _named(name: str) -> NameAttrList:
 
 
 _BAD_BODIES = ("nope", "second", "zero", "of_int", "int", "two", "none")
-_PREDICATES = {
+_PREDICATES: dict[str, Any] = {  # Any: arrays and scalars of several types
     "vector": np.array([True]),
     "false vector": np.array([False]),
     "empty": np.zeros(0, np.bool_),

@@ -19,7 +19,7 @@ def step(trips: int = 1) -> tuple[dict[str, Graph], Timeline]:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (64, 64))
     with b.device("/device:GPU:0"):
-        y = b.op("Relu", b.op("MatMul", x, x, name="product"), name="relu")
+        y = b.op("Relu", b.op("MatMul", x, x, name="product"), name="relu")[0]
     if trips > 1:
         with b.device("/device:CPU:0"):
             _, y = while_loop(

@@ -366,6 +366,17 @@ def test_every_op_of_a_holder_says_what_it_does() -> None:
     assert set(Holding) - {record_of(op).holding for op in ops} == {Holding.SUMS, Holding.LIKE, Holding.KEEPS}
 
 
-_ASKING = ("Size", "Length", "Shape", "HasKey", "HasValue", "IsClosed", "NumAccumulated", "Keys", "Close", "GlobalStep")
+_ASKING: tuple[str, ...] = (
+    "Size",
+    "Length",
+    "Shape",
+    "HasKey",
+    "HasValue",
+    "IsClosed",
+    "NumAccumulated",
+    "Keys",
+    "Close",
+    "GlobalStep",
+)
 _ASKING += ("TensorListStack", "TensorListGather", "TensorListConcat", "Lock", "Mutex")
 _MAKING = ("Queue", "Accumulator", "Barrier", "Stack", "TensorArray", "EmptyTensorList", "Reserve", "TensorMap", "None")

@@ -185,7 +185,7 @@ def test_branches_that_were_not_taken_are_not_missing() -> None:
         {"op_end_rel_micros": 2**62},
     ],
 )
-def test_times_that_cannot_be_are_refused(numbers: dict[str, int]) -> None:
+def test_times_that_cannot_be_are_refused(numbers: dict[str, Any]) -> None:  # Any: fields of a message
     """Ends before begins, times before the epoch, and times that 64 bits of ns do not hold; the record is named."""
     stats, graph = step_of(2, 2)
     stats.dev_stats[0].node_stats.append(NodeExecStats(node_name="n1", timeline_label="n1 = Neg(z)", **numbers))
@@ -208,7 +208,7 @@ def test_outputs_are_as_many_as_the_node_has() -> None:
 
 def test_turns_without_end_are_refused() -> None:
     """A loop that ran a billion times, says a label, is not counted turn by turn."""
-    counts = {"outer": {(): 10**9}}
+    counts: dict[str, dict[tuple[tuple[str, int], ...], int]] = {"outer": {(): 10**9}}
     with pytest.raises(InvalidArgumentError, match=r"loop 'outer' ran over 10000000 times"):
         by_turn({(("outer", 0),): 1, (("outer", 1),): 2}, counts)
     assert by_turn({(("outer", 0),): 1, (("outer", 1),): 2}, {"outer": {(): 3}}) == [1, 2, 0]
