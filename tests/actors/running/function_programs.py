@@ -15,7 +15,7 @@ elsewhere. That needs soft placement, as in TensorFlow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -25,14 +25,13 @@ from hypothesis import strategies as st
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Operation, Tensor
 from partita.graph.protos import AttrValue, FunctionDef, GraphDef, NameAttrList
+from tests.actors.running.function_statements import Scope, Statements
 from tests.function_defs import LOWER, function_of
 from tests.strategies import cpu
 
 DEEPEST = 2
 MOST_ITERATIONS = 3
 SHARED = 0.4  # of the nodes that call, call a function of another node
-_UNARY = ("Neg", "Identity", "Tanh")
-_BINARY = ("Sub", "Maximum", "Mul")
 
 
 @dataclass(frozen=True)
@@ -53,33 +52,12 @@ class FunctionProgram:
         return copy
 
 
-@dataclass
-class _Scope:
-    """The root or a function body while it is built. `last` is the node that accessed a variable last."""
-
-    builder: GraphBuilder
-    depth: int
-    values: list[Tensor]
-    handles: list[Tensor]
-    last: Operation | None = None
-    known: set[str] = field(default_factory=set)
-
-    @property
-    def control(self) -> list[Operation]:
-        """The control inputs of the next access to a variable."""
-        return [] if self.last is None else [self.last]
-
-
-class _Writer:
+class _Writer(Statements):
     def __init__(self, random: Random, devices: int, *, conflicting: bool) -> None:
-        self.random = random
-        self.devices = devices
-        self.conflicting = conflicting
+        super().__init__(random, devices, conflicting=conflicting)
         self.functions: list[FunctionDef] = []
         self.alike: dict[object, list[str]] = {}  # functions by what tells whether another node can call them
-        simple = [self.unary, self.binary, self.constant, self.colocated]
-        self.statements: list[Callable[[_Scope], None]] = [*simple, self.read, self.assign, self.assign, self.odd_loop]
-        self.compound: list[Callable[[_Scope], None]] = [
+        self.compound: list[Callable[[Scope], None]] = [
             self.call,
             self.call,
             self.call_giving_a_handle,
@@ -92,93 +70,18 @@ class _Writer:
             self.gradient,
         ]
 
-    # Small things
-
-    def op(self, scope: _Scope, op: str, *inputs: Any, follows: bool = False, **keywords: Any) -> Operation:
-        """A node that requests a random device; none if it `follows` its inputs and requests must not conflict."""
-        k = self.random.randrange(self.devices)
-        device = self.random.choice(["", "", cpu(k), f"/device:CPU:{k}"])
-        return scope.builder.op(op, *inputs, device="" if follows and not self.conflicting else device, **keywords)
-
-    def value(self, scope: _Scope) -> Tensor:
-        return self.random.choice(scope.values)
-
-    def some(self, scope: _Scope, most: int) -> list[Tensor]:
-        return [self.value(scope) for _ in range(self.random.randint(1, most))]
-
-    def number(self, scope: _Scope, value: float) -> Tensor:
-        return self.op(scope, "Const", dtype="float32", value=np.float32(value))[0]
-
-    def some_handles(self, scope: _Scope, most: int) -> list[Tensor]:
-        return [self.random.choice(scope.handles) for _ in range(self.random.randint(0, most))] if scope.handles else []
-
-    def touches(self, scope: _Scope, op: str, *inputs: Any, follows: bool = True, **keywords: Any) -> Operation:
-        """A node that runs after all earlier accesses to variables."""
-        scope.last = self.op(scope, op, *inputs, control=scope.control, follows=follows, **keywords)
-        return scope.last
-
-    def block(self, scope: _Scope, most: int) -> None:
+    def block(self, scope: Scope, most: int) -> None:
         """Adds a few statements to a scope."""
         for _ in range(self.random.randint(1, most)):
             deep = scope.depth < DEEPEST and self.random.random() < 0.5
             self.random.choice(self.compound if deep else self.statements)(scope)
-
-    # Statements
-
-    def unary(self, scope: _Scope) -> None:
-        scope.values.append(self.op(scope, self.random.choice(_UNARY), self.value(scope))[0])
-
-    def binary(self, scope: _Scope) -> None:
-        op = self.random.choice(_BINARY)
-        scope.values.append(self.op(scope, op, self.value(scope), self.value(scope))[0])
-
-    def constant(self, scope: _Scope) -> None:
-        scope.values.append(self.number(scope, self.random.randint(-3, 3)))
-
-    def colocated(self, scope: _Scope) -> None:
-        """A node on the device of another node."""
-        k = self.random.randrange(self.devices)
-        leader = scope.builder.op("Neg", self.value(scope), device=cpu(k))
-        attrs = {"_class": [f"loc:@{leader.name}".encode()]}
-        device = "" if self.conflicting else cpu(k)
-        scope.values.append(scope.builder.op("Tanh", self.value(scope), device=device, attrs=attrs)[0])
-
-    def read(self, scope: _Scope) -> None:
-        if scope.handles:
-            handle = self.random.choice(scope.handles)
-            scope.values.append(self.touches(scope, "ReadVariableOp", handle, dtype="float32")[0])
-
-    def assign(self, scope: _Scope) -> None:
-        if scope.handles:
-            op = self.random.choice(["AssignVariableOp", "AssignAddVariableOp"])
-            self.touches(scope, op, self.random.choice(scope.handles), self.value(scope), dtype="float32")
-
-    def odd_loop(self, scope: _Scope) -> None:
-        """A loop for the interpreter: NextIteration is input 0 of its Merge. Halves x while it is above 1."""
-        if self.random.random() < 0.7:
-            return
-        frame: dict[str, Any] = {"frame_name": scope.builder.unique_name("odd"), "parallel_iterations": 10}
-        bounded = self.op(scope, "Tanh", self.value(scope))[0]
-        start = self.op(scope, "Mul", bounded, self.number(scope, 8.0))[0]
-        enter = self.op(scope, "Enter", start, **frame)[0]
-        limit = self.op(scope, "Enter", self.number(scope, 1.0), is_constant=True, **frame)[0]
-        merge = self.op(scope, "Merge", [scope.builder.later("float32"), enter])
-        go_on = self.op(scope, "LoopCond", self.op(scope, "Less", limit, merge[0])[0])[0]
-        switch = self.op(scope, "Switch", merge[0], go_on)
-        half = self.op(
-            scope, "Mul", switch[1], self.op(scope, "Enter", self.number(scope, 0.5), is_constant=True, **frame)[0]
-        )
-        scope.builder.close_loop(merge, self.op(scope, "NextIteration", half[0])[0], port=0)
-        scope.values.append(self.op(scope, "Exit", switch[0])[0])
-
-    # Functions
 
     def function(
         self,
         depth: int,
         num_values: int,
         num_handles: int,
-        finish: Callable[[_Scope], Sequence[Tensor]],
+        finish: Callable[[Scope], Sequence[Tensor]],
         *,
         most: int = 3,
         kind: object = "of one result",
@@ -195,7 +98,7 @@ class _Writer:
         numbers = [builder.placeholder("i", "int32", ())] if counts else []
         values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
         handles = [builder.placeholder(f"h{k}", "resource", ()) for k in range(num_handles)]
-        scope = _Scope(builder, depth, list(values), list(handles))
+        scope = Scope(builder, depth, list(values), list(handles))
         scope.values += [self.op(scope, "Cast", number, SrcT="int32", DstT="float32")[0] for number in numbers]
         self.block(scope, most)
         results = finish(scope)
@@ -208,23 +111,23 @@ class _Writer:
         alike.append(name)
         return name
 
-    def result(self, scope: _Scope) -> Tensor:
+    def result(self, scope: Scope) -> Tensor:
         """A value that depends on all accesses to variables."""
         return self.op(scope, "Identity", self.value(scope), control=scope.control)[0]
 
-    def use(self, scope: _Scope) -> None:
+    def use(self, scope: Scope) -> None:
         """Adds calls of all functions."""
         for function in self.functions:
             if function.signature.name not in scope.known:
                 scope.known.add(function.signature.name)
                 scope.builder.function(function)
 
-    def make(self, scope: _Scope, op: str, *inputs: Any, handles: Sequence[Tensor], **keywords: Any) -> Operation:
+    def make(self, scope: Scope, op: str, *inputs: Any, handles: Sequence[Tensor], **keywords: Any) -> Operation:
         """A node that calls functions; one of them may access the handles."""
         self.use(scope)
         return (self.touches if handles else self.op)(scope, op, *inputs, **keywords)
 
-    def call(self, scope: _Scope) -> None:
+    def call(self, scope: Scope) -> None:
         """A call over several devices."""
         values, handles = self.some(scope, 2), self.some_handles(scope, 2)
         results = self.random.randint(1, 2)
@@ -245,13 +148,13 @@ class _Writer:
         )
         scope.values += [outputs[k] for k in range(results)]
 
-    def call_giving_a_handle(self, scope: _Scope) -> None:
+    def call_giving_a_handle(self, scope: Scope) -> None:
         """A call that returns one of its handles, and a value."""
         if not scope.handles:
             return
         values, handles = self.some(scope, 1), [self.random.choice(scope.handles) for _ in range(2)]
 
-        def finish(body: _Scope) -> list[Tensor]:
+        def finish(body: Scope) -> list[Tensor]:
             return [self.result(body), self.op(body, "Identity", self.random.choice(body.handles), follows=True)[0]]
 
         name = self.function(scope.depth + 1, len(values), len(handles), finish, kind="a handle")
@@ -261,12 +164,12 @@ class _Writer:
         scope.values.append(outputs[0])
         scope.handles.append(outputs[1])
 
-    def function_as_op(self, scope: _Scope) -> None:
+    def function_as_op(self, scope: Scope) -> None:
         values, handles = self.some(scope, 2), self.some_handles(scope, 1)
         name = self.function(scope.depth + 1, len(values), len(handles), lambda body: [self.result(body)])
         scope.values.append(self.make(scope, name, *values, *handles, handles=handles)[0])
 
-    def choose(self, scope: _Scope, op: str, chosen: Tensor, num_branches: int) -> None:
+    def choose(self, scope: Scope, op: str, chosen: Tensor, num_branches: int) -> None:
         """A conditional of any kind."""
         lower = self.random.random() < 0.6
         values, handles = self.some(scope, 2), self.some_handles(scope, 2 if lower else 1)
@@ -279,25 +182,25 @@ class _Writer:
         attrs = _types(values, handles, 1) | named | {LOWER: AttrValue(b=lower)}
         scope.values.append(self.make(scope, op, chosen, [*values, *handles], handles=handles, attrs=attrs)[0])
 
-    def conditional(self, scope: _Scope) -> None:
+    def conditional(self, scope: Scope) -> None:
         self.choose(scope, "If", self.op(scope, "Less", self.value(scope), self.number(scope, 0.5))[0], 2)
 
-    def case(self, scope: _Scope) -> None:
+    def case(self, scope: Scope) -> None:
         index = self.op(scope, "Cast", self.value(scope), SrcT="float32", DstT="int32")[0]
         self.choose(scope, "Case", index, self.random.randint(1, 3))
 
-    def loop(self, scope: _Scope) -> None:
+    def loop(self, scope: Scope) -> None:
         """A counter, a few values, a few handles; ends after some iterations."""
         lower = self.random.random() < 0.6
         values, handles = self.some(scope, 2), self.some_handles(scope, 2 if lower else 1)
         limit = float(self.random.randint(0, MOST_ITERATIONS))
         inputs = [self.number(scope, 0.0), *values, *handles]
 
-        def condition(body: _Scope) -> list[Tensor]:
+        def condition(body: Scope) -> list[Tensor]:
             less = self.op(body, "Less", body.values[0], self.number(body, limit))[0]
             return [self.op(body, "Identity", less, control=body.control)[0]]
 
-        def step(body: _Scope) -> list[Tensor]:
+        def step(body: Scope) -> list[Tensor]:
             count = self.op(body, "AddV2", body.values[0], self.number(body, 1.0))[0]
             following = [self.result(body) for _ in values]
             control = body.control
@@ -317,14 +220,14 @@ class _Writer:
         outputs = self.make(scope, "While", inputs, handles=handles, attrs=attrs)
         scope.values += [outputs[k] for k in range(sizes[0])]
 
-    def counted(self, scope: _Scope) -> None:
+    def counted(self, scope: Scope) -> None:
         """A For, up or down, over none or a few numbers, with a few values and at most a handle."""
         values, handles = self.some(scope, 2), self.some_handles(scope, 1)
         delta = self.random.choice([-2, -1, 1, 3])
         limit = self.random.randint(0, MOST_ITERATIONS) * delta
         bounds = [self.op(scope, "Const", dtype="int32", value=np.int32(value))[0] for value in (0, limit, delta)]
 
-        def step(body: _Scope) -> list[Tensor]:
+        def step(body: Scope) -> list[Tensor]:
             following = [self.result(body) for _ in values]
             same = [
                 self.op(body, "Identity", handle, control=body.control, follows=True)[0]
@@ -338,7 +241,7 @@ class _Writer:
         outputs = self.make(scope, "For", *bounds, [*values, *handles], handles=handles, attrs=attrs)
         scope.values += [outputs[k] for k in range(len(values))]
 
-    def map(self, scope: _Scope) -> None:
+    def map(self, scope: Scope) -> None:
         """A function mapped over three values with another captured; the sum of its results."""
         rows = self.op(scope, "Pack", [self.value(scope) for _ in range(3)], axis=0)[0]
         name = self.function(scope.depth + 1, 2, 0, lambda body: [self.result(body)])
@@ -353,11 +256,11 @@ class _Writer:
         axis = self.op(scope, "Const", dtype="int32", value=np.int32(0))[0]
         scope.values.append(self.op(scope, "Sum", outputs[0], axis)[0])
 
-    def gradient(self, scope: _Scope) -> None:
+    def gradient(self, scope: Scope) -> None:
         """The gradient of a function of two values without variables."""
         builder = GraphBuilder()
         x, y = (builder.placeholder(name, "float32", ()) for name in ("x", "y"))
-        body = _Scope(builder, DEEPEST, [x, self.op(_Scope(builder, 0, [], []), "Mul", x, y)[0]], [])
+        body = Scope(builder, DEEPEST, [x, self.op(Scope(builder, 0, [], []), "Mul", x, y)[0]], [])
         for _ in range(self.random.randint(0, 3)):
             self.random.choice([self.unary, self.binary])(body)
         name = f"f{len(self.functions)}"
@@ -394,7 +297,7 @@ def function_program(seed: int, devices: int, size: int, *, conflicting: bool) -
         for k, handle in enumerate(handles)
     ]
     init = builder.group(*stored, name="init", device=cpu(0)).name
-    scope = _Scope(builder, 0, list(values), list(handles))
+    scope = Scope(builder, 0, list(values), list(handles))
     for _ in range(random.randint(0, size)):
         random.choice([*writer.statements, *writer.compound])(scope)
     random.choice(writer.compound)(scope)
