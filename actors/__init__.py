@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .sessions.saved_model import SavedModelSession, open_saved_model
     from .sessions.session import Session
     from .sessions.session_callable import SessionCallable
+    from .sessions.virtual_sessions import StepRecording
 
 __all__ = [
     "AsyncioSession",
@@ -47,6 +48,7 @@ __all__ = [
     "SavedModelSession",
     "Session",
     "SessionCallable",
+    "StepRecording",
     "open_asyncio_session",
     "open_cluster_session",
     "open_function_runtime",
@@ -66,5 +68,6 @@ load_lazily(
         "sessions.local_session": ["open_session"],
         "sessions.session": ["Session"],
         "sessions.session_callable": ["SessionCallable"],
+        "sessions.virtual_sessions": ["StepRecording"],
     },
 )

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .timing.fits.calibration import Calibration, load_calibration
     from .timing.hardware.flows import Flow, finish_times
     from .timing.memory.use import MemoryPeak
+    from .timing.session_timeline import SessionTimeline, StepSpan
     from .timing.simulate import simulate
     from .timing.timeline import Timeline, start_times
     from .topology import Link
@@ -67,6 +68,8 @@ __all__ = [
     "MemoryPeak",
     "OpCost",
     "RooflineSource",
+    "SessionTimeline",
+    "StepSpan",
     "Timeline",
     "TimelineEvent",
     "add_models",
@@ -131,6 +134,7 @@ load_lazily(
         "timing.fits.calibration": ["Calibration", "load_calibration"],
         "timing.hardware.flows": ["Flow", "finish_times"],
         "timing.memory.use": ["MemoryPeak"],
+        "timing.session_timeline": ["SessionTimeline", "StepSpan"],
         "timing.simulate": ["simulate"],
         "timing.timeline": ["Timeline", "start_times"],
         "topology": ["Link"],

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from ...devices.cluster import Cluster
     from ...devices.timing import Timeline
+    from ...devices.timing.session_timeline import SessionTimeline
     from ...graph import CallableOptions, GraphDef, RunMetadata, RunOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ..running.ports import Feeds
     from .session import Session
     from .session_callable import SessionCallable
+    from .virtual_sessions import StepRecording
 
 _T = TypeVar("_T")
 
@@ -155,9 +157,10 @@ class AsyncioSession:
         targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:
         """Runs one step; see `Session.run`."""
-        return await self._guest.call(self._session.run, fetches, feeds, targets, options, metadata)
+        return await self._guest.call(self._session.run, fetches, feeds, targets, options, metadata, recording)
 
     async def make_callable(
         self, feeds: Names, fetches: Names, targets: Names = (), options: RunOptions | None = None
@@ -171,9 +174,13 @@ class AsyncioSession:
         return partial(self._called, await self._guest.call(self._session.make_callable_from_options, options))
 
     async def _called(
-        self, made: SessionCallable, *values: Any, metadata: RunMetadata | None = None
+        self,
+        made: SessionCallable,
+        *values: Any,
+        metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:  # Any: arrays and numbers, as in `SessionCallable`
-        return await self._guest.call(partial(made, *values, metadata=metadata))
+        return await self._guest.call(partial(made, *values, metadata=metadata, recording=recording))
 
     async def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
         """Starts a step that is fed and fetched in several calls; see `Session.partial_run_setup`."""
@@ -190,6 +197,10 @@ class AsyncioSession:
     async def timeline(self) -> Timeline:
         """The last finished step of a session on a virtual clock; see `Session.timeline`."""
         return await self._synchronous(self._session.timeline)
+
+    async def whole_timeline(self) -> SessionTimeline:
+        """All steps of a session on a virtual clock until now; see `Session.whole_timeline`."""
+        return await self._synchronous(self._session.whole_timeline)
 
     async def reset(self, containers: Sequence[str] = ()) -> None:
         """Clears containers and closes the session; see `Session.reset`."""

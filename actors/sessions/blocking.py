@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
     from ...devices.cluster import Cluster
     from ...devices.timing import Timeline
+    from ...devices.timing.session_timeline import SessionTimeline
     from ...graph import CallableOptions, GraphDef, RunMetadata, RunOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graphdef.sources import GraphSource
     from ..running.ports import Feeds
     from .session_callable import SessionCallable
+    from .virtual_sessions import StepRecording
 
 _Result = TypeVar("_Result")
 
@@ -84,9 +86,10 @@ class BlockingSession:
         targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:
         """Runs one step; see `Session.run`."""
-        return self._wait_for(self._opened().run, fetches, feeds, targets, options, metadata)
+        return self._wait_for(self._opened().run, fetches, feeds, targets, options, metadata, recording)
 
     def make_callable(
         self,
@@ -103,8 +106,8 @@ class BlockingSession:
         return self._blocking(self._wait_for(self._opened().make_callable_from_options, options))
 
     def _blocking(self, session_callable: SessionCallable) -> BlockingCallable:
-        def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
-            return self._wait_for(partial(session_callable, *values, metadata=metadata))
+        def run(values: Sequence[Any], metadata: RunMetadata | None, recording: StepRecording | None) -> list[Array]:
+            return self._wait_for(partial(session_callable, *values, metadata=metadata, recording=recording))
 
         return BlockingCallable(session_callable, run)
 
@@ -121,6 +124,14 @@ class BlockingSession:
 
         async def timeline() -> Timeline:
             return self._opened().timeline()
+
+        return self._wait_for(timeline)
+
+    def whole_timeline(self) -> SessionTimeline:
+        """All steps of a session on a virtual clock until now; see `Session.whole_timeline`."""
+
+        async def timeline() -> SessionTimeline:
+            return self._opened().whole_timeline()
 
         return self._wait_for(timeline)
 
@@ -201,7 +212,9 @@ class BlockingCallable:
     """A `SessionCallable` without async. `BlockingSession.make_callable` makes it."""
 
     def __init__(
-        self, session_callable: SessionCallable, run: Callable[[Sequence[Any], RunMetadata | None], list[Array]]
+        self,
+        session_callable: SessionCallable,
+        run: Callable[[Sequence[Any], RunMetadata | None, StepRecording | None], list[Array]],
     ) -> None:
         self._session_callable = session_callable
         self._run = run
@@ -211,9 +224,14 @@ class BlockingCallable:
         """The number of the callable in its session."""
         return self._session_callable.handle
 
-    def __call__(self, *values: npt.ArrayLike, metadata: RunMetadata | None = None) -> list[Array]:
+    def __call__(
+        self,
+        *values: npt.ArrayLike,
+        metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
+    ) -> list[Array]:
         """Runs one step on values in the order of the feeds; see `SessionCallable.__call__`."""
-        return self._run(values, metadata)
+        return self._run(values, metadata, recording)
 
     def release(self) -> None:
         """Refuses later calls; see `SessionCallable.release`."""

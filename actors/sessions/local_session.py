@@ -35,6 +35,7 @@ def open_session(
     on_read: Callable[[int], object] | None = None,
     clock: Literal["real", "virtual"] = "real",
     cost_source: CostSource | None = None,
+    keep_timeline: bool = False,
     max_requests: int = DEFAULT_MAX_REQUESTS,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
@@ -53,7 +54,8 @@ def open_session(
 
     With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
     runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
-    fits of the catalog.
+    fits of the catalog. With `keep_timeline` what every step has done is kept for `Session.whole_timeline`, which takes
+    memory for every node that runs, until the session is gone; else what the last step has done.
     docs/embedding.md says what such a session refuses.
 
     Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
@@ -63,7 +65,7 @@ def open_session(
     async def make() -> Session:
         settings = own_copy(config)
         cluster = usable_devices(devices, settings)
-        costs = costs_of(clock, cost_source, settings)
+        costs = costs_of(clock, cost_source, settings, keep_timeline=keep_timeline)
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
         stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
@@ -74,6 +76,7 @@ def open_session(
             budget_s=budget_s,
             thread_limit_s=thread_limit_s,
             costs=costs,
+            keeps_steps=keep_timeline,
         )
         return Session(stage, workers, reader, settings, max_requests)
 

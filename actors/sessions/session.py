@@ -29,7 +29,15 @@ from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
 from .steps import Steps
-from .virtual_sessions import check_virtual_options, last_timeline, no_partial_runs, present_time_ns
+from .virtual_sessions import (
+    StepRecording,
+    check_recording,
+    check_virtual_options,
+    last_timeline,
+    no_partial_runs,
+    present_time_ns,
+    whole_timeline,
+)
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
 
     from ...devices.pipeline import Lowered, Placed
     from ...devices.timing import Timeline
+    from ...devices.timing.session_timeline import SessionTimeline
     from ...graph import CallableOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
@@ -107,6 +116,7 @@ class Session:
         targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:
         """Runs one step and returns a list with a read-only array for each fetch, in order, duplicates included.
 
@@ -114,6 +124,7 @@ class Session:
         values or an iterable of pairs; `targets` are nodes to run for their effect. A fed array must have exactly the
         tensor's element type, Python numbers and lists are converted, and a handle from GetSessionHandleV2 stands for
         the tensor that it names. `options` and `metadata` are as in TensorFlow: traces, partition graphs, a time limit.
+        `recording` takes up the step on a virtual clock.
 
         Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request, UnimplementedError for an op
         without kernel, the error of the first node that failed, CancelledError once the session is closed,
@@ -123,7 +134,7 @@ class Session:
         self._check_open()
         signature = Signature(names, tensor_names(fetches), tensor_names(targets))
         prepared = self._requests.find(signature) or await self._prepared(signature)
-        return await self._run_prepared(prepared, options, values, metadata)
+        return await self._run_prepared(prepared, options, values, metadata, recording)
 
     @trio.lowlevel.enable_ki_protection
     async def make_callable(
@@ -151,10 +162,12 @@ class Session:
         self._num_callables += 1
 
         @trio.lowlevel.enable_ki_protection
-        async def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
+        async def run(
+            values: Sequence[Any], metadata: RunMetadata | None, recording: StepRecording | None
+        ) -> list[Array]:
             self._check_open()
             prepared = self._requests.find(signature) or await self._prepared(signature)
-            return await self._run_prepared(prepared, options, values, metadata)
+            return await self._run_prepared(prepared, options, values, metadata, recording)
 
         return SessionCallable(self._num_callables - 1, len(signature.feeds), run)
 
@@ -244,6 +257,14 @@ class Session:
         """
         self._thread.check()
         return last_timeline(self._workers.clock, self._steps.last_record)
+
+    def whole_timeline(self) -> SessionTimeline:
+        """All steps of a session on a virtual clock until now, of those too that failed; events have their step.
+
+        Raises FailedPreconditionError before the first step and in a session that was opened without `keep_timeline`.
+        """
+        self._thread.check()
+        return whole_timeline(self._workers.clock)
 
     @property
     def now_ns(self) -> int:
@@ -340,7 +361,12 @@ class Session:
         return check
 
     async def _run_prepared(
-        self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
+        self,
+        prepared: Prepared,
+        options: RunOptions | None,
+        values: Sequence[Any],
+        metadata: RunMetadata | None,
+        recording: StepRecording | None,
     ) -> list[Array]:
         self._thread.check()
         prepared.running += 1  # before other tasks run, which may prepare others
@@ -349,11 +375,12 @@ class Session:
             await self._workers.pacer.yield_if_due()
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             self._check_options(options)
+            check_recording(self._workers.clock, recording)
             fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
             number = self._begun(prepared)
             self._running += 1
             try:
-                return await self._steps.run(prepared, fed, number, options, metadata)
+                return await self._steps.run(prepared, fed, number, options, metadata, recording)
             except PartitaError as error:
                 error.located(step=number, inputs=inputs_of(self.graph, error))
                 self._refresh_after_restart(error)

@@ -15,6 +15,9 @@ from ...errors import InvalidArgumentError
 if TYPE_CHECKING:
     from ...graph import RunMetadata
     from ...graph.dtypes import Array
+    from .virtual_sessions import StepRecording
+
+    _Run = Callable[[Sequence[Any], RunMetadata | None, StepRecording | None], Awaitable[list[Array]]]
 
 
 class SessionCallable:
@@ -26,14 +29,19 @@ class SessionCallable:
         self,
         handle: int,
         num_feeds: int,
-        run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]],
+        run: _Run,
     ) -> None:
 
         self.handle = handle
         self._num_feeds = num_feeds
-        self._run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]] | None = run
+        self._run: _Run | None = run
 
-    async def __call__(self, *values: npt.ArrayLike, metadata: RunMetadata | None = None) -> list[Array]:
+    async def __call__(
+        self,
+        *values: npt.ArrayLike,
+        metadata: RunMetadata | None = None,
+        recording: StepRecording | None = None,
+    ) -> list[Array]:
         """Runs one step; `values` are fed in the order of the feeds. Returns and raises as `Session.run`.
 
         Raises InvalidArgumentError for another number of values, and after `release`.
@@ -42,7 +50,7 @@ class SessionCallable:
             raise InvalidArgumentError(f"Attempted to run callable after handle was released: {self.handle}")
         if len(values) != self._num_feeds:
             raise InvalidArgumentError(f"Expected {self._num_feeds} feed tensors, but got {len(values)}")
-        return await self._run(values, metadata)
+        return await self._run(values, metadata, recording)
 
     def release(self) -> None:
         """Refuses later calls; a running call goes on. May be called again."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..running.virtual.body import VirtualBody
     from ..running.virtual.record import StepRecord
     from .preparation import Prepared
+    from .virtual_sessions import StepRecording
     from .workers import Workers
 
 
@@ -66,20 +67,27 @@ class Steps:
         number: int,
         options: RunOptions | None,
         metadata: RunMetadata | None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:
         """Runs one step on the tensors `fed` and returns the fetched arrays; `Session.run` lists the errors."""
         try:
-            if options is None and metadata is None and self._is_plain:
+            if options is None and metadata is None and recording is None and self._is_plain:
                 return await self._run(prepared, fed, number)
-            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+            options, metadata = options or RunOptions(), metadata or RunMetadata()
+            return await self._run_with(prepared, fed, number, options, metadata, recording)
         finally:
             LIMIT.keep()
 
     async def _run(
-        self, prepared: Prepared, fed: list[Any], number: int, waiting: list[str] | None = None
+        self,
+        prepared: Prepared,
+        fed: list[Any],
+        number: int,
+        waiting: list[str] | None = None,
+        recording: StepRecording | None = None,
     ) -> list[Array]:
         if prepared.virtual is not None:
-            return await self._run_virtually(prepared.virtual, prepared, fed, number)
+            return await self._run_virtually(prepared.virtual, prepared, fed, number, recording)
         if prepared.alone is not None:
             plan, actor = prepared.alone
             slots = fresh_slots(plan, fed)
@@ -108,7 +116,14 @@ class Steps:
             self.under_way.discard(step)
         return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
 
-    async def _run_virtually(self, body: VirtualBody, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
+    async def _run_virtually(
+        self,
+        body: VirtualBody,
+        prepared: Prepared,
+        fed: list[Any],
+        number: int,
+        recording: StepRecording | None,
+    ) -> list[Array]:
         """Runs a graph on the simulated hardware of the session, and keeps what its timeline is made of."""
         from ..running.virtual.virtual_step import VirtualStep  # other sessions need no simulated hardware
 
@@ -116,6 +131,8 @@ class Steps:
         assert isinstance(step, Step)  # sessions over several tasks have no virtual clock
         assert clock is not None
         virtual = VirtualStep(step, clock)
+        if recording is not None:
+            recording.begin(virtual.record)
         self.under_way.add(step)
         try:
             run = await virtual.run(body, self._workers.client_actor, fed)
@@ -153,7 +170,13 @@ class Steps:
         return step, parts
 
     async def _run_with(
-        self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
+        self,
+        prepared: Prepared,
+        fed: list[Any],
+        number: int,
+        options: RunOptions,
+        metadata: RunMetadata,
+        recording: StepRecording | None,
     ) -> list[Array]:
         """Runs a step with the time limit, trace and metadata that its options and the settings ask for."""
         distributed = self._workers.is_distributed
@@ -172,7 +195,7 @@ class Steps:
                 metadata.step_stats.CopyFrom(running.statistics_of_records(scope.records, dict.fromkeys(graph.devices)))
                 return fetched
             if not prepared.shares or not (with_costs or wants_trace):
-                return await self._run(prepared, fed, number, waiting)
+                return await self._run(prepared, fed, number, waiting, recording)
             step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)
             assert isinstance(step.rendezvous, rendezvous.TracedRendezvous)  # from `new_step(with_trace=True)`
             stats = statistics_of(parts, step.rendezvous)

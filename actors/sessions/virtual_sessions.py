@@ -13,6 +13,7 @@ from ...graph.passes.optimisations import Optimisations
 
 if TYPE_CHECKING:
     from ...devices.timing import CostSource, Timeline
+    from ...devices.timing.session_timeline import SessionTimeline, StepSpan
     from ...graph import ConfigProto, RunOptions
     from ..running.virtual.clock import VirtualClock
     from ..running.virtual.record import StepRecord
@@ -20,7 +21,61 @@ if TYPE_CHECKING:
 CLOCKS = ("real", "virtual")
 
 
-def costs_of(clock: str, cost_source: CostSource | None, settings: ConfigProto) -> CostSource | None:
+class StepRecording:
+    """Takes up one step on a virtual clock, of several that run: `run` and callables get a new one as `recording`.
+
+    It holds what its timeline is made of, so keep it as long as you need that.
+    """
+
+    def __init__(self) -> None:
+        self._record: StepRecord | None = None
+
+    def begin(self, record: StepRecord) -> None:
+        """Takes up a step that starts; the session calls this."""
+        self._record = record
+
+    def check_is_new(self) -> None:
+        """Raises FailedPreconditionError if it has a step already."""
+        if self._record is not None:
+            raise FailedPreconditionError(
+                f"the recording has step {self._record.number} already; give every step a new StepRecording"
+            )
+
+    @property
+    def span(self) -> StepSpan:
+        """Number, begin, end and state of the step, in the time of the session; FailedPreconditionError without one."""
+        if self._record is None:
+            raise FailedPreconditionError("no step has begun with this recording; give it to `run` first")
+        return self._record.span
+
+    def timeline(self) -> Timeline:
+        """The timeline of the step, from 0, as `Session.timeline` of the last one.
+
+        FailedPreconditionError before the step has ended, and for one that failed; InvalidArgumentError for one that
+        took no simulated time.
+        """
+        number, _, _, state = self.span
+        if state == "failed":
+            raise FailedPreconditionError(
+                f"step {number} failed; Session.whole_timeline has its events as far as it came, "
+                "in a session opened with keep_timeline=True"
+            )
+        if state == "running":
+            raise FailedPreconditionError(f"step {number} is still under way; ask when `run` has returned")
+        assert self._record is not None  # it has a span
+        return self._record.timeline()
+
+
+def check_recording(clock: VirtualClock | None, recording: StepRecording | None) -> None:
+    """Raises FailedPreconditionError for a recording that has a step, or in a session on the real clock."""
+    if recording is not None:
+        present_time_ns(clock)
+        recording.check_is_new()
+
+
+def costs_of(
+    clock: str, cost_source: CostSource | None, settings: ConfigProto, *, keep_timeline: bool = False
+) -> CostSource | None:
     """The source of costs of a session on a virtual clock, None for one on the real clock.
 
     Raises InvalidArgumentError for another clock, for a source that a real clock does not use, and for settings that a
@@ -29,6 +84,10 @@ def costs_of(clock: str, cost_source: CostSource | None, settings: ConfigProto) 
     if clock not in CLOCKS:
         raise InvalidArgumentError(f"clock={clock!r} is none of {', '.join(map(repr, CLOCKS))}")
     if clock == "real":
+        if keep_timeline:
+            raise InvalidArgumentError(
+                'keep_timeline: only simulated time has timelines; open the session with clock="virtual"'
+            )
         if cost_source is not None:
             raise InvalidArgumentError(
                 'cost_source: only simulated time has costs; open the session with clock="virtual"'
@@ -81,3 +140,16 @@ def last_timeline(clock: VirtualClock | None, record: StepRecord | None) -> Time
     if record is None:
         raise FailedPreconditionError("no step has finished yet, so there is no timeline; run a step first")
     return record.timeline()
+
+
+def whole_timeline(clock: VirtualClock | None) -> SessionTimeline:
+    """The timeline of all steps. Raises FailedPreconditionError where they are not kept, and before the first."""
+    present_time_ns(clock)
+    assert clock is not None  # it has a time
+    if clock.records is None:
+        raise FailedPreconditionError("the session keeps its last step only; open it with keep_timeline=True")
+    if not clock.records:
+        raise FailedPreconditionError("no step has begun yet, so there is no timeline; run a step first")
+    from ..running.virtual.session_record import session_timeline  # other sessions need no simulated hardware
+
+    return session_timeline(clock, clock.records)

@@ -73,10 +73,11 @@ class Workers:
         budget_s: float,
         thread_limit_s: float,
         costs: CostSource | None = None,
+        keeps_steps: bool = False,
     ) -> None:
         """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker.
 
-        With `costs` steps run on a virtual clock.
+        With `costs` steps run on a virtual clock, which keeps the records of all with `keeps_steps`.
         """
         self.is_distributed = is_distributed
         self.pacer = Pacer(budget_s, thread_limit_s, only_device=len(cluster.names) == 1)
@@ -88,7 +89,8 @@ class Workers:
             from ..running.virtual.calls import VirtualFunctions  # other sessions need no simulated hardware
             from ..running.virtual.clock import VirtualClock
 
-            self.clock, functions = VirtualClock(cluster, costs, self.pacer), VirtualFunctions
+            self.clock = VirtualClock(cluster, costs, self.pacer, keeps_steps=keeps_steps)
+            functions = VirtualFunctions
         self.by_task = {
             task: GraphManager(
                 devices, seed=seed, actor_group=self.actor_group, tensors=self.tensors, functions=functions

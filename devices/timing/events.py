@@ -31,7 +31,8 @@ class TimelineEvent(NamedTuple):
     stream before; -1 for an event that waited for none. `iteration` says in which iterations of which loops it happened
     ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event that stands for `runs` equal ones, one after the
     other, has the times, operations and bytes of the first. In four of five runs the duration is between `low_ns` and
-    `high_ns`; both are None where the source of the duration does not say how sure it is.
+    `high_ns`; both are None where the source of the duration does not say how sure it is. `step` is the number of the
+    step in the timeline of a session, whose times count from its opening; 0 in the timeline of one step.
     """
 
     device: str
@@ -49,6 +50,7 @@ class TimelineEvent(NamedTuple):
     runs: int = 1
     low_ns: int | None = None
     high_ns: int | None = None
+    step: int = 0
 
     @property
     def duration_ns(self) -> int:
@@ -137,6 +139,8 @@ class Events:
     iteration: Column
     runs: Numbers
     make_bounds: Callable[[], Bounds] = field(repr=False)
+    step: Numbers | None = None
+    """of the timeline of a session"""
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Events:
@@ -158,6 +162,7 @@ class Events:
             iteration=column_of(row.iteration for row in rows),
             runs=as_numbers([row.runs for row in rows]),
             make_bounds=lambda: bounds,
+            step=as_numbers([row.step for row in rows]) if any(row.step for row in rows) else None,
         )
 
     def __len__(self) -> int:
@@ -180,6 +185,7 @@ class Events:
             int(self.runs[index]),
             _or_none(int(self.low_ns[index])),
             _or_none(int(self.high_ns[index])),
+            0 if self.step is None else int(self.step[index]),
         )
 
     def __iter__(self) -> Iterator[TimelineEvent]:
@@ -192,8 +198,14 @@ class Events:
             self.iteration.in_order(),
             self.runs.tolist(),
             *(map(_or_none, bounds.tolist()) for bounds in self.bounds_ns),
+            self.steps.tolist(),
         )
         return map(TimelineEvent._make, zip(*columns, strict=True))
+
+    @property
+    def steps(self) -> Numbers:
+        """The steps of a session by number; 0 in the timeline of one step."""
+        return np.zeros(len(self), np.int64) if self.step is None else self.step
 
     @cached_property
     def bounds_ns(self) -> Bounds:

@@ -240,14 +240,17 @@ class Timeline:
         """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly."""
         lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.columns)} events"]
         for device in self.devices:
-            peak = self.peak_memory_bytes(device)
-            model = f"{self.models[device]}, " if device in self.models else ""
-            lines.append(f"{device}  {model}peak memory {format_bytes(peak)}")
+            lines.append(self._title(device))
             for stream in self.streams(device):
                 if self.busy_ns(device, stream):
                     share = f"{100 * self.busy_fraction(device, stream):5.1f} %"
                     lines.append(f"  |{self._bar(device, stream, width)}| {share}  {stream}")
         return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
+
+    def _title(self, device: str) -> str:
+        """The line above the bars of a device."""
+        model = f"{self.models[device]}, " if device in self.models else ""
+        return f"{device}  {model}peak memory {format_bytes(self.peak_memory_bytes(device))}"
 
     def _bar(self, device: str, stream: str, width: int) -> str:
         """Busy share of each of `width` equal parts of the makespan, as one character."""

@@ -19,7 +19,7 @@ from ....graph.ops.record import LOOPS
 
 if TYPE_CHECKING:
     from .ran_graph import RanGraph
-    from .record import Activation
+    from .ran_rows import Activation
 
 
 def bound_ns(graph: RanGraph, activations: Sequence[Activation]) -> int:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ....devices.timing.hardware.engine import Duty
     from ....devices.topology import Route
     from ..executor import Pacer
+    from .record import StepRecord
 
 _MAX_WAIT_S = 0.05  # for tasks of the host that never wait: they must not stop the time
 
@@ -69,7 +70,9 @@ class VirtualClock:
     launched and what has ended.
     """
 
-    def __init__(self, cluster: Cluster, cost_source: CostSource, pacer: Pacer) -> None:
+    def __init__(self, cluster: Cluster, cost_source: CostSource, pacer: Pacer, *, keeps_steps: bool = False) -> None:
+        """With `keeps_steps` the records of all steps are kept, as long as the clock is."""
+        self.records: list[StepRecord] | None = [] if keeps_steps else None
         self.cluster = cluster
         self.cost_source = cost_source
         self._pacer = pacer
@@ -104,6 +107,11 @@ class VirtualClock:
     def device(self, name: str) -> int:
         """The number of a device on the hardware, by its full name."""
         return self._devices[name]
+
+    def keep(self, record: StepRecord) -> None:
+        """Keeps what a step does for the timeline of the session, if that was asked for."""
+        if self.records is not None:
+            self.records.append(record)
 
     def step_began(self, step: object) -> None:
         """A step starts at the present time."""

@@ -22,7 +22,8 @@ class VirtualStep:
     def __init__(self, step: Step, clock: VirtualClock) -> None:
         self.step = step
         self.clock = clock
-        self.record = StepRecord(clock)
+        self.record = StepRecord(clock, step.number)
+        clock.keep(self.record)
 
     async def run(self, body: VirtualBody, actor: DeviceActor, feeds: Sequence[object]) -> GraphRun:
         """Runs a graph to its end and returns its run, which has the results. Raises the error of the step."""
@@ -33,10 +34,11 @@ class VirtualStep:
             graph_run.start()
             await self.step.wait()
         finally:
+            self.record.close("failed")  # unless its graph has ended
             self.clock.step_ended(self)
         return graph_run
 
     def _graph_ended(self, graph_run: GraphRun) -> None:
-        self.record.close()
+        self.record.close("done")
         self.step.part_ended(graph_run)
         self.clock.give_way()

@@ -62,6 +62,8 @@ def _event(event: TimelineEvent) -> Record:
     args: Record = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
     if _is_slice(event) and event.low_ns is not None:
         args |= {"low_ns": event.low_ns, "high_ns": event.high_ns}
+    if event.step:
+        args["step"] = event.step
     return record | {"args": args}
 
 

@@ -1,6 +1,7 @@
 """Timeline -> CSV, one row per event, in the order of the events, with units in the header.
 
-Four of five runs of an event take from `low_ns` to `high_ns`.
+Four of five runs of an event take from `low_ns` to `high_ns`. The timeline of a session has the number of the step in a
+last column.
 
 Lines end in LF, and the same timeline gives the same bytes.
 """
@@ -32,7 +33,12 @@ COLUMNS = (
 
 def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:
     """The columns of every event, in order; the bounds are empty where nobody knows them."""
-    return (tuple(_cell(getattr(event, name)) for name in COLUMNS) for event in timeline.events)
+    names = _columns(timeline)
+    return (tuple(_cell(getattr(event, name)) for name in names) for event in timeline.events)
+
+
+def _columns(timeline: Timeline) -> tuple[str, ...]:
+    return COLUMNS if timeline.columns.step is None else (*COLUMNS, "step")
 
 
 def _cell(value: str | int | None) -> str | int:
@@ -43,7 +49,7 @@ def to_csv(timeline: Timeline) -> str:
     """The whole table as text, header first."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(_columns(timeline))
     writer.writerows(csv_rows(timeline))
     return text.getvalue()
 

@@ -134,6 +134,10 @@ class Engine:
         """Calls `action` so many nanoseconds from now."""
         self._instants.after(delay_ns, lambda _: action())
 
+    def unfinished(self) -> list[int]:
+        """Entries whose end the log does not have yet: copies under way, and rows that the feeder has begun."""
+        return [*self._begun.values(), *(self._copies[row] for row in self._latency_ns if row in self._copies)]
+
     @property
     def has_events(self) -> bool:
         """Whether anything is left to happen."""

@@ -11,6 +11,7 @@ import trio
 
 from partita.actors import (
     BlockingSession,
+    StepRecording,
     open_asyncio_session,
     open_cluster_session,
     open_function_runtime,
@@ -81,9 +82,11 @@ def test_the_rest_of_the_interface() -> None:
             await session.reset()
             with pytest.raises(CancelledError):
                 await session.run("y", {"x": 1})
-        async with open_asyncio_session(waiting(), clock="virtual") as session:
-            await session.run("y", {"x": 1})
+        async with open_asyncio_session(waiting(), clock="virtual", keep_timeline=True) as session:
+            recording = StepRecording()
+            await session.run("y", {"x": 1}, recording=recording)
             assert 0 < (await session.timeline()).makespan_ns == session.now_ns
+            assert recording.timeline().makespan_ns == (await session.whole_timeline()).makespan_ns
 
     in_asyncio(main())
 
