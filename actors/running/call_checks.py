@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import InternalError, InvalidArgumentError
+from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ...graph.dtypes import DataType, dtype_name
 
 if TYPE_CHECKING:
     from .callee import Callee
 
 Types = Sequence[DataType]
+
+EXECUTOR_TYPES = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
+"""the kinds of executors that TensorFlow has; all run a graph alike here"""
+
+
+def check_executor_type(executor_type: str, asked_by: str) -> None:
+    """Raises NotFoundError for a kind of executor that TensorFlow does not have."""
+    if executor_type not in EXECUTOR_TYPES:
+        raise NotFoundError(
+            f"No executor factory registered for the given executor type: {executor_type}; "
+            f"{asked_by} is one of {', '.join(map(repr, EXECUTOR_TYPES))}"
+        )
 
 
 def check_arguments(callee: Callee, actual_types: Types) -> None:
@@ -34,7 +46,10 @@ def check_arguments(callee: Callee, actual_types: Types) -> None:
 
 
 def check_call(callee: Callee, expected_types: Types) -> None:
-    """Raises InternalError unless the result types of a called function equal the types of the outputs."""
+    """Raises InternalError unless the result types of a called function equal the types of the outputs.
+
+    An output beyond the results is one that somebody reads: those that nobody reads are gone from the node by then.
+    """
     actual_types = callee.result_types
     for index, expected in enumerate(expected_types[: len(actual_types)]):
         if actual_types[index] != expected:
@@ -47,10 +62,21 @@ def check_call(callee: Callee, expected_types: Types) -> None:
             f"Missing {len(actual_types)}-th output: function {callee.name!r} gives {len(actual_types)} results"
         )
     if len(actual_types) > len(expected_types):
-        raise InvalidArgumentError(
-            f"function {callee.name!r} gives {len(actual_types)} results where {len(expected_types)} are wanted; "
-            "let the node that calls it have as many outputs"
+        raise InternalError(
+            f"Function instantiation included invalid output index: {len(expected_types)} not in "
+            f"[0, {len(expected_types)}): function {callee.name!r} gives {len(actual_types)} results; let the "
+            "node that calls it have as many outputs"
         )
+
+
+def check_gradient(callee: Callee, expected_types: Types) -> None:
+    """Raises InvalidArgumentError unless a gradient function has as many results as the node, and as `check_call`."""
+    if len(callee.result_types) != len(expected_types):
+        raise InvalidArgumentError(
+            f"SymGrad expects to return {len(expected_types)} tensor(s), but get {len(callee.result_types)} tensor(s) "
+            f"instead: {callee.name}"
+        )
+    check_call(callee, expected_types)
 
 
 def check_branch(callee: Callee, expected_types: Types) -> None:

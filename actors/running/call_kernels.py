@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,16 @@ from ...devices.pipeline.bodies import ResourceDevices
 from ...graph.dtypes import DataType, base_type
 from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
 from ...graph.ops.record import Calls
-from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
+from .call_checks import (
+    check_arguments,
+    check_branch,
+    check_call,
+    check_condition,
+    check_executor_type,
+    check_gradient,
+    check_loop_body,
+    check_map,
+)
 from .callee import Called, Callee, Callees, Values
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
@@ -97,7 +107,7 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
             is_partitioned_call(node),
             calls_gradient(node),
         )
-        for function, check in zip(called_by(node, functions.library), _checks(calls), strict=False)
+        for function, check in zip(called_by(node, functions.library), _checks(node), strict=False)
     ]
     if calls is Calls.WHILE:
         return _While(*callees).start
@@ -109,13 +119,24 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     return choose.start if is_deferred_call(node, functions, device) else choose.run
 
 
-def _checks(calls: Calls | None) -> Iterable[Check]:
+def _checks(node: NodeProperties) -> Iterable[Check]:
     """The check of the result types, for each function of a node."""
+    calls = node.op_def.record.calls
+    if calls is Calls.CALL:
+        return (partial(_check_partitioned_call, executor_type=node.attrs["executor_type"].decode()),)
+    if calls is Calls.GRADIENT:
+        return (check_gradient,)
     if calls is Calls.WHILE:
         return check_condition, check_loop_body
     if calls in (Calls.IF, Calls.CASE):
         return repeat(check_branch)
     return repeat(check_map if calls is Calls.MAP else check_call)
+
+
+def _check_partitioned_call(callee: Callee, expected_types: Sequence[DataType], *, executor_type: str) -> None:
+    """Raises as `check_call` and `check_executor_type`."""
+    check_call(callee, expected_types)
+    check_executor_type(executor_type, "attr 'executor_type' of a call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +289,7 @@ def _remote(function: _Lazy) -> Start:
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = replace(function, device=function.functions.device(name.decode()))(arguments)
+        callee = replace(function, device=function.functions.device(name.decode(), function.device))(arguments)
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start
