@@ -9,13 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import InternalError, InvalidArgumentError
+from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ...graph.dtypes import DataType, dtype_name
 
 if TYPE_CHECKING:
     from .callee import Callee
 
 Types = Sequence[DataType]
+
+EXECUTOR_TYPES = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
+"""the kinds of executors that TensorFlow has; all run a graph alike here"""
+
+
+def check_executor_type(executor_type: str, asked_by: str) -> None:
+    """Raises NotFoundError for a kind of executor that TensorFlow does not have."""
+    if executor_type not in EXECUTOR_TYPES:
+        raise NotFoundError(
+            f"No executor factory registered for the given executor type: {executor_type}; "
+            f"{asked_by} is one of {', '.join(map(repr, EXECUTOR_TYPES))}"
+        )
 
 
 def check_arguments(callee: Callee, actual_types: Types) -> None:
@@ -45,7 +57,10 @@ def check_gradient(callee: Callee, expected_types: Types) -> None:
 
 
 def check_call(callee: Callee, expected_types: Types) -> None:
-    """Raises InternalError unless the result types of a called function are those of the node's outputs."""
+    """Raises InternalError unless the result types of a called function equal the types of the outputs.
+
+    An output beyond the results is one that somebody reads: those that nobody reads are gone from the node by then.
+    """
     actual_types = callee.result_types
     for index, expected in enumerate(expected_types[: len(actual_types)]):
         if actual_types[index] != expected:
@@ -59,8 +74,9 @@ def check_call(callee: Callee, expected_types: Types) -> None:
         )
     if len(actual_types) > len(expected_types):
         raise InternalError(
-            f"function {callee.name!r} gives {len(actual_types)} results where {len(expected_types)} are wanted; "
-            "let the node that calls it have as many outputs"
+            f"Function instantiation included invalid output index: {len(expected_types)} not in "
+            f"[0, {len(expected_types)}): function {callee.name!r} gives {len(actual_types)} results; let the "
+            "node that calls it have as many outputs"
         )
 
 

@@ -29,6 +29,7 @@ from .call_checks import (
     check_branch,
     check_call,
     check_condition,
+    check_executor_type,
     check_gradient,
     check_loop_body,
     check_map,
@@ -111,7 +112,7 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     if calls is Calls.FOR:
         once, repeated = (lazy(called[0], check) for check in (check_branch, check_repeated))
         return ForKernel(once, repeated, partial(instantiate_call, functions.library, called[0])).start
-    callees = [lazy(function, check) for function, check in zip(called, _checks(calls), strict=False)]
+    callees = [lazy(function, check) for function, check in zip(called, _checks(node), strict=False)]
     if calls is Calls.WHILE:
         return _While(*callees).start
     if calls is Calls.REMOTE:
@@ -122,15 +123,24 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     return choose.start if is_deferred_call(node, functions, device) else choose.run
 
 
-def _checks(calls: Calls | None) -> Iterable[Check]:
+def _checks(node: NodeProperties) -> Iterable[Check]:
     """The check of the result types, for each function of a node."""
+    calls = node.op_def.record.calls
+    if calls is Calls.CALL:
+        return (partial(_check_partitioned_call, executor_type=node.attrs["executor_type"].decode()),)
+    if calls is Calls.GRADIENT:
+        return (check_gradient,)
     if calls is Calls.WHILE:
         return check_condition, check_loop_body
     if calls in (Calls.IF, Calls.CASE):
         return repeat(check_branch)
-    if calls is Calls.GRADIENT:
-        return repeat(check_gradient)
     return repeat(check_map if calls is Calls.MAP else check_call)
+
+
+def _check_partitioned_call(callee: Callee, expected_types: Sequence[DataType], *, executor_type: str) -> None:
+    """Raises as `check_call` and `check_executor_type`."""
+    check_call(callee, expected_types)
+    check_executor_type(executor_type, "attr 'executor_type' of a call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +297,8 @@ def _remote(function: _Lazy) -> Start:
         if np.size(target) != 1:
             raise InvalidArgumentError(f"the target must be one name of a device, not {np.size(target)}")
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = replace(function, device=function.functions.device(name.decode(errors="replace")))(arguments)
+        full = function.functions.device(name.decode(errors="replace"), function.device)
+        callee = replace(function, device=full)(arguments)
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start

@@ -86,8 +86,8 @@ class Callees(Protocol):
     def resource_device(self, value: Any, default: str) -> str:
         """The device of the resource that a handle refers to; `default` if the tensor is no such handle."""
 
-    def device(self, name: str) -> str:
-        """The full name of the first device that a partial name matches."""
+    def device(self, name: str, base: str) -> str:
+        """The full name of a device, open parts as in `base`."""
 
 
 @dataclass(frozen=True, slots=True)

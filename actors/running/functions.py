@@ -21,7 +21,7 @@ import numpy as np
 from ...devices import pipeline
 from ...devices.state import ResourceHandle
 from ...errors import InternalError, InvalidArgumentError, PartitaError
-from ...graph.device_name import find_local_name, is_specification, parse_full_name
+from ...graph.device_name import canonicalize
 from ...graph.library.calls import calls_functions
 from ...graph.ops.device_kinds import device_kind
 from .. import running
@@ -223,16 +223,17 @@ class Functions:
             )
         return handle.device
 
-    def device(self, name: str) -> str:
-        """The full name of the session's first device that matches a full or partial name, or a local one ("CPU:0").
+    def device(self, name: str, base: str) -> str:
+        """The full name of a device, open parts as in `base`.
 
-        Raises InvalidArgumentError for what is no name, InternalError if no device matches it.
+        Raises InvalidArgumentError for what is no name, InternalError for a device that the session does not have.
         """
-        pattern = find_local_name(name) or parse_full_name(name)
-        for full in self._actors:
-            if is_specification(pattern, parse_full_name(full)):
-                return full
-        raise InternalError(f"no device {name!r} among {list(self._actors)}")
+        full = canonicalize(name, base)
+        if full not in self._actors:
+            raise InternalError(
+                f"Currently don't support instantiating functions on device: {full}; it is none of {list(self._actors)}"
+            )
+        return full
 
     def _compilation(self, called: Called) -> Compilation:
         """Places and cuts a body and lists the calls in it."""

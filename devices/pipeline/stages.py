@@ -211,6 +211,8 @@ def _pruned(
         incarnation=client.incarnation,
         wiring=wiring,
     )
+    if graph.functions:
+        passes.drop_surplus_outputs(graph)
     return Pruned(stage.pipeline, graph, types.feed_types, types.fetch_types, is_placed)
 
 

@@ -16,8 +16,17 @@ if TYPE_CHECKING:
     from .body_graph import body_graph, stateful_nodes
     from .optimizer import optimize
     from .static_shapes import check_fed_shape, shapes_of_fed, static_shapes
+    from .surplus_outputs import drop_surplus_outputs
 
-__all__ = ["body_graph", "check_fed_shape", "optimize", "shapes_of_fed", "stateful_nodes", "static_shapes"]
+__all__ = [
+    "body_graph",
+    "check_fed_shape",
+    "drop_surplus_outputs",
+    "optimize",
+    "shapes_of_fed",
+    "stateful_nodes",
+    "static_shapes",
+]
 
 load_lazily(
     __name__,
@@ -25,5 +34,6 @@ load_lazily(
         "body_graph": ["body_graph", "stateful_nodes"],
         "optimizer": ["optimize"],
         "static_shapes": ["check_fed_shape", "shapes_of_fed", "static_shapes"],
+        "surplus_outputs": ["drop_surplus_outputs"],
     },
 )

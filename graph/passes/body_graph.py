@@ -1,7 +1,8 @@
 """The graph that one call of a function runs: the body, pruned and lowered.
 
 Results and stateful nodes are kept, whether the results are used or not; conditionals and loops that ask for lowering
-are lowered. Node ids are those of the body if nothing was lowered.
+are lowered. Node ids are those of the body if nothing was lowered, and
+every call declares what its function gives.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..graph import Graph
 from ..node import Node
 from .client_graph import prune_for_reverse_reachability
 from .lower_functional import lower_functional
+from .surplus_outputs import drop_surplus_outputs
 
 
 def body_graph(body: FunctionBody) -> Graph:
@@ -22,6 +24,7 @@ def body_graph(body: FunctionBody) -> Graph:
     names = [node.name for node in (*body.results, *body.control_results)]
     ends = [node for name in names if (node := graph.find_node(name)) is not None]
     prune_for_reverse_reachability(graph, [*ends, *stateful_nodes(graph)])
+    drop_surplus_outputs(graph)
     graph.fix_source_and_sink_edges()
     return graph
 

@@ -56,9 +56,15 @@ class Expansion:
             builder.attr(name, value)
         return builder.finalize(self.graph)
 
-    def merge(self, what: str, values: Sequence[Output], *, device: str | None = None) -> NodeBuilder:
+    def beside(self, node: Node, builder: NodeBuilder) -> Node:
+        """Adds a node on the device that another requests and, where that is placed already, on the one it has."""
+        added = builder.device(node.requested_device).finalize(self.graph)
+        added.assigned_device = node.assigned_device
+        return added
+
+    def merge(self, what: str, values: Sequence[Output]) -> NodeBuilder:
         """A Merge with the next name for its role."""
-        return self.builder(self.new_name(what), "Merge", device=device).input_list(values)
+        return self.builder(self.new_name(what), "Merge").input_list(values)
 
     def function(self, attr: str) -> NameAttrList:
         """The function in an attr of the replaced node."""

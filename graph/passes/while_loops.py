@@ -1,8 +1,9 @@
 """Replaces While by Enter, Merge, Switch, NextIteration and Exit nodes around calls of its condition and body.
 
-The frame has the node's name. The nodes of a loop variable are on the device of its first value. Resources do not
-change, so they enter as loop constants, and the node's resource outputs are its inputs. Nodes that waited for the loop
-wait for `LoopExecuted`, which runs after all Exits. Names and devices are those of TensorFlow 2.21.
+The frame has the node's name. The nodes of a loop variable are on the device of its first value, placed there if that
+is placed already. Resources do not change, so they enter as loop constants, and the node's resource outputs are its
+inputs. Nodes that waited for the loop wait for `LoopExecuted`, which runs after all Exits. Names and devices are those
+of TensorFlow 2.21.
 """
 
 from __future__ import annotations
@@ -39,10 +40,7 @@ class _Loop:
             )
         enters = self._enters()
         changing = [enter for enter, constant in zip(enters, self.is_constant, strict=True) if not constant]
-        merges = [
-            self.expansion.merge("merge", [(enter, 0)] * 2, device=enter.requested_device).finalize(self.graph)
-            for enter in changing
-        ]
+        merges = [self.expansion.beside(enter, self.expansion.merge("merge", [(enter, 0)] * 2)) for enter in changing]
         cond = self.expansion.call(
             self.cond_name, self.expansion.function("cond"), self._values(enters, [(merge, 0) for merge in merges])
         )
@@ -58,16 +56,12 @@ class _Loop:
     def _enters(self) -> list[Node]:
         expansion, attrs = self.expansion, self.expansion.node.attrs
         enters = [
-            expansion.add(
-                "enter",
-                "Enter",
-                source,
-                device=source[0].requested_device,
-                attrs={
-                    "frame_name": expansion.name,
-                    "parallel_iterations": attrs["parallel_iterations"],
-                    "is_constant": constant,
-                },
+            expansion.beside(
+                source[0],
+                expansion.builder(expansion.new_name("enter"), "Enter", source)
+                .attr("frame_name", expansion.name)
+                .attr("parallel_iterations", attrs["parallel_iterations"])
+                .attr("is_constant", constant),
             )
             for source, constant in zip(expansion.sources, self.is_constant, strict=True)
         ]
@@ -95,12 +89,14 @@ class _Loop:
             if not constant
         ]
         return [
-            self.expansion.add(
-                f"{name}_switch",
-                "RefSwitch" if is_ref(merge.output_types[0]) else "Switch",
-                (merge, 0),
-                (proceed, 0),
-                device=merge.requested_device,
+            self.expansion.beside(
+                merge,
+                self.expansion.builder(
+                    self.expansion.new_name(f"{name}_switch"),
+                    "RefSwitch" if is_ref(merge.output_types[0]) else "Switch",
+                    (merge, 0),
+                    (proceed, 0),
+                ),
             )
             for merge, name in zip(merges, names, strict=True)
         ]
@@ -115,7 +111,10 @@ class _Loop:
     def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[Output], Node]:
         """Adds Exits and the node that keeps the name; returns the outputs, and the node that runs after the loop."""
         expansion = self.expansion
-        exits = [expansion.add("exit", "Exit", (switch, 0), device=switch.requested_device) for switch in switches]
+        exits = [
+            expansion.beside(switch, expansion.builder(expansion.new_name("exit"), "Exit", (switch, 0)))
+            for switch in switches
+        ]
         remaining = iter(exits)
         outputs = [
             source if constant else (next(remaining), 0)
@@ -135,11 +134,12 @@ class _Loop:
         """Connects the body's results to the Merges through NextIteration nodes."""
         ports = [port for port, constant in enumerate(self.is_constant) if not constant]
         backs = [
-            self.expansion.builder(
-                self.expansion.new_name("next_iteration"), "NextIteration", (body, port), device=merge.requested_device
+            self.expansion.beside(
+                merge,
+                self.expansion.builder(
+                    self.expansion.new_name("next_iteration"), "NextIteration", (body, port)
+                ).control_input(body),
             )
-            .control_input(body)
-            .finalize(self.graph)
             for port, merge in zip(ports, merges, strict=True)
         ]
         for back, merge in zip(backs, merges, strict=True):

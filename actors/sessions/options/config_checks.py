@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ....devices.given_cluster import as_cluster
 from ....devices.visible import capped, filtered
-from ....errors import InvalidArgumentError, NotFoundError
+from ....errors import InvalidArgumentError
 from ....graph import ConfigProto
 from ....graph.message_fields import set_fields
+from ...running.call_checks import check_executor_type
 from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
 from .thread_pools import check_thread_pools
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from ....devices.cluster import Cluster
     from ....graph import RunOptions
-
-_EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
 
 def own_copy(config: ConfigProto | None) -> ConfigProto:
@@ -52,11 +51,7 @@ def check_config(config: ConfigProto, kinds: Collection[str], *, distributed: bo
     if not distributed:
         check_thread_pools(config)
     experimental = config.experimental
-    if experimental.executor_type not in _EXECUTORS:
-        raise NotFoundError(
-            f"No executor factory registered for the given executor type: {experimental.executor_type}; "
-            f"ConfigProto.experimental.executor_type is one of {', '.join(map(repr, _EXECUTORS))}"
-        )
+    check_executor_type(experimental.executor_type, "ConfigProto.experimental.executor_type")
     if experimental.session_metadata.version < 0 and not distributed:
         raise InvalidArgumentError(
             "Session version shouldn't be negative: ConfigProto.experimental.session_metadata.version is "

@@ -97,7 +97,6 @@ async def test_results_of_other_types_than_the_call_declares_are_refused(op: str
         ("Case", [function("f")], ["int32"], InternalError, "Expect 0-th output is of type int32 but get float"),
         ("If", [two_results("f")], ["float32"], InternalError, "Expect to produce 1 tensors, but only get 2"),
         ("If", [function("f")], ["float32"] * 2, InternalError, "Expect to produce 2 tensors, but only get 1"),
-        (CALL, [function("f")], ["float32"] * 2, InternalError, "Missing 1-th output"),
         ("MapDefun", [function("f")], ["int32"], InvalidArgumentError, "Mismatch in function return type and expected"),
         ("MapDefun", [two_results("f")], ["float32"], InvalidArgumentError, "Mismatch in number of function outputs."),
         (

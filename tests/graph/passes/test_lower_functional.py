@@ -263,3 +263,19 @@ def test_lowering_twice_changes_nothing_more() -> None:
     """The second pass gives back the very same graph."""
     once = lowered(loop(3))
     assert lower_functional(once, inline_calls=True) is once
+
+
+def test_the_nodes_of_a_loop_variable_are_where_its_first_value_is_placed_already() -> None:
+    """As the requested device, so the assigned one; other nodes of the loop have none."""
+    graph = graph_def_to_graph(loop(3), add_default_attrs=True)
+    (node,) = [node for node in graph.op_nodes() if node.op == "StatelessWhile"]
+    homes = [f"/job:localhost/replica:0/task:0/device:CPU:{k}" for k in range(len(node.input_types))]
+    sources = [edge.src for edge in node.input_edges()]
+    for source, home in zip(sources, homes, strict=True):
+        source.assigned_device = home
+    lowered = lower_functional(graph)
+    expected = {source.name: source.assigned_device for source in sources}
+    for op in ("Enter", "Merge", "Switch", "NextIteration", "Exit"):
+        nodes = [n for n in lowered.op_nodes() if n.op == op]
+        assert [n.assigned_device for n in nodes] == list(expected.values()), op
+    assert not any(n.assigned_device for n in lowered.op_nodes() if n.op in ("LoopCond", "NoOp"))
