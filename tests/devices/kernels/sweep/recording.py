@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import os
 import re
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ PER_OP = 40  # calls of one op that are kept, in one process
 ELEMENTS = 600  # of all inputs
 BEFORE = 12  # calls that one call may need
 OBJECTS = (DataType.RESOURCE, DataType.VARIANT)
-OWN_FOLDER = re.compile(rb"/tmp/pytest-of-[^/]+/pytest-\d+/[^/]+/?")
+OWN_FOLDER = re.compile(re.escape(tempfile.gettempdir().encode()) + rb"/pytest-of-[^/]+/pytest-\d+/[^/]+/?")
 """what calls find in the folder of a test they find in the working folder later"""
 
 
