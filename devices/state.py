@@ -124,23 +124,47 @@ class SessionTensors:
         self._tensors = {handle: value for handle, value in self._tensors.items() if not handle.endswith(f";{device}")}
 
 
+class NodeGenerators:
+    """The generators and counters of nodes, by path, and the seed from which nodes without seeds of their own draw."""
+
+    __slots__ = ("by_path", "seed")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.by_path: dict[str, object] = {}
+
+
 class DeviceState:
     """The resources and generators of one device, and the tensors that the session keeps for all devices.
 
+    The nodes of a called function have generators of their own for each call that names it: they are kept by path, that
+    is, `site`, then the name of the node. The path is the name that the node gets when the call is inlined.
+
     `seed` makes random ops without a seed of their own repeatable: what they draw then depends on `seed` and on the
-    name of the node, not on the device or on the order of execution. None draws a seed from the operating system.
+    path of the node, not on the device or on the order of execution. None draws a seed from the operating system.
     """
 
-    __slots__ = ("_numbers", "_private", "containers", "generators", "resources", "seed", "session_tensors")
+    __slots__ = ("_generators", "_numbers", "_private", "containers", "resources", "session_tensors", "site")
 
     def __init__(self, seed: int | None = None, session_tensors: SessionTensors | None = None) -> None:
-        self.seed = secrets.randbits(63) if seed is None else seed
+        self._generators = NodeGenerators(secrets.randbits(63) if seed is None else seed)
+        self.site = ""  # the path of the call whose function is being compiled, with "/" behind it
         self.session_tensors = SessionTensors() if session_tensors is None else session_tensors
         self.resources: dict[ResourceKey, object] = {}
         self.containers: set[str] = set()  # all that ever held something: a message about an unknown one differs
-        self.generators: dict[str, object] = {}
         self._private: dict[str, str] = {}
         self._numbers = count()  # of private resources
+
+    @property
+    def seed(self) -> int:
+        """From which the nodes without seeds of their own draw."""
+        return self._generators.seed
+
+    def within(self, site: str) -> DeviceState:
+        """The same state for the nodes of a function that is called from `site`, a path that ends in "/"."""
+        state = copy(self)
+        state.site = site
+        return state
 
     def sibling(self) -> DeviceState:
         """A state with the same resources; its random generators begin anew, and its private resources are its own."""
@@ -151,17 +175,17 @@ class DeviceState:
     def with_own_generators(self) -> DeviceState:
         """The same resources, with random generators apart; `restart_generators` begins them."""
         state = copy(self)
-        state.generators = {}
+        state._generators = NodeGenerators(self.seed)
         return state
 
     def restart_generators(self, seed: int) -> None:
         """Forgets all random generators; nodes without seeds will draw by this one."""
-        self.generators.clear()
-        self.seed = seed
+        self._generators.by_path.clear()
+        self._generators.seed = seed
 
     def random_words(self, name: str) -> tuple[int, int]:
         """Two 63-bit seeds for the generator of the node of that name."""
-        words = np.random.SeedSequence([self.seed, *name.encode()]).generate_state(2, np.uint64)
+        words = np.random.SeedSequence([self.seed, *self.site.encode(), *name.encode()]).generate_state(2, np.uint64)
         first, second = (int(word) >> 1 for word in words)
         return first, second
 
@@ -177,7 +201,7 @@ class DeviceState:
         if container is None:
             self.resources.clear()
             self.containers.clear()
-            self.generators.clear()
+            self._generators.by_path.clear()
             return
         for key in [key for key in self.resources if key[0] == (container or DEFAULT_CONTAINER)]:
             del self.resources[key]
@@ -214,7 +238,8 @@ class DeviceState:
 
     def generator(self, node: str, make: Callable[[], object]) -> Any:  # the caller knows the generator's type
         """The generator of random numbers, or the counter, of `node`, made by `make` on first use."""
-        generator = self.generators.get(node)
+        generators, path = self._generators.by_path, self.site + node
+        generator = generators.get(path)
         if generator is None:
-            generator = self.generators.setdefault(node, make())
+            generator = generators.setdefault(path, make())
         return generator

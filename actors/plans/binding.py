@@ -63,8 +63,11 @@ class CallResolver(Protocol):
     def is_deferred(self, node: NodeProperties, device: str) -> bool:
         """Whether the outputs of a node that calls functions come later than its kernel returns."""
 
-    def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
-        """The kernel of a node that calls functions, or what starts it if it is deferred."""
+    def kernel(self, name: str, node: NodeProperties, device: str, site: str) -> Kernel | Start:
+        """The kernel of a node that calls functions, or what starts it if it is deferred.
+
+        The node is in a function called from `site`, or in the graph if that is "".
+        """
 
     def for_kernels(self) -> FunctionProvider:
         """The same functions, as deferred kernels call them."""
@@ -99,7 +102,7 @@ class Binder:
         if factory is None:
             assert self.functions is not None  # or there is no kernel
             try:
-                return self.functions.kernel(properties, self.device)
+                return self.functions.kernel(name, properties, self.device, self.state.site)
             except PartitaError as error:
                 raise error.located(node=name, op=op, device=self.device) from error.__cause__
         try:

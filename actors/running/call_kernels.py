@@ -91,11 +91,27 @@ def _is_always_deferred(node: NodeProperties, functions: Callees) -> bool:
 def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterator[Called]:
     resource_devices = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
     gradient = calls_gradient(node)
-    return (Called(function, device, resource_devices, gradient) for function in called_by(node, functions.library))
+    for function in called_by(node, functions.library):
+        yield Called(function, device, resource_devices, gradient, functions.own_site(function))
 
 
-def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel | Start:
-    """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
+def _site(name: str, node: NodeProperties, functions: Callees, site: str, function: NameAttrList) -> str:
+    """The site of the calls of a function by a node that is called from `site` itself.
+
+    As in TensorFlow, each node that is a call has generators of its own, while all conditionals, loops and maps at one
+    site share those of a function. So does a recursion at any depth, which is compiled once.
+    """
+    own, gradient = functions.own_site(function), calls_gradient(node)
+    if not own or functions.may_call_itself(function.name, gradient=gradient):
+        return own
+    return f"{site}{name}/" if is_partitioned_call(node) else site + own
+
+
+def call_kernel(name: str, node: NodeProperties, functions: Callees, device: str, site: str) -> Kernel | Start:
+    """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`.
+
+    The node is in a function called from `site`, or in the graph if that is "".
+    """
     calls = node.op_def.record.calls
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
@@ -106,7 +122,8 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     def lazy(function: NameAttrList, check: Check) -> _Lazy:
         is_multi_device, is_gradient = is_partitioned_call(node), calls_gradient(node)
         types = argument_types, types_of_results
-        return _Lazy(functions, function, device, *types, check, is_multi_device, is_gradient)
+        own = _site(name, node, functions, site, function)
+        return _Lazy(functions, function, device, *types, check, is_multi_device, is_gradient, own)
 
     called = called_by(node, functions.library)
     if calls is Calls.FOR:
@@ -120,7 +137,11 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     if calls is Calls.MAP:
         return MapKernel(callees[0], len(node.attrs["Targuments"]), promised_by(node)).start
     choose = _Choice(calls, callees)
-    return choose.start if is_deferred_call(node, functions, device) else choose.run
+    if is_deferred_call(node, functions, device):
+        return choose.start
+    for callee in callees:
+        callee.compile_for(device)
+    return choose.run
 
 
 def _checks(node: NodeProperties) -> Iterable[Check]:
@@ -159,6 +180,7 @@ class _Lazy:
     check: Check
     is_multi_device: bool
     is_gradient: bool
+    site: str
     _callees: dict[ResourceDevices | None, Callee] = field(init=False, default_factory=dict)
 
     def __call__(self, arguments: Values) -> Callee:
@@ -166,11 +188,19 @@ class _Lazy:
         devices = self._resource_devices(arguments)
         callee = self._callees.get(devices)
         if callee is None:
-            callee = self.functions.callee(Called(self.function, self.device, devices, self.is_gradient))
+            callee = self._compiled(devices)
             check_arguments(callee, self.argument_types)
             self.check(callee, self.result_types)
             self._callees[devices] = callee
         return callee
+
+    def compile_for(self, device: str) -> None:
+        """Compiles the function for resources on `device`: a kernel in a worker thread must not."""
+        resources = self.argument_types.count(DataType.RESOURCE)
+        self._compiled((device,) * resources if self.is_multi_device else None)
+
+    def _compiled(self, devices: ResourceDevices | None) -> Callee:
+        return self.functions.callee(Called(self.function, self.device, devices, self.is_gradient, self.site))
 
     def _resource_devices(self, arguments: Values) -> ResourceDevices | None:
         if not self.is_multi_device:
@@ -186,7 +216,7 @@ class _Lazy:
     @property
     def is_alone(self) -> bool:
         """Whether the function is alone, as one that runs as a whole on one device."""
-        return self.functions.callee(Called(self.function, self.device, None, self.is_gradient)).is_alone
+        return self._compiled(None).is_alone
 
 
 def _truth(value: Any) -> bool:

@@ -43,24 +43,27 @@ _MAX_SHORT_SIZE = 64  # instructions of a short function and of those it calls
 Values = Sequence[Any]  # tensors of any type
 Done = Callable[[Values], None]
 
-Key = tuple[bytes, str, ResourceDevices | None, bool]
+Key = tuple[bytes, str, ResourceDevices | None, bool, str]
 
 
 class Called(NamedTuple):
     """What to compile: a function, or with `gradient` its gradient function, for calls from `device`.
 
     With `resource_devices` the placer distributes the body over devices; with None all of it runs on `device`.
+    `site` tells its random generators from those of other calls: see `DeviceState`; "" for a function without any.
     """
 
     function: NameAttrList
     device: str
     resource_devices: ResourceDevices | None = None
     gradient: bool = False
+    site: str = ""
 
     @property
     def key(self) -> Key:
         """Equal for calls that can share one compiled function."""
-        return self.function.SerializeToString(deterministic=True), self.device, self.resource_devices, self.gradient
+        function = self.function.SerializeToString(deterministic=True)
+        return function, self.device, self.resource_devices, self.gradient, self.site
 
 
 class Callees(Protocol):
@@ -76,6 +79,9 @@ class Callees(Protocol):
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
         """Whether a function, or its gradient function, can lead to a call of itself."""
+
+    def own_site(self, function: NameAttrList) -> str:
+        """The site of calls that share the random generators of a function; "" for a function without any."""
 
     def callee(self, called: Called) -> Callee:
         """The compiled function; compiles it on the first call."""

@@ -22,6 +22,7 @@ from ...devices import pipeline
 from ...devices.state import ResourceHandle
 from ...errors import InternalError, InvalidArgumentError, PartitaError
 from ...graph.device_name import canonicalize
+from ...graph.functions.canonical import canonical_name
 from ...graph.library.calls import calls_functions
 from ...graph.ops.device_kinds import device_kind
 from .. import running
@@ -166,9 +167,13 @@ class Functions:
         """Whether a node that calls functions is a deferred one."""
         return running.is_deferred_call(node, self, device)
 
-    def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
+    def kernel(self, name: str, node: NodeProperties, device: str, site: str) -> Kernel | Start:
         """The kernel of a node that calls functions, or what starts it if it is deferred."""
-        return running.call_kernel(node, self, device)
+        return running.call_kernel(name, node, self, device, site)
+
+    def own_site(self, function: NameAttrList) -> str:
+        """The site of calls that share the random generators of a function; "" for a function without any."""
+        return f"{canonical_name(function.name, function.attr)}/" if self._scopes.matter_to(function.name) else ""
 
     def callee(self, called: Called) -> Callee:
         """The compiled function. Raises the errors of instantiation, gradients, placement and compilation."""
@@ -199,7 +204,7 @@ class Functions:
                 if needed is not None:
                     waiting.append(self._compilation(needed))
                     continue
-                callee = self._callees[innermost.called.key] = self._finished(innermost)
+                callee = self._callees[innermost.called.key] = self._finished_at_site(innermost)
             except PartitaError as error:
                 for caller in reversed(waiting if needed is not None else waiting[:-1]):
                     caller.add_caller(error)
@@ -247,6 +252,18 @@ class Functions:
         kinds = [(kind, device) for device, part in parts.items() for kind in part.distinct_properties()[0]]
         calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
         return Compilation(called, body, placed.graph, parts, calls)
+
+    def _finished_at_site(self, compilation: Compilation) -> Callee:
+        """As `_finished`, with the generators of the call."""
+        binders = list(self._binders.values())
+        states = [binder.state for binder in binders]
+        try:
+            for binder, state in zip(binders, states, strict=True):
+                binder.state = state.within(compilation.called.site)
+            return self._finished(compilation)
+        finally:
+            for binder, state in zip(binders, states, strict=True):
+                binder.state = state
 
     def _finished(self, compilation: Compilation) -> Callee:
         """Compiles a body whose callees are known."""

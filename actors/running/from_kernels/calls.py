@@ -58,7 +58,8 @@ class KernelCallees:
         devices = tuple([resource_device(arguments[number], self._device) for number in self._resources])
         callee = self._callees.get(devices)
         if callee is None:
-            callee = self._callees[devices] = self._functions.callee(Called(self._function, self._device, devices))
+            called = Called(self._function, self._device, devices, site=self._functions.own_site(self._function))
+            callee = self._callees[devices] = self._functions.callee(called)
         return callee
 
 
