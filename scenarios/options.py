@@ -34,7 +34,10 @@ recv_epochs_option = click.option(
     help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
 )
 
-_TRIPS_HELP = "How often a loop runs, by its frame; several numbers: one per iteration of the loops around it."
+_TRIPS_HELP = (
+    "How often a loop runs, by its frame_name, or by the node of a While or For; "
+    "several numbers: one per iteration of the loops around it."
+)
 _BRANCH_HELP = "Which branch an If or Case takes (of an If 1 is then); by the node of the predicate for a Switch."
 
 

@@ -58,9 +58,9 @@ def simulate(
     `FittedSource` with the fits of the catalog, which is the roofline for devices without fits. With
     `assumed_size` unknown sizes count as that number, with a warning.
 
-    `trip_counts` says how often loops run, by `frame_name` or by the name of a While; `branches` which branch is taken,
-    from 0, by the name of an If or Case, or of the node that yields the predicate (1 = then). In the body of a call the
-    name is `call/name`; a list has an entry per iteration of the loops around.
+    `trip_counts` says how often loops run, by `frame_name` or by the name of a While or For; `branches` which branch is
+    taken, from 0, by the name of an If or Case, or of the node that yields the predicate (1 = then). In the body of a
+    call the name is `call/name`; a list has an entry per iteration of the loops around.
 
     `trace` is that of a real step: StepStats or RunMetadata, TensorFlow's too, as a message, as bytes, or as the path
     of a file. Counts, branches and shapes that the caller does not give are taken from it before constants are asked;

@@ -205,3 +205,20 @@ def test_choices_name_the_same_loops_inlined_or_not(partita: CommandLine, tmp_pa
         assert_one_clear_line(partita(*request[:-1], *flags), 2, "--trips call/loop")
         said = json.loads(partita.done(*request, *flags, "--trips", "call/loop=5"))
         assert {op["op"]: op["runs"] for op in said["ops"]}["Mul"] == 5
+
+
+def test_a_for_takes_its_trips_by_its_name_as_the_help_says(partita: CommandLine, tmp_path: Path) -> None:
+    """Its limit is fed, so that the count does not follow from the graph."""
+    turn, b = GraphBuilder(), GraphBuilder()
+    turn.placeholder("i", "int32", ())
+    turn.op("Neg", turn.placeholder("x", "float32", ()), name="y")
+    b.function(function_of("Turn", turn.graph_def(), ["i:0", "x:0"], ["y:0"]))
+    bounds = [b.constant(0), b.placeholder("limit", "int32", ()), b.constant(1)]
+    attrs = {"T": ["float32"], "body": func_attr("Turn")}
+    b.op("For", *bounds, [b.placeholder("x", "float32", ())], name="loop", attrs=attrs)
+    (tmp_path / "g.pb").write_bytes(b.SerializeToString())
+    request = ("simulate", tmp_path / "g.pb", "--feed", "limit", "--feed", "x", "--fetch", "loop")
+    assert_one_clear_line(partita(*request), 2, "--trips loop=N")
+    said = json.loads(partita.done(*request, "--json", "--trips", "loop=7"))
+    assert {op["op"]: op["runs"] for op in said["ops"]}["Neg"] == 7
+    assert "by the node of a While or For" in " ".join(partita.done("simulate", "--help").split())

@@ -3,7 +3,8 @@
 Three sources, in this order: what the caller gives, what a trace tells, what follows from constants and shapes. A count
 or branch is a number, or a list with an entry per iteration of the loops around (see `graph.analysis.trip_counts`).
 
-    loops           by `frame_name`, which a lowered While has from its node; in a body `call/frame`
+    loops           by `frame_name`, which a lowered While has from its node; a While or For by its own name;
+                    in a body `call/frame`
     conditionals    by the name of the If or Case; Switch nodes of a `tf.cond` by the node that yields the predicate.
                     The branches of an If are 1 (then) and 0 (else), those of a Case count from 0
 
