@@ -40,9 +40,18 @@ def output_shape(sizes: Iterable[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
     InvalidArgumentError for more elements than an int64 counts, ResourceExhaustedError for more bytes than there are.
     """
     shape = tuple(sizes)
+    if 0 in shape:
+        _check_empty(shape, dtype)
     if prod(shape) * dtype.itemsize > SMALL:
         _check(shape, dtype)
     return shape
+
+
+def _check_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """ResourceExhaustedError for sizes beside a 0 that numpy, which multiplies without the zeros, cannot count."""
+    if prod(size for size in shape if size) * dtype.itemsize > MAX_ELEMENTS:
+        text = ",".join(map(str, shape))
+        raise ResourceExhaustedError(f"no array without elements can have the shape [{text}]: its sizes are too large")
 
 
 def _check(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:

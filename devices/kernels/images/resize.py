@@ -148,6 +148,7 @@ def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:
         if original.ndim != 4:
             raise InvalidArgumentError(f"original_image must be 4-dimensional{shape_text(original.shape)}")
         require(original.shape[1] > 0 and original.shape[2] > 0, "original image must be of non-zero size")
+        require(grads.shape[1] > 0 and grads.shape[2] > 0, "input_grad must be of non-zero size")
         rows = weights(original.shape[1], grads.shape[1]).T.astype(wide, copy=False)
         columns = weights(original.shape[2], grads.shape[2]).T.astype(wide, copy=False)
         return _resized(grads.astype(wide, copy=False), rows, columns).astype(target, copy=False)

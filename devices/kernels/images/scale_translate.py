@@ -14,6 +14,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 
@@ -101,6 +102,7 @@ def scale_and_translate(node: Construction) -> Kernel:
 
     def run(images: Array, size: Array, scale: Array, move: Array) -> Array:
         _check(images, size, scale, move)
+        output_shape((len(images), *size.tolist(), images.shape[3]), np.dtype(np.float32))
         rows, columns = (
             _weights((images.shape[1 + i], int(size[i])), float(scale[i]), float(move[i]), name, antialias)
             for i in (0, 1)

@@ -22,6 +22,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 Similarity = Callable[[Array, Array], Array]
@@ -151,7 +152,8 @@ def _check(boxes: Array, scores: Array, limit: Array, threshold: Array, least: A
 
 
 def _padded(values: Array, limit: int, pads: bool) -> Array:
-    return np.concatenate([values, np.zeros(limit - len(values), values.dtype)]) if pads else values
+    missing = output_shape((limit,), values.dtype)[0] - len(values) if pads else 0
+    return np.concatenate([values, np.zeros(missing, values.dtype)]) if missing else values
 
 
 @kernel("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4")
@@ -254,6 +256,7 @@ def combined_non_max_suppression(node: Construction) -> Kernel:
         _check_combined(boxes, scores, per_class, total, threshold, least)
         images, count, classes = scores.shape
         rows = min(int(total), int(per_class) * classes) if pads else int(total)
+        output_shape((images, rows, 4), np.dtype(np.float32))
         best_boxes, best_scores = np.zeros((images, rows, 4), np.float32), np.zeros((images, rows), np.float32)
         labels, valid = np.zeros((images, rows), np.float32), np.zeros(images, np.int32)
         for image in range(images):

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..random import philox
 from ..random.words import Words, below_wide
 from ..registry import simple
@@ -36,6 +37,7 @@ def kmeans_plus_plus(points: Array, num_to_sample: Array, seed: Array, num_retri
     require(count > 0, "Expected num_to_sample > 0.")
     require(count <= rows, f"Expected num_to_sample <= points.rows(). {count} vs {rows}.")
     candidates = 1 + (retries if retries >= 0 else int(2 + math.log(count)))
+    output_shape((candidates, rows), points.dtype)
     return points[_drawn(points, count, Words(philox.seeded(int(seed), 0)), candidates)]
 
 

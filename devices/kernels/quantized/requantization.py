@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..elementwise.whole import whole
@@ -90,6 +91,7 @@ def requantization_range_per_channel(node: Construction) -> Kernel:
         channels = x.shape[3]
         require(low.size == channels, f"input_min has incorrect size, expected {channels} was {low.size}")
         require(high.size == channels, f"input_max has incorrect size, expected {channels} was {high.size}")
+        require(x.size > 0, f"input must not be empty, got shape {shape_text(x.shape)}")
         most = np.abs(x.astype(np.float32)).max(axis=(0, 1, 2))
         reach = _each_scale(low, high) * most / np.float32(2**31)
         largest = min(reach.max(initial=np.finfo(np.float32).tiny), limit)

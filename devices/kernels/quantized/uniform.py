@@ -12,6 +12,13 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 
 
+def check_pair(scales: Array, zeros: Array, what: str) -> None:
+    """InvalidArgumentError unless there is a zero point for each scale."""
+    same = scales.shape == zeros.shape
+    texts = f"{shape_text(scales.shape)} and {shape_text(zeros.shape)}"
+    require(same, f"{what}_scales and {what}_zero_points must have the same shape, not {texts}")
+
+
 def along(values: Array, x: Array, axis: int, what: str) -> Array:
     """Scales or zero points, shaped to broadcast against `x`."""
     if axis < 0:

@@ -14,7 +14,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..elementwise.broadcasting import broadcasting
 from ..registry import Construction, Kernel, kernel
-from .uniform import along, check_scales
+from .uniform import along, check_pair, check_scales
 
 
 def rounded(x: Array) -> Array:
@@ -54,6 +54,8 @@ def dot(node: Construction) -> Kernel:
         _check_matrices(a, b)
         for each in (scale_a, scales_b, scales):
             check_scales(each)
+        for each, zero, what in ((scale_a, zero_a, "lhs"), (scales_b, zeros_b, "rhs"), (scales, zeros, "output")):
+            check_pair(each, zero, what)
         require(
             scales_b.ndim == 1 or scales.ndim == 0,
             "If rhs is per-tensor quantized, output must be also per-tensor quantized. Given rhs scales and "
@@ -116,6 +118,8 @@ def add(node: Construction) -> Kernel:
     ) -> Array:
         for each in (scale_a, scale_b, scales):
             check_scales(each)
+        for each, zero, what in ((scale_a, zero_a, "lhs"), (scale_b, zero_b, "rhs"), (scales, zeros, "output")):
+            check_pair(each, zero, what)
         parts = [
             _rescaled(x, along(s, x, axis, "scales"), along(z, x, axis, "zero_points"), _column(scales, x, axes[2]))
             for x, s, z, axis in ((a, scale_a, zero_a, axes[0]), (b, scale_b, zero_b, axes[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ....graph.ops.quantized.uniform_convolution import Layout
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..xla.products import Window, spread
-from .uniform import along, check_scales
+from .uniform import along, check_pair, check_scales
 from .uniform_arithmetic import rounded, rows_as_bytes
 
 Finish = Callable[[Array], Array]
@@ -56,6 +57,8 @@ def convolution(node: Construction) -> Kernel:
     ) -> Array:
         for each in (scale_x, scales_w, scales):
             check_scales(each)
+        for each, zero, what in ((scale_x, zero_x, "lhs"), (scales_w, zeros_w, "rhs"), (scales, zeros, "output")):
+            check_pair(each, zero, what)
         require(scales_w.ndim == 1 or scales.ndim == 0, "If rhs is per-tensor quantized, output must be also.")
         ratio = scale_x.astype(np.float64) * scales_w.astype(np.float64) / scales.astype(np.float64)
         image = (x.astype(np.int64) - along(zero_x, x, -1, "lhs_zero_points")).astype(np.float64)
@@ -74,10 +77,12 @@ def convolution_hybrid(node: Construction) -> Kernel:
 
     def run(x: Array, w: Array, scales: Array, zeros: Array) -> Array:
         check_scales(scales)
+        check_pair(scales, zeros, "rhs")
+        require(x.ndim == w.ndim, f"lhs and rhs must have the same rank, not {x.ndim} and {w.ndim}")
         window = (w.astype(np.int64) - along(zeros, w, axis, "rhs_zero_points")).astype(np.float64)
         batch = Layout.of(node.attrs, x.ndim).numbers.image[0]
         images = np.moveaxis(x, batch, 0)
-        whole, steps = rows_as_bytes(images.reshape(len(images), -1))
+        whole, steps = rows_as_bytes(images.reshape(len(images), prod(images.shape[1:])))
         image = np.moveaxis(whole.reshape(images.shape), 0, batch)
         units = steps.reshape(-1, *[1] * (x.ndim - 1)) * scales
         return _convolve(node, image, window, lambda total: (total * units).astype(np.float32))

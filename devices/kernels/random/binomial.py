@@ -70,7 +70,7 @@ def _stirling_error(k: Array) -> Array:
     inverse = 1 / (k + 1)
     square = inverse * inverse
     series = (1 / 12 - (1 / 360 - square / 1260) * square) * inverse
-    exact: Array = _EXACT[np.clip(k, 0, len(_EXACT) - 1).astype(np.intp)]
+    exact: Array = _EXACT[np.where((k >= 0) & (k < len(_EXACT)), k, 0).astype(np.intp)]
     return np.where(k < len(_EXACT), exact, series)
 
 

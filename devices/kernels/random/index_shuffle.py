@@ -16,6 +16,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 
 _KEYS = 3
+_FEW = 16  # indices that are faster walked one by one
 _SMALLEST_BLOCK = 16  # bits; TensorFlow has seen patterns in smaller ones
 # Constants of the cipher's key schedule, cut to the size of a word.
 _CONSTANT, _SEQUENCE = 0xFFFFFFFC, 0x7369F885192C0EF5
@@ -49,15 +50,31 @@ class _Cipher:
             left, right = right, left ^ self._mixed(right) ^ key[which]
         return left << self._bits | right
 
+    def walk(self, block: int, which: int, largest: int) -> int:
+        """A block encrypted again and again until it is at most `largest`: long walks are slow in arrays of one."""
+        bits, mask = int(self._bits), int(self._mask)
+        keys = [int(key[which]) for key in self._round_keys]
+        while True:
+            left, right = block >> bits & mask, block & mask
+            for key in keys:
+                one, two, eight = right >> bits - 1, right >> bits - 2, right >> bits - 8
+                mixed = (right << 1 | one) & (right << 8 | eight) ^ (right << 2 | two)
+                left, right = right, (left ^ mixed ^ key) & mask
+            block = left << bits | right
+            if block <= largest:
+                return block
+
 
 def shuffled(indices: Array, keys: Array, largest: int, rounds: int) -> Array:
     """New places of `indices` (uint64 [n]) among 0 ... `largest`, under `keys` (uint64 [3, n])."""
     bits = max(math.ceil(math.log2(largest)), _SMALLEST_BLOCK) if largest else _SMALLEST_BLOCK
     cipher = _Cipher((bits + 1) // 2, keys, rounds)
     places, pending = indices.copy(), np.arange(len(indices))
-    while pending.size:
+    while pending.size > _FEW:
         places[pending] = cipher.encrypt(places[pending], pending)
         pending = pending[places[pending] > np.uint64(largest)]
+    for which in pending.tolist():
+        places[which] = cipher.walk(int(places[which]), which, largest)
     return places
 
 

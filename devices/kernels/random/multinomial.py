@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .philox import Position
@@ -80,6 +81,7 @@ def multinomial(node: Construction) -> Kernel:
         count = _checked(logits, samples)
         if not count or not len(logits):
             return np.empty((len(logits), count), dtype)
+        output_shape((len(logits), count), dtype)
         reserved = len(logits) * 2 * (-(-count // 4) * 4) * RESERVED
         return _draw(generator().reserve(reserved), logits, count, dtype)
 
@@ -95,6 +97,7 @@ def stateless_multinomial(node: Construction) -> Kernel:
         place, count = scrambled(seed), _checked(logits, samples)
         if not count or not len(logits):
             return np.empty((len(logits), count), dtype)
+        output_shape((len(logits), count), dtype)
         return _draw(place, logits, count, dtype)
 
     return sample

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....errors import InternalError
+from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -174,6 +174,14 @@ def _check_vectors(rows: int, parameters: tuple[Array, ...]) -> None:
         require(values.size in (1, rows), f"Input {name} should have length 1 or shape[0], got shape: {text}")
 
 
+def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return reduce(np.broadcast_shapes, shapes)
+    except ValueError:
+        texts = ", ".join(map(shape_text, shapes))
+        raise InvalidArgumentError(f"Parameters must be broadcastable to each other, got shapes: {texts}") from None
+
+
 @kernel("StatelessParameterizedTruncatedNormal")
 def stateless_parameterized_truncated_normal(node: Construction) -> Kernel:
     """Numbers by the seed given; parameters broadcast to the last sizes of the shape."""
@@ -181,7 +189,7 @@ def stateless_parameterized_truncated_normal(node: Construction) -> Kernel:
     def sample(shape: Array, seed: Array, *parameters: Array) -> Array:
         require(shape.ndim == 1, f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
         sizes, place = as_shape(shape), scrambled(seed)
-        full = reduce(np.broadcast_shapes, (values.shape for values in parameters))
+        full = _broadcast_shape([values.shape for values in parameters])
         each, total = per_parameter(sizes, full), prod(sizes)
         if not total:
             return np.empty(sizes, parameters[0].dtype)

@@ -19,6 +19,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
 from ..strings.farm_hash import farm_fingerprint, farm_fingerprints
@@ -122,7 +123,7 @@ def _hashed(
         each = [np.full(each[0].shape, key & _MASK, np.uint64), *each]
     with np.errstate(over="ignore"):
         result = reduce(_mixed, each)
-    return (result % (np.uint64(buckets) if buckets else _LARGEST)).astype(np.int64)
+    return (result % (np.uint64(buckets) if buckets > 0 else _LARGEST)).astype(np.int64)
 
 
 def _plain_fingerprints(column: Column) -> Array:
@@ -157,6 +158,7 @@ def _check_sparse(i: int, indices: Array, values: Array, shape: Array) -> None:
     columns = f"has {indices.shape[1]} columns {at}"
     require(indices.shape[1] == 2, f"Input indices should have two columns, but the matrix {columns}")
     require(bool(shape[0] >= 0), f"shape must not be negative, but is {shape.tolist()} {at}")
+    output_shape((int(shape[0]),), np.dtype(np.int64))  # there is a number for each row
 
 
 def _columns(count: int, inputs: Sequence[Array]) -> list[Column]:
@@ -219,6 +221,10 @@ def sparse_cross_v2(node: Construction) -> Kernel:
     count: int = node.attrs["N"]
 
     def run(*inputs: Array) -> tuple[Array, Array, Array]:
+        require(
+            np.ndim(inputs[-1]) == 0,
+            f"Input separator should be a scalar, not of shape {shape_text(np.shape(inputs[-1]))}",
+        )
         separator: bytes = np.asarray(inputs[-1]).item()
         columns = _columns(count, inputs[:-1])
         return _crossed(columns, lambda columns, picked: _joined(columns, picked, separator), np.zeros(0, object))

@@ -10,12 +10,16 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .csr_matrix import CSRMatrix, Rows, carrying_csr, csr_of
 
 
 def _from_indices(indices: Array, values: Array, shape: tuple[int, ...], dtype: DataType) -> CSRMatrix:
     """The matrix with these elements, in any order."""
+    for size in shape:
+        require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
+    output_shape((prod(shape[:-2]), shape[-2] + 1), np.dtype(np.int32))  # the row pointers
     wrong = np.nonzero(((indices < 0) | (indices >= np.array(shape))).any(1))[0]
     if wrong.size:
         index = ", ".join(map(str, indices[wrong[0]].tolist()))
@@ -37,6 +41,8 @@ def from_sparse_tensor(node: Construction) -> Kernel:
     dtype = node.input_types[1]
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
+        require(np.ndim(shape) == 1, f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
+        require(np.ndim(values) == 1, f"values must be a vector, not of shape {shape_text(np.shape(values))}")
         rank = len(shape)
         require(rank in (2, 3), f"SparseTensor must have rank 2 or 3; but indices has rank: {rank}")
         require(indices.shape == (len(values), rank), "indices must have a row for each value")
@@ -67,6 +73,7 @@ def zeros(node: Construction) -> Kernel:
     dtype = node.attrs["type"]
 
     def run(shape: Array) -> Array:
+        require(np.ndim(shape) == 1, f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
         sizes = tuple(np.asarray(shape).tolist())
         require(len(sizes) in (2, 3), f"shape must have rank 2 or 3, not {len(sizes)}")
         nothing = np.empty((0, len(sizes)), np.int64)

@@ -105,6 +105,8 @@ def add(node: Construction) -> Kernel:
     dtype = node.input_types[2]
 
     def run(a: Array, b: Array, alpha: Array, beta: Array) -> Array:
+        for name, factor in (("alpha", alpha), ("beta", beta)):
+            require(np.ndim(factor) == 0, f"{name} must be a scalar, not of shape {shape_text(np.shape(factor))}")
         left, right = csr_of(a, dtype), csr_of(b, dtype)
         return carrying_csr(left.times(alpha).plus(right.times(beta)))
 
@@ -161,6 +163,8 @@ def cholesky(node: Construction) -> Kernel:
         matrix = csr_of(a, dtype)
         require(matrix.shape[-1] == matrix.shape[-2], f"matrix must be square: {shape_text(matrix.shape)}")
         require(permutation.shape == matrix.shape[:-1], "permutation must have a number for each row")
+        inside = bool(((permutation >= 0) & (permutation < matrix.shape[-1])).all())
+        require(inside, f"permutation must have numbers of rows, from 0 to {matrix.shape[-1] - 1}")
         dense = dense_of(matrix).reshape(-1, *matrix.shape[-2:])
         orders = permutation.reshape(-1, matrix.shape[-1])
         parts = [_lower_factor(np.tril(x), order) for x, order in zip(dense, orders, strict=True)]

@@ -10,6 +10,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 
@@ -38,6 +39,7 @@ def ragged_range(node: Construction) -> Kernel:
             zip(*(np.broadcast_to(b, lengths.copy().pop() if lengths else 1).tolist() for b in bounds), strict=True)
         )
         sizes = [_range_size(*row) for row in rows]
+        output_shape((sum(sizes),), dtype)
         parts = [start + delta * np.arange(size) for (start, _, delta), size in zip(rows, sizes, strict=True)]
         values = np.concatenate(parts) if parts else np.zeros(0)
         return np.cumsum([0, *sizes]).astype(splits_type), values.astype(dtype)
@@ -48,15 +50,17 @@ def ragged_range(node: Construction) -> Kernel:
 def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
     """The length of every row of one partition; `rows` is their number where the partition does not give it."""
     if kind == b"ROW_SPLITS":
-        lengths = np.diff(partition)
-        require(bool((lengths >= 0).all()) and (not partition.size or partition[0] == 0), "Invalid row split size.")
-        result: list[int] = lengths.tolist()
+        rises = bool((partition[1:] >= partition[:-1]).all())  # a difference may overflow
+        require(rises and (not partition.size or partition[0] == 0), "Invalid row split size.")
+        result: list[int] = np.diff(partition).tolist()
+        output_shape((sum(result),), partition.dtype)
         return result
     if kind != b"VALUE_ROWIDS":
         raise InvalidArgumentError(f"Unsupported row partition type {kind.decode()}")
     ids = partition.tolist()
     count = rows if rows is not None else (ids[-1] + 1 if ids else 0)
-    require(all(0 <= i < count for i in ids), "Invalid index in value_rowids.")
+    require(count >= 0 and all(0 <= i < count for i in ids), "Invalid index in value_rowids.")
+    output_shape((count,), partition.dtype)
     lengths_by_id: list[int] = np.bincount(partition.astype(np.int64), minlength=count).tolist()
     return lengths_by_id
 
@@ -122,7 +126,7 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
         sizes = sizes_of(shape, len(lengths) + 1 + len(inner), lengths, inner)
         depth = len(lengths) + 1
         require(tuple(sizes[depth:]) == inner, f"the inner sizes {sizes[depth:]} are not those of the values, {inner}")
-        result = np.empty(sizes, values.dtype)
+        result = np.empty(output_shape(sizes, values.dtype), values.dtype)
         result[...] = default
         places = _places(lengths, sizes[:depth])[: len(values)]
         inside = places[:, 0] >= 0

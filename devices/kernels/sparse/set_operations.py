@@ -118,6 +118,8 @@ def set_size(node: Construction) -> Kernel:
         groups, outer = _sparse_groups(indices, values, shape, validate)
         sizes = np.zeros(output_shape(outer, np.dtype(np.int32)), np.int32)
         for group, members in groups.items():
+            if any(place >= size for place, size in zip(group, outer, strict=True)):
+                raise InternalError(f"group {list(group)} lies outside of the output tensor {shape_text(tuple(outer))}")
             sizes[group] = len(members)
         return sizes
 

@@ -24,6 +24,20 @@ def tuple_text(row: Array) -> str:
     return shape_text(tuple(row.tolist()))
 
 
+def check_ranks(indices: Array, values: Array, shape: Array) -> None:
+    """InvalidArgumentError unless the three are a matrix and two vectors that fit each other."""
+    require(np.ndim(indices) == 2, f"Input indices should be a matrix but received shape: {shape_text(indices.shape)}")
+    require(np.ndim(values) == 1, f"Input values should be a vector but received shape: {shape_text(np.shape(values))}")
+    require(np.ndim(shape) == 1, f"Input shape should be a vector but received shape: {shape_text(shape.shape)}")
+    rows, columns = indices.shape
+    require(rows == len(values), f"Number of elements in indices ({rows}) and values ({len(values)}) do not match")
+    require(
+        columns == shape.size,
+        f"Number of dimensions must match second dimension of indices. Got {shape.size} dimensions, indices shape: "
+        f"{shape_text(indices.shape)}",
+    )
+
+
 def check_sparse(indices: Array, values: Array, shape: Array) -> None:
     """InvalidArgumentError unless the three are the parts of a sparse tensor; whether indices fit is not looked at."""
     require(shape.ndim == 1, f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
@@ -144,6 +158,7 @@ def _check_entries(values: Array, limit: int, name: str, column: int) -> None:
 
 def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
     """Softmax over the values that share all but their last coordinate; missing elements count as -infinity."""
+    check_ranks(indices, values, shape)
     if shape.size < 2:
         raise InvalidArgumentError(f"Input should have rank >= 2, got: {shape.size}")
     if indices.shape[0] == 0:
@@ -164,6 +179,8 @@ simple("SparseSoftmax", sparse_softmax)
 
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
     """The gradients of the old values, and the summed gradient of all values that were filled in."""
+    for name, part in (("reverse_index_map", reverse_index_map), ("grad_values", grad_values)):
+        require(part.ndim == 1, f"{name} must be a vector, saw: {shape_text(part.shape)}")
     count = len(grad_values)
     for place in reverse_index_map[(reverse_index_map < 0) | (reverse_index_map >= count)].tolist()[:1]:
         raise InvalidArgumentError(f"Elements in reverse index must be in [0, {count}) but got {place}")

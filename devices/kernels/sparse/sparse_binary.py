@@ -12,14 +12,16 @@ from ....graph.dtypes import Array
 from ..arrays.gather import bad_tuples, flat_places
 from ..checks import require
 from ..registry import Kernel, simple
+from .sparse import check_ranks
 
 
 def _spaced(shape: Array | tuple[int, ...]) -> str:
     return " ".join(map(str, list(shape)))
 
 
-def dense_at(indices: Array, shape: Array, dense: Array) -> Array:
+def dense_at(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     """The elements of a dense array (broadcast to the shape) at the indices of the values."""
+    check_ranks(indices, values, shape)
     try:
         wide = np.broadcast_to(dense, tuple(shape.tolist()))
     except ValueError:
@@ -27,13 +29,15 @@ def dense_at(indices: Array, shape: Array, dense: Array) -> Array:
             "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
             f"[{','.join(map(str, shape.tolist()))}] vs. {shape_text(dense.shape)}"
         ) from None
+    outside = bad_tuples(indices, wide.shape).any()
+    require(not outside, "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape")
     picked: Array = wide[tuple(indices.T)]
     return picked
 
 
 def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     """The values divided by the elements at their indices; integers towards zero."""
-    divisor = dense_at(indices, shape, dense)
+    divisor = dense_at(indices, values, shape, dense)
     if values.dtype.kind not in "iu":
         return np.asarray(values / divisor)
     if not divisor.all():
@@ -41,16 +45,30 @@ def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: A
     return np.asarray((values - np.fmod(values, divisor)) // divisor)
 
 
-simple("SparseDenseCwiseAdd", lambda indices, values, shape, dense: values + dense_at(indices, shape, dense))
-simple("SparseDenseCwiseMul", lambda indices, values, shape, dense: values * dense_at(indices, shape, dense))
+def sparse_dense_cwise_add(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
+    """The values plus the elements at their indices."""
+    return np.asarray(values + dense_at(indices, values, shape, dense))
+
+
+def sparse_dense_cwise_mul(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
+    """The values times the elements at their indices."""
+    return np.asarray(values * dense_at(indices, values, shape, dense))
+
+
+simple("SparseDenseCwiseAdd", sparse_dense_cwise_add)
+simple("SparseDenseCwiseMul", sparse_dense_cwise_mul)
 simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
 
 
 def sparse_tensor_dense_add(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     """The dense tensor with the values added at their indices, which may repeat."""
+    require(np.ndim(shape) == 1, f"Input a_shape should be a vector but received shape {shape_text(shape.shape)}")
     sizes = tuple(shape.tolist())
     require(len(sizes) == dense.ndim, f"Two operands have different ranks; received: {len(sizes)} and {dense.ndim}")
+    require(np.ndim(indices) == 2, f"Input a_indices should be a matrix but received shape {shape_text(indices.shape)}")
+    require(np.ndim(values) == 1, f"Input a_values should be a vector but received shape {shape_text(values.shape)}")
     require(len(values) == len(indices), f"Dimensions {len(indices)} and {len(values)} are not compatible")
+    require(indices.shape[1] == len(sizes), f"Dimensions {indices.shape[1]} and {len(sizes)} are not compatible")
     for axis, (sparse_size, dense_size) in enumerate(zip(sizes, dense.shape, strict=True)):
         require(
             sparse_size == dense_size,
@@ -75,11 +93,8 @@ simple("SparseTensorDenseAdd", sparse_tensor_dense_add)
 
 def _check_operands(parts: tuple[Array, ...]) -> None:
     a_indices, a_values, a_shape, b_indices, b_values, b_shape = parts
-    for indices, values in ((a_indices, a_values), (b_indices, b_values)):
-        require(
-            len(indices) == len(values),
-            f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match",
-        )
+    for indices, values, shape in ((a_indices, a_values, a_shape), (b_indices, b_values, b_shape)):
+        check_ranks(indices, values, shape)
     require(
         len(a_shape) == len(b_shape),
         f"Operands do not have the same ranks; got shapes: {_spaced(a_shape)} and {_spaced(b_shape)}",

@@ -17,7 +17,7 @@ from ..arrays.gather import bad_tuples
 from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
-from .sparse import check_entries
+from .sparse import check_sparse
 
 Rows = tuple[Array, int]
 """the row of each value, and the number of rows"""
@@ -103,6 +103,7 @@ def _check_sparse(indices: Array, values: Array, shape: Array) -> None:
         f"{shape_text(indices.shape)}",
     )
     sizes = shape.tolist()
+    require(min(sizes) >= 0, f"Input shape must not be negative. Got: {shape_text(tuple(sizes))}")
     for row in np.flatnonzero(bad_tuples(indices, tuple(sizes))).tolist()[:1]:
         axis = next(k for k, at in enumerate(indices[row].tolist()) if not 0 <= at < sizes[k])
         values_text = " ".join(map(str, sizes[:3])) + ("..." if len(sizes) > 3 else "")
@@ -186,7 +187,7 @@ def sparse_bincount(node: Construction) -> Kernel:
 
     def run(indices: Array, values: Array, shape: Array, size: Array, weights: Array) -> Array:
         bins = _bins(size)
-        check_entries(indices, values, shape.tolist())
+        check_sparse(indices, values, shape)
         for row in np.flatnonzero(bad_tuples(indices, tuple(shape.tolist()))).tolist()[:1]:
             place = ", ".join(map(str, indices[row].tolist()))
             raise InvalidArgumentError(f"Sparse index tuple indices[{row}, :] = [{place}] is out of bounds")

@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..half_types import widen
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
@@ -41,7 +42,7 @@ def _check_segments(segment_ids: Array, rows: int | None) -> None:
             f"Segment id {segment_ids[0]} out of range [0, {segment_ids[-1] + 1 if rows is None else rows}), "
             "possibly because 'segment_ids' input is not sorted."
         )
-    if (np.diff(segment_ids) < 0).any():
+    if (segment_ids[1:] < segment_ids[:-1]).any():
         raise InvalidArgumentError("segment ids are not increasing")
     if rows is not None and segment_ids[-1] >= rows:
         raise InvalidArgumentError("segment ids must be < num_segments")
@@ -110,6 +111,7 @@ def sparse_segment_grad_of_used_rows(node: Construction) -> Kernel:
     kind = _kind(node.op)
 
     def run(grad: Array, indices: Array, segment_ids: Array, dense_rows: Array) -> tuple[Array, Array]:
+        require(grad.ndim > 0, "input must have at least rank 1")
         _check(indices, segment_ids)
         if dense_rows.ndim:
             raise InvalidArgumentError("dense_output_dim0 should be a scalar.")
@@ -138,6 +140,7 @@ def sparse_segment_grad(node: Construction) -> Kernel:
     kind = _kind(node.op)
 
     def run(grad: Array, indices: Array, segment_ids: Array, output_dim0: Array) -> Array:
+        require(grad.ndim > 0, "input must have at least rank 1")
         _check(indices, segment_ids)
         if output_dim0.ndim:
             raise InvalidArgumentError("output_dim0 should be a scalar.")

@@ -15,8 +15,9 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
 from ..checks import require
+from ..output_size import MAX_ELEMENTS, output_shape
 from ..registry import Construction, Kernel, kernel, simple
-from .sparse import check_entries, check_sparse
+from .sparse import check_entries, check_ranks, check_sparse
 
 Parts = tuple[Array, Array, Array]
 
@@ -31,6 +32,7 @@ def _tuples(places: Array, shape: Sequence[int]) -> Array:
 
 def sparse_reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
     """Tuples and values in row-major order."""
+    check_ranks(indices, values, shape)
     order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(values.size)
     return indices[order], values[order]
 
@@ -41,6 +43,10 @@ simple("SparseReorder", sparse_reorder)
 def sparse_add(*inputs: Array) -> Parts:
     """The sum of two sparse tensors; sums of elements that both have are dropped if below the threshold."""
     a_indices, a_values, a_shape, b_indices, b_values, b_shape, threshold = inputs
+    check_ranks(a_indices, a_values, a_shape)
+    check_ranks(b_indices, b_values, b_shape)
+    text = shape_text(threshold.shape)
+    require(threshold.ndim == 0, f"The magnitude threshold must be a scalar: got shape {text}")
     if a_shape.size != b_shape.size:
         raise InvalidArgumentError(
             f"Operands do not have the same ranks; got shapes: {a_shape.tolist()} and {b_shape.tolist()}"
@@ -88,7 +94,17 @@ simple("SparseAddGrad", sparse_add_grad)
 
 def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The same elements, in row-major order, under another shape, one size of which may be -1."""
+    require(indices.ndim == 2, f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
+    for name, sizes in (("Input", shape), ("Target", new_shape)):
+        require(sizes.ndim == 1, f"{name} shape should be a vector but received shape {shape_text(sizes.shape)}")
+    require(
+        indices.shape[1] == shape.size,
+        f"Input tensor rank must match input shape length: {indices.shape[1]} and {shape.size}",
+    )
     old, new = shape.tolist(), new_shape.tolist()
+    for size in old:
+        require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
+    require(prod(old) <= MAX_ELEMENTS, f"Shape {shape_text(old)} results in overflow when computing number of elements")
     unknown = [i for i, size in enumerate(new) if size == -1]
     if len(unknown) > 1:
         raise InvalidArgumentError(f"only one output dimension may be -1, not both {unknown[0]} and {unknown[1]}")
@@ -116,6 +132,7 @@ simple("SparseReshape", sparse_reshape)
 
 def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> Parts:
     """The elements in a box, with coordinates relative to it; the box is cut at the end of the tensor."""
+    check_ranks(indices, values, shape)
     for name, x in (("start", start), ("size", size)):
         if x.shape != shape.shape:
             raise InvalidArgumentError(f"Expected {name} to be a vector of length {shape.size} but got length {x.size}")
@@ -221,6 +238,7 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
         check_entries(indices, values, [0] * shape.size)  # sizes may be negative
         rows = int(shape[0])
         _check_rows(indices, rows)
+        output_shape((rows, shape.size), indices.dtype)  # there will be an element in each row
         counts = np.bincount(indices[:, 0], minlength=rows) if rows else np.zeros(0, np.int64)
         empty = counts == 0
         added = np.zeros((int(empty.sum()), shape.size), np.int64)

@@ -14,6 +14,7 @@ from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 from .each_string import character_starts, each, measured, strings
 
@@ -177,6 +178,7 @@ def unsorted_segment_join(node: Construction) -> Kernel:
             raise InvalidArgumentError("segment_ids are not allowed to exceed num_segments or to have negative values.")
         rest = x.shape[segment_ids.ndim :]
         width = int(np.prod(rest, dtype=np.int64))
+        output_shape((count, *rest), x.dtype)
         cells: list[list[bytes]] = [[] for _ in range(count * width)]
         for segment, row in zip(
             segment_ids.reshape(-1).tolist(), x.reshape(segment_ids.size, width).tolist(), strict=True
@@ -225,6 +227,7 @@ def string_ngrams(node: Construction) -> Kernel:
         return result
 
     def run(data: Array, splits: Array) -> tuple[Array, Array]:
+        require(np.ndim(splits) == 1, f"splits must be a vector, got shape {shape_text(np.shape(splits))}")
         tokens, bounds = data.tolist(), splits.tolist()
         _check_splits(bounds, len(tokens))
         # Without any token TensorFlow gives no n-grams, not even of the padding around empty rows.
