@@ -183,7 +183,7 @@ def test_incarnations() -> None:
 def test_attributes() -> None:
     """What a session lists."""
     attributes = local_cluster("gpu").find("GPU:0").attributes()
-    assert (attributes.device_type, attributes.memory_limit_bytes) == ("GPU", 80 * 10**9)
+    assert (attributes.device_type, attributes.memory_limit_bytes) == ("GPU", 80 << 30)
     assert attributes.physical_device_desc == "A100-80GB"
 
 

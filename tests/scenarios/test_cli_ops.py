@@ -45,7 +45,8 @@ def test_what_the_executor_does_itself_is_not_missing(partita: CommandLine) -> N
 def test_the_same_as_json(partita: CommandLine) -> None:
     """With null for what is missing."""
     document = json.loads(partita.done("ops", "QueueDequeueV2", "--json"))
-    assert document["facts"] == {"state": "queue", "reads_handle": "item", "waits": True, "is_stateful": True}
+    facts = {"state": "queue", "reads_handle": "item", "waits": True, "is_stateful": True, "holding": "takes_first"}
+    assert document["facts"] == facts
     assert document["gradient"] is None
     assert document["attrs"] == {"component_types": "list(type)", "timeout_ms": "int = -1"}
     assert document["device_types"]["CPU"] == ["handle"]

@@ -10,7 +10,7 @@ from ..op_cost import takes_host_time
 
 takes_host_time(
     MAKE_NS,
-    *("FixedLengthRecordReader", "FixedLengthRecordReaderV2", "IdentityReader", "IdentityReaderV2"),
+    *("FixedLengthRecordReader", "FixedLengthRecordReaderV2", "IdentityReader", "IdentityReaderV2", "ImmutableConst"),
     *("SummaryWriter", "TFRecordReader", "TFRecordReaderV2", "TextLineReader", "TextLineReaderV2"),
     *("WholeFileReader", "WholeFileReaderV2"),
 )

@@ -1,8 +1,11 @@
-"""Shape functions of summaries, which are one string each, and of their writers."""
+"""Shape functions of summaries, which are one string each, of their writers, and of tensors that lie in files."""
 
 from __future__ import annotations
 
-from ...analysis.shape_functions import no_outputs, scalar, shape_fn
+from collections.abc import Sequence
+
+from ...analysis.shape_functions import ShapeContext, no_outputs, scalar, shape_fn
+from ...dtypes import Shape
 
 shape_fn(
     "AudioSummary",
@@ -26,3 +29,9 @@ shape_fn(
     "WriteScalarSummary",
     "WriteSummary",
 )(no_outputs)
+
+
+@shape_fn("ImmutableConst")
+def immutable_const(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the attr declares."""
+    return (c.attrs["shape"],)

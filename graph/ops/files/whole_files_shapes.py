@@ -22,12 +22,6 @@ def write_file(c: ShapeContext) -> Sequence[Shape]:
     return ()
 
 
-@shape_fn("ImmutableConst")
-def immutable_const(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the attr declares."""
-    return (c.attrs["shape"],)
-
-
 @shape_fn("MatchingFiles")
 def matching_files(c: ShapeContext) -> Sequence[Shape]:
     """As many names as there are files."""

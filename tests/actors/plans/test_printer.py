@@ -12,7 +12,7 @@ from partita.devices import cut
 from partita.devices.state import DeviceState
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
-from tests.actors.running.test_loops import add_loop, doubling
+from tests.actors.running.loops.test_loops import add_loop, doubling
 from tests.goldens import assert_file, assert_text
 from tests.strategies import cpu
 

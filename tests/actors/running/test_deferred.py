@@ -17,7 +17,7 @@ from partita.devices.kernels.registry import Call, Construction, Start
 from partita.errors import InvalidArgumentError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
-from tests.actors.running.test_loops import add_loop
+from tests.actors.running.loops.test_loops import add_loop
 from tests.strategies import cpu
 
 

@@ -10,8 +10,8 @@ import pytest
 from partita.actors import RunMetadata, RunOptions, open_session
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import FunctionDef, GraphDef, NodeExecStats
+from tests.actors.running.loops.test_distributed_loops import feeds, negating, shifting
 from tests.actors.running.test_calls import add_on, below, call, named, recursive
-from tests.actors.running.test_distributed_loops import feeds, negating, shifting
 from tests.function_defs import library_of
 from tests.strategies import cpu
 

@@ -74,7 +74,7 @@ def test_an_op_table_gives_products_and_moves(tmp_path: Path) -> None:
         ),
         ("TopKV2,8;scalar,float32,0.5,", "the shapes of inputs do not tell those of outputs"),
         ("Cholesky,8x8,float32,0.5,", "Cholesky of these shapes is no single matrix product"),
-        ("Svd,8x8,float32,0.5,", "nothing says how many bytes Svd moves"),
+        ("AsString,8x8,float32,0.5,", "nothing says how many bytes AsString moves"),
         ('Transpose,8x4;2,float32,0.5,"{""_output_shapes"": [[4, 8]]}"', "moves memory as 'permute' ops do"),
         ("Identity,8,float32,0.5,", "Identity only passes tensors on"),
         ("flash_attention,8x8,float32,0.5,", "'flash_attention' is no op of the registry"),

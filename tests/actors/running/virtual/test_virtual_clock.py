@@ -19,7 +19,7 @@ from partita.errors import CancelledError, InternalError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef
-from tests.actors.running.test_loops import add_loop
+from tests.actors.running.loops.test_loops import add_loop
 from tests.strategies import cpu
 
 TIMES_NS = {"Neg": 1000, "Exp": 300, "Error": 500, "AssignAdd": 100, "Delay": 3_600_000_000_000, "MatMul": 700}

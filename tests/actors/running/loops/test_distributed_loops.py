@@ -21,7 +21,7 @@ from partita.collector import collector_paused
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
-from tests.actors.running.test_loops import add_loop
+from tests.actors.running.loops.test_loops import add_loop
 from tests.actors.sessions.test_session import replace_neg
 from tests.large_graphs import counted_loop
 from tests.runs import Watch
