@@ -63,7 +63,7 @@ async def firsts(
     graph_def: GraphDef, fetches: Sequence[str], steps: int = 2, *, is_traced: bool = False, **options: Any
 ) -> list[list[float]]:
     """The first number of each fetch, in several steps."""
-    trace = {"options": FULL_TRACE, "metadata": RunMetadata()} if is_traced else {}
+    trace: dict[str, Any] = {"options": FULL_TRACE, "metadata": RunMetadata()} if is_traced else {}
     async with open_session(graph_def, "cpu:2", **options) as session:
         drawn = [await session.run(list(fetches), **trace) for _ in range(steps)]
     return [[float(value[0]) for value in values] for values in drawn]
