@@ -25,7 +25,8 @@ from ...graph.ops.record import TRANSFERS
 from ...graph.shape_inference.unknown_sizes import check_sizes
 from ...graph.suggestions import suggestion
 from ..given_cluster import as_cluster
-from .bodies.planning import Planner, calls_in
+from .bodies.node_places import calls_in
+from .bodies.planning import Planner
 from .costs.explanation import Explanation, explanation_of
 from .costs.fitted import FittedSource
 from .costs.source import CostSource, UnknownCost, unknown_cost

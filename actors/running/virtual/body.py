@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....devices.kernels.op_cost import is_free, is_on_host, waits_ns
+from ....devices.kernels.op_cost import is_free, waits_ns
 from ....devices.state import Variable
-from ....devices.timing.bodies.places import HostMemory, hosts_of
+from ....devices.timing.bodies.node_places import NodePlaces
 from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, cost_of, unknown_cost
 from ....devices.timing.hardware.engine import Duty
+from ....devices.timing.unmodelled import check_modelled
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import owners
 from ....graph.dtypes import item_size
-from ....graph.library.calls import calls_functions
-from ....graph.ops.record import TRANSFERS, NodeClass
+from ....graph.ops.record import NodeClass
 from ..interpretation import Interpretation
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
+    from ....devices.timing.bodies.places import HostMemory
     from ....devices.timing.costs.source import CostSource
-    from ....devices.topology import Route
     from ....graph.arrays import Flags
     from ....graph.graph import Graph
     from ...plans.binding import Binder
@@ -57,27 +57,22 @@ class VirtualBody:
         self.graph = JoinedGraph(graphs)
         self.parts = [Interpretation(graph, binders) for graph in graphs.values()]
         self.joint = self._joint_numbers()
-        number_of = {name: number for number, name in enumerate(cluster.names)}
-        device = np.array([number_of[cluster.find(name).name] for name in self.graph.devices], np.int64)
-        device = device[self.graph.device_of]
-        self.memory = memory = HostMemory(self.graph, device, cluster)
-        self.device: list[int] = device.tolist()
-        self._priced_on = np.where(memory.is_host_node, hosts_of(cluster)[device], device).tolist()
+        check_modelled(self.graph, np.ones(len(self.graph), np.bool_))
+        self._places = places = NodePlaces(self.graph, cluster)
+        self.device: list[int] = places.device.tolist()
+        self._is_call: list[bool] = places.is_call.tolist()
         self.deferred = {
             joint[node] for part, joint in zip(self.parts, self.joint, strict=True) for node in part.deferred
         }
-        waits = np.array([kind.op_def.record.waits for kind in self.graph.kinds], np.bool_)[self.graph.kind_of]
-        waits[[n for n in self.deferred if not self.calls_functions(n)]] = True
         free = np.array([is_free(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
-        passes = np.array([is_on_host(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
-        duty = np.where(waits, Duty.WAIT, np.where(memory.is_host_node | passes, Duty.HOST, Duty.COMPUTE))
         self.is_free: list[bool] = free.tolist()
+        duty = places.duties(np.zeros(len(free), np.bool_))
+        duty[[n for n in self.deferred if not self.calls_functions(n)]] = Duty.WAIT
         self.duty = [Duty(number) for number in duty.tolist()]
-        launches = np.array([d.spec.launches_kernels for d in cluster], np.bool_)[device]
-        on_stream = launches & (free | (duty == Duty.COMPUTE)) & ~self.graph.of_class(*TRANSFERS)
+        on_stream = places.on_stream(np.where(free, Duty.FREE, duty))
         self.on_stream: list[bool] = on_stream.tolist()
-        self.late_inputs = self._late_inputs(on_stream, memory) if on_stream.any() else set()
-        self.routes = self._routes()
+        self.late_inputs = self._late_inputs(on_stream, places.memory) if on_stream.any() else set()
+        self.routes = places.routes(np.flatnonzero(self.graph.sender >= 0))
         self._sort()
 
     def __len__(self) -> int:
@@ -89,7 +84,7 @@ class VirtualBody:
             self.graph.properties[number],
             tuple(map(dims_of, inputs)),
             tuple(map(dims_of, outputs)),
-            self.cluster.devices[self._priced_on[number]].spec,
+            self.cluster.devices[int(self._places.priced_on[number])].spec,
         )
         try:
             return cost_of(source, request)
@@ -107,8 +102,7 @@ class VirtualBody:
 
     def calls_functions(self, number: int) -> bool:
         """Whether a node calls functions: then it takes no time of its own."""
-        graph = self.graph  # the library of a partition has only the functions that its own nodes call
-        return calls_functions(graph.properties[number], graph.functions[int(graph.place[number])])
+        return self._is_call[number]
 
     def bytes_of(self, number: int, value: Any) -> int:
         """The bytes that a receive gets."""
@@ -131,20 +125,6 @@ class VirtualBody:
         stays &= ~memory.has_output(graph.input_src, graph.input_output)
         late = np.flatnonzero(on_stream[graph.input_src] & ~stays)
         return set(zip(dst[late].tolist(), port[late].tolist(), strict=True))
-
-    def _routes(self) -> dict[int, Route]:
-        """The route of every receive whose tensor crosses links."""
-        graph, find, route = self.graph, self.cluster.find, self.cluster.topology.route
-        routes = {}
-        for n in np.flatnonzero(graph.sender >= 0).tolist():
-            ends = graph.transfers.routes[graph.transfers.route_of[n]]
-            routes[n] = route(
-                find(ends.send_device).name,
-                find(ends.recv_device).name,
-                src_on_host=graph.node_class(int(graph.sender[n])) is NodeClass.HOST_SEND,
-                dst_on_host=graph.node_class(n) is NodeClass.HOST_RECV,
-            )
-        return {n: route for n, route in routes.items() if route.links}
 
     def _sort(self) -> None:
         merges: list[bool] = self.graph.of_class(NodeClass.MERGE).tolist()

@@ -30,7 +30,7 @@ from .conditions import Conditions
 from .levels import Levels
 from .liveness import Liveness
 from .nesting import Nested, run_nested
-from .planning import calls_in
+from .node_places import calls_in
 from .scripts import Script
 
 if TYPE_CHECKING:

@@ -1,0 +1,94 @@
+"""Where the nodes of a graph run and what they need of the hardware there, as far as no cost decides it.
+
+Bodies that are priced before they run and bodies of sessions, which are priced when their nodes have run, ask the same
+questions here:
+
+    node        x (fed)   a   a/send   a/recv   b        a on GPU:0, b on CPU:0
+    device      1         1   1        0        0
+    duty        COMPUTE for all, HOST and WAIT where the op, or its memory, says so; FREE where nothing takes time
+    on stream   yes       yes no       no       no
+    route                              GPU:0 -> CPU:0
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....graph.library.calls import calls_functions
+from ....graph.ops.record import TRANSFERS, NodeClass
+from ...kernels.op_cost import is_on_host
+from ..hardware.engine import Duty
+from .places import HostMemory, hosts_of
+
+if TYPE_CHECKING:
+    from ....graph.analysis.joined import JoinedGraph
+    from ....graph.arrays import Flags, Numbers
+    from ...cluster import Cluster
+    from ...topology import Route
+
+
+class NodePlaces:
+    """By joint number of a graph: `device`, a number in the cluster; `priced_on`, the device whose model prices it.
+
+    `memory` says what is in host memory, `is_call` which nodes call functions, `is_transfer` which send or receive.
+    """
+
+    def __init__(self, graph: JoinedGraph, cluster: Cluster) -> None:
+        """Raises InvalidArgumentError for a device that the cluster does not have."""
+        self.graph = graph
+        self.cluster = cluster
+        number_of = {name: number for number, name in enumerate(cluster.names)}
+        find = cluster.find
+        numbers = [number_of[name] if name in number_of else number_of[find(name).name] for name in graph.devices]
+        self.device: Numbers = np.array(numbers, np.int64)[graph.device_of]
+        self.memory = HostMemory(graph, self.device, cluster)
+        self.is_transfer: Flags = graph.of_class(*TRANSFERS)
+
+    @cached_property
+    def is_call(self) -> Flags:
+        """By node whether it calls functions: then it takes no time of its own."""
+        return calls_in(self.graph)
+
+    @cached_property
+    def priced_on(self) -> Numbers:
+        """By node the device whose model prices it: the host of a GPU for what only touches host memory."""
+        return np.where(self.memory.is_host_node, hosts_of(self.cluster)[self.device], self.device)
+
+    def duties(self, is_free: Flags) -> Numbers:
+        """By node what the hardware does for it, FREE where it takes no time; transfers are left out."""
+        graph = self.graph
+        waits = np.array([kind.op_def.record.waits for kind in graph.kinds], np.bool_)[graph.kind_of]
+        passes = np.array([is_on_host(op) for op in graph.ops], np.bool_)[graph.kind_of]
+        duty = np.where(waits, Duty.WAIT, np.where(self.memory.is_host_node | passes, Duty.HOST, Duty.COMPUTE))
+        return np.where(is_free, Duty.FREE, duty)
+
+    def on_stream(self, duty: Numbers) -> Flags:
+        """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""
+        launches = np.array([device.spec.launches_kernels for device in self.cluster], np.bool_)[self.device]
+        return launches & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
+
+    def routes(self, receives: Numbers) -> dict[int, Route]:
+        """The route of every receive whose tensor crosses links."""
+        graph, route, find = self.graph, self.cluster.topology.route, self.cluster.find
+        ends = [(find(r.send_device).name, find(r.recv_device).name) for r in graph.transfers.routes]
+        src_on_host = graph.of_class(NodeClass.HOST_SEND)[graph.sender[receives]]
+        dst_on_host = graph.of_class(NodeClass.HOST_RECV)[receives]
+        columns = (receives, graph.transfers.route_of[receives], src_on_host, dst_on_host)
+        routes = {
+            n: route(*ends[number], src_on_host=from_host, dst_on_host=to_host)
+            for n, number, from_host, to_host in zip(*(column.tolist() for column in columns), strict=True)
+        }
+        return {n: found for n, found in routes.items() if found.links}
+
+
+def calls_in(graph: JoinedGraph) -> Flags:
+    """By node whether it calls functions."""
+    libraries = [library for library in graph.functions if library]
+    is_call = [
+        kind.op_def.record.calls is not None or any(calls_functions(kind, library) for library in libraries)
+        for kind in graph.kinds
+    ]
+    return np.array(is_call, np.bool_)[graph.kind_of]
