@@ -35,7 +35,7 @@ from .call_checks import (
     check_map,
     check_repeated,
 )
-from .callee import Called, Callee, Callees, Values
+from .callee import Called, Callee, Callees, CallTurn, Values
 from .loops.counted import ForKernel
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
@@ -313,11 +313,11 @@ class _LongWhile:
             if not _truth(results[0]):
                 self.call.done(*values)
                 return
-            turn = f":{self.iteration}b"
+            turn = CallTurn(self.iteration)
             self.iteration += 1
             self.body(values).start(self.call, values, self.decide, turn)
 
-        self.cond.start(self.call, values, decided, f":{self.iteration}c")
+        self.cond.start(self.call, values, decided, CallTurn(self.iteration, is_condition=True))
 
 
 def _remote(function: _Lazy) -> Start:

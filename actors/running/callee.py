@@ -66,6 +66,18 @@ class Called(NamedTuple):
         return function, self.device, self.resource_devices, self.gradient, self.site
 
 
+class CallTurn(NamedTuple):
+    """Which call of a node it is: the number of the iteration or row; of a While whether it is the condition."""
+
+    number: int
+    is_condition: bool = False
+
+    @property
+    def text(self) -> str:
+        """Different for all calls of one node: part of the keys of their messages."""
+        return f":{self.number}{'c' if self.is_condition else ''}"
+
+
 class Callees(Protocol):
     """What the kernels of calls need of `functions.Functions`."""
 
@@ -170,12 +182,16 @@ class Callee:
         return self.checked_results(results)
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", scope: Scope | None = None
+        self,
+        call: PendingCall,
+        arguments: Values,
+        done: Done,
+        turn: CallTurn | None = None,
+        scope: Scope | None = None,
     ) -> None:
         """Calls the function for a deferred node; `done` gets the results.
 
-        `turn` tells the calls of a While or a map apart: ":" and the number of the iteration or row, then a letter if
-        there is a second function. `scope` is that of the call in a traced step.
+        `turn` tells the calls of a loop or a map apart. `scope` is that of the call in a traced step.
         """
         caller = call.part
         depth, instance = self.instance(call, turn)
@@ -196,14 +212,14 @@ class Callee:
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
 
-    def instance(self, call: PendingCall, turn: str) -> tuple[int, int]:
+    def instance(self, call: PendingCall, turn: CallTurn | None) -> tuple[int, int]:
         """The depth of one call, and the number of its frame; ResourceExhaustedError if it is too deep."""
         depth = call.part.depth + self.may_call_itself
         if depth > MAX_DEPTH:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        return depth, call_number(call.part.frame, call.part.actor.name, call.number, turn)
+        return depth, call_number(call.part.frame, call.part.actor.name, call.number, "" if turn is None else turn.text)
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

@@ -16,11 +16,11 @@ import numpy as np
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.analysis.dims import fits, shape_text
 from ...graph.dtypes import DataType, Shape, numpy_dtype
+from .callee import Callee, CallTurn
 from .loops.looks import Looks
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
-    from .callee import Callee
     from .executor import Pacer
     from .messages import Work
     from .pending import PendingCall
@@ -128,7 +128,7 @@ class _LongMap:
 
     def _next(self) -> None:
         number, arguments = next(self._rows)
-        self._callee.start(self._call, arguments, partial(self._keep, number), f":{number}")
+        self._callee.start(self._call, arguments, partial(self._keep, number), CallTurn(number))
 
     def _keep(self, number: int, results: Values) -> None:
         self._results[number] = results

@@ -26,8 +26,10 @@ from .costs.fitted import FittedSource
 from .costs.source import CostSource
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
+from .playing.model import ModelOracle
 from .playing.player import Player
 from .playing.recording import events_of
+from .playing.stage import Stage
 from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
@@ -79,7 +81,7 @@ def simulate(
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
-        player = Player(cluster)
+        player = Player(Stage(cluster), ModelOracle(), folds=True)
         try:
             player.play(script)
         except OverflowError:  # of a column of 64 bits
@@ -107,7 +109,7 @@ def _timeline(script: Script, player: Player, scripts: ScriptPlanner, facts: Tra
 
 def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(cluster, is_unlimited=True)
+    player = Player(Stage(cluster, is_unlimited=True), ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 

@@ -24,11 +24,18 @@ _FEED_INSTEAD = "feed what leaves it, with its shape, to time the rest"
 
 def check_modelled(graph: JoinedGraph, runs: Flags) -> None:
     """Raises UnimplementedError for the first node that runs and cannot be timed."""
-    reasons = [_why_not(kind) for kind in graph.kinds]
-    is_refused = np.array([bool(reason) for reason in reasons], np.bool_)
-    for n in np.flatnonzero(runs & is_refused[graph.kind_of])[:1].tolist():
-        reason = reasons[int(graph.kind_of[n])]
-        raise UnimplementedError(f"{reason}; {_FEED_INSTEAD}", node=graph.names[n], op=graph.op(n))
+    for n in np.flatnonzero(runs & unmodelled(graph))[:1].tolist():
+        raise why_unmodelled(graph, n)
+
+
+def unmodelled(graph: JoinedGraph) -> Flags:
+    """By node whether it cannot be timed."""
+    return np.array([bool(_why_not(kind)) for kind in graph.kinds], np.bool_)[graph.kind_of]
+
+
+def why_unmodelled(graph: JoinedGraph, n: int) -> UnimplementedError:
+    """The error for a node that cannot be timed, if it runs."""
+    return UnimplementedError(f"{_why_not(graph.properties[n])}; {_FEED_INSTEAD}", node=graph.names[n], op=graph.op(n))
 
 
 def _why_not(kind: NodeProperties) -> str:

@@ -28,13 +28,14 @@ from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..ops.record import RECVS, SENDS, NodeClass
 from .joined_transfers import Ends, JoinedTransfers
+from .node_columns import NodeColumns
 from .transfers import TransferTable
 
 _LISTED = 3
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-class JoinedGraph:
+class JoinedGraph(NodeColumns):
     """Columns over all nodes of several graphs.
 
     By joint number: `names`; `kind_of`, an index into `kinds`, some of which may have no node; `place`, an index into
@@ -71,9 +72,6 @@ class JoinedGraph:
         self._join_edges(_edges(parts, ids, (np.cumsum(counts) - counts).tolist()))
         self.transfers = JoinedTransfers(self._ends(parts, ids, (SENDS, RECVS) if joins_transfers else ((), ())))
         self.sender = self.transfers.sender
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def part(self, nodes: Ids) -> JoinedGraph:
         """The graph of some nodes, ascending, with the edges between them; they are numbered anew, in their order.
@@ -132,23 +130,6 @@ class JoinedGraph:
 
     # One node
 
-    def op(self, n: int) -> str:
-        """Name of the op of a node."""
-        return self.ops[int(self.kind_of[n])]
-
-    def node_class(self, n: int) -> NodeClass:
-        """Class of the op of a node."""
-        return self.classes[int(self.kind_of[n])]
-
-    def properties_of(self, n: int) -> NodeProperties:
-        """All properties of a node, except that a transfer of a cut has no attr but its type."""
-        return self.kinds[int(self.kind_of[n])]
-
-    def inputs_of(self, n: int) -> list[tuple[int, int]]:
-        """One (node, output) per data input."""
-        begin, end = self.input_start[n], self.input_start[n + 1]
-        return list(zip(self.input_src[begin:end].tolist(), self.input_output[begin:end].tolist(), strict=True))
-
     def controls_of(self, n: int) -> list[int]:
         """The control inputs of a node."""
         controls: list[int] = self.control_src[self.control_start[n] : self.control_start[n + 1]].tolist()
@@ -160,10 +141,6 @@ class JoinedGraph:
     def properties(self) -> list[NodeProperties]:
         """By node `properties_of`."""
         return list(map(self.kinds.__getitem__, self.kind_of.tolist()))
-
-    def of_class(self, *classes: NodeClass) -> Flags:
-        """By node whether its op is of one of the classes."""
-        return np.array([c in classes for c in self.classes], np.bool_)[self.kind_of]
 
     @cached_property
     def _can_close_loops(self) -> tuple[Flags, Flags]:

@@ -19,7 +19,7 @@ from ....devices.pipeline.bodies import body_of
 from ....errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
 from ....graph.dtypes import DataType
 from ....rendezvous import LocalRendezvous
-from ..callee import Called, Callee
+from ..callee import Called, Callee, CallTurn
 from ..pending import PendingCall, Place
 from ..step import Step
 
@@ -107,7 +107,7 @@ class KernelFunction:
             step.part_ended(site)
             done(results)
 
-        callee.start(call, arguments, returned, f":{self._num_started}")
+        callee.start(call, arguments, returned, CallTurn(self._num_started))
 
     def _cancel(self) -> None:
         """The step of the kernel has failed: so do those of the functions that run."""

@@ -16,10 +16,10 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.analysis.trip_counts import numbers_of_for
+from ..callee import Callee, CallTurn
 from .looks import Looks
 
 if TYPE_CHECKING:
-    from ..callee import Callee
     from ..executor import Pacer
     from ..messages import Work
     from ..pending import PendingCall
@@ -91,4 +91,4 @@ class _LongFor:
             self._call.done(*values)
             return
         self._turn += 1
-        self._body.start(self._call, [np.int32(self._numbers[turn]), *values], self.go_on, f":{turn}b")
+        self._body.start(self._call, [np.int32(self._numbers[turn]), *values], self.go_on, CallTurn(turn))

@@ -14,6 +14,7 @@ from .parts import TracedPart
 
 if TYPE_CHECKING:
     from ...plans.tracing import Scope
+    from ..callee import CallTurn
     from ..pending import PendingCall
 
 
@@ -30,12 +31,17 @@ class TracedCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", scope: Scope | None = None
+        self,
+        call: PendingCall,
+        arguments: Values,
+        done: Done,
+        turn: CallTurn | None = None,
+        scope: Scope | None = None,
     ) -> None:
         """As `Callee.start`, in a scope of the call."""
         caller = call.part
         assert isinstance(caller, TracedPart | TracedInterpretedPart)  # a traced function is called by a traced graph
         around = caller.scope_of(call.number)
-        number = int(turn.strip(":bc")) if turn else None
+        number = None if turn is None else turn.number
         scope = around.called(call.place.node, self.name, number)
         super().start(call, arguments, done, turn, scope)

@@ -1,147 +1,105 @@
-"""A graph cut by device as virtual steps run it: an interpretation of each partition, and what hardware its nodes need.
+"""A graph cut by device as virtual steps run it: the bodies that are played, and the kernels of their nodes.
 
-Nodes of a partition have the numbers of its `Interpretation`. Rows have the joint numbers that a simulation of the same
-partitions uses: those of the first partition in the order of their ids in the graph, then those of the second, ...
+Nodes of a partition have the numbers of its `Interpretation`. Bodies have the joint numbers that a simulation of the
+same partitions uses: those of the first partition in the order of their ids in the graph, then those of the second, ...
 
     partition    CPU:0                    CPU:1
     node         0 x   1 x/send           0 x/recv   1 y
     joint        0     1                  2          3
-
-Consumers and roots stand in the order of joint numbers, as in a simulation: then simultaneous events have its order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....devices.kernels.op_cost import is_free, waits_ns
+from ....devices.kernels.op_cost import waits_ns
 from ....devices.state import Variable
 from ....devices.timing.bodies.node_places import NodePlaces
+from ....devices.timing.bodies.open_bodies import OpenBodies
 from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, cost_of, unknown_cost
-from ....devices.timing.hardware.engine import Duty
-from ....devices.timing.unmodelled import check_modelled
+from ....devices.timing.unmodelled import check_modelled, unmodelled, why_unmodelled
 from ....graph.analysis.joined import JoinedGraph
-from ....graph.arrays import owners
-from ....graph.dtypes import item_size
-from ....graph.ops.record import NodeClass
+from ...plans.roles import Role
 from ..interpretation import Interpretation
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
-    from ....devices.timing.bodies.places import HostMemory
+    from ....devices.kernels.op_cost import Dims
     from ....devices.timing.costs.source import CostSource
-    from ....graph.arrays import Flags
+    from ....devices.timing.playing.activation import Activation
     from ....graph.graph import Graph
     from ...plans.binding import Binder
 
-Dims = tuple[int, ...]
-FREE = OpCost(0, 0, 0, "free", 0, 0)
+Sizes = tuple["Dims", ...]
+
+
+class Kernel(NamedTuple):
+    """A node of a partition: what computes it."""
+
+    part: Interpretation
+    node: int
+
+    @property
+    def role(self) -> Role:
+        """What executors have to do for it."""
+        return self.part.roles[self.node]
+
+    @property
+    def op(self) -> str:
+        """Its op."""
+        return self.part.properties[self.node].op
 
 
 class VirtualBody:
-    """What a request or a function runs on simulated hardware.
-
-    By joint number: `device`, its number in the cluster; `duty`, what its hardware does unless the node is free;
-    `is_free`, whether its op takes no time; `on_stream`, whether its values follow the kernels of a GPU. `late_inputs`
-    are the inputs (joint number, port) that such a value reaches only when its kernel has ended. `deferred` are the
-    nodes whose kernels only begin something.
-    """
+    """What a request or a function runs on simulated hardware; `kernels` by joint number."""
 
     def __init__(self, graphs: Mapping[str, Graph], binders: Mapping[str, Binder], cluster: Cluster) -> None:
         """Binds every node to a kernel; the binders note ops without one. Raises as `JoinedGraph` and `Topology`."""
-        self.cluster = cluster
         self.graph = JoinedGraph(graphs)
-        self.parts = [Interpretation(graph, binders) for graph in graphs.values()]
-        self.joint = self._joint_numbers()
-        check_modelled(self.graph, np.ones(len(self.graph), np.bool_))
-        self._places = places = NodePlaces(self.graph, cluster)
-        self.device: list[int] = places.device.tolist()
-        self._is_call: list[bool] = places.is_call.tolist()
-        self.deferred = {
-            joint[node] for part, joint in zip(self.parts, self.joint, strict=True) for node in part.deferred
-        }
-        free = np.array([is_free(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
-        self.is_free: list[bool] = free.tolist()
-        duty = places.duties(np.zeros(len(free), np.bool_))
-        duty[[n for n in self.deferred if not self.calls_functions(n)]] = Duty.WAIT
-        self.duty = [Duty(number) for number in duty.tolist()]
-        on_stream = places.on_stream(np.where(free, Duty.FREE, duty))
-        self.on_stream: list[bool] = on_stream.tolist()
-        self.late_inputs = self._late_inputs(on_stream, places.memory) if on_stream.any() else set()
-        self.routes = places.routes(np.flatnonzero(self.graph.sender >= 0))
-        self._sort()
+        self._specs = [device.spec for device in cluster]
+        self.kernels: list[Kernel] = []
+        for graph in graphs.values():
+            part = Interpretation(graph, binders)
+            self.kernels += [Kernel(part, node) for _, node in sorted(zip(part.ids, range(len(part.ids)), strict=True))]
+        places = NodePlaces(self.graph, cluster)
+        self._priced_on: list[int] = places.priced_on.tolist()
+        deferred = {n for n, (part, node) in enumerate(self.kernels) if node in part.deferred}
+        self.bodies = OpenBodies(places, deferred)
+        runs = np.full(len(self.graph), not self.bodies.is_open)
+        check_modelled(self.graph, runs)
+        self._refused = frozenset(np.flatnonzero(unmodelled(self.graph)).tolist())
 
-    def __len__(self) -> int:
-        return len(self.device)
+    def check_modelled(self, number: int) -> None:
+        """Raises UnimplementedError for a node that cannot be timed, when it runs after all."""
+        if number in self._refused:
+            raise why_unmodelled(self.graph, number)
 
-    def price(self, number: int, inputs: list[Any], outputs: list[Any], source: CostSource) -> OpCost:
-        """The cost of one run of a node on its inputs and outputs, by joint number."""
-        request = CostRequest(
-            self.graph.properties[number],
-            tuple(map(dims_of, inputs)),
-            tuple(map(dims_of, outputs)),
-            self.cluster.devices[int(self._places.priced_on[number])].spec,
-        )
+    def number(self, activation: Activation, node: int) -> int:
+        """The joint number of a node of an activation."""
+        gates = activation.body.gates
+        return node if gates is None else gates.nodes[node]
+
+    def price(self, number: int, inputs: Sizes, outputs: Sizes, source: CostSource) -> OpCost:
+        """The cost of one run of a node on inputs and outputs of these shapes."""
+        spec = self._specs[self._priced_on[number]]
+        request = CostRequest(self.graph.properties[number], inputs, outputs, spec)
         try:
             return cost_of(source, request)
         except UnknownCost:
             raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 
-    def waits_ns(self, number: int, inputs: list[Any], outputs: list[Any]) -> int:
+    def waits_ns(self, number: int, inputs: Sizes, outputs: Sizes) -> int:
         """The part of the cost of a node that it only waits for."""
-        shapes = tuple(map(dims_of, inputs)), tuple(map(dims_of, outputs))
-        return waits_ns(context(self.graph.properties[number], *shapes))
-
-    def is_late(self, number: int, port: int) -> bool:
-        """Whether an input from a stream waits for the end of the kernel; a control input has port -1."""
-        return (number, port) in self.late_inputs if port >= 0 else not self.on_stream[number]
-
-    def calls_functions(self, number: int) -> bool:
-        """Whether a node calls functions: then it takes no time of its own."""
-        return self._is_call[number]
-
-    def bytes_of(self, number: int, value: Any) -> int:
-        """The bytes that a receive gets."""
-        return prod(dims_of(value)) * item_size(self.graph.properties[number].output_types[0])
-
-    def _joint_numbers(self) -> list[list[int]]:
-        """By partition and node the joint number."""
-        joint, first = [], 0
-        for part in self.parts:
-            rank = {node_id: number for number, node_id in enumerate(sorted(part.ids), first)}
-            joint.append([rank[node_id] for node_id in part.ids])
-            first += len(rank)
-        return joint
-
-    def _late_inputs(self, on_stream: Flags, memory: HostMemory) -> set[tuple[int, int]]:
-        graph = self.graph
-        dst = owners(np.diff(graph.input_start))
-        port = np.arange(len(dst)) - graph.input_start[dst]
-        stays = on_stream[dst] & ~graph.of_class(NodeClass.MERGE)[dst]
-        stays &= ~memory.has_output(graph.input_src, graph.input_output)
-        late = np.flatnonzero(on_stream[graph.input_src] & ~stays)
-        return set(zip(dst[late].tolist(), port[late].tolist(), strict=True))
-
-    def _sort(self) -> None:
-        merges: list[bool] = self.graph.of_class(NodeClass.MERGE).tolist()
-        for part, joint in zip(self.parts, self.joint, strict=True):
-
-            def place(edge: tuple[int, int, int], joint: list[int] = joint) -> tuple[bool, bool, bool, int, int]:
-                node, port, _ = edge
-                number, is_control = joint[node], port < 0
-                return self.is_late(number, port), merges[number] and not is_control, is_control, number, port
-
-            for consumers in part.consumers:
-                consumers.sort(key=place)
-            part.roots.sort(key=joint.__getitem__)
+        return waits_ns(context(self.graph.properties[number], inputs, outputs))
 
 
 def dims_of(value: Any) -> Dims:  # Any: a tensor of any type, or a variable
     """The shape of a tensor; of a variable without a value the declared one, where a size that it leaves open is 1."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.shape
     if isinstance(value, Variable):
         if value.value is None:
             return tuple(size or 1 for size in value.shape or ())

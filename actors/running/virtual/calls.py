@@ -15,12 +15,12 @@ from ...plans.binding import check_complete
 from ..callee import Callee, Done, Values
 from ..functions import Compilation, Functions
 from .body import VirtualBody
-from .caller import Caller
-from .graph_run import GraphRun
-from .node_run import VirtualCall
+from .graph_run import GraphRun, VirtualCall
+from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
     from ...plans.tracing import Scope
+    from ..callee import CallTurn
     from ..device_actor import DeviceActor
     from ..pending import PendingCall
 
@@ -38,29 +38,27 @@ class VirtualCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", _scope: Scope | None = None
+        self,
+        call: PendingCall,
+        arguments: Values,
+        done: Done,
+        turn: CallTurn | None = None,
+        _scope: Scope | None = None,
     ) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
-        assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by `GraphRun` alone
+        assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by its oracle alone
         depth, instance = self.instance(call, turn)
-        around, token = call.graph_run, call.node_run.token
-        scope = f"{around.scope}{call.place.node}"
-        iteration = around.iterations.name(token.frame, token.iteration)
-        if turn:
-            iteration = f"{iteration}{'/' if iteration else ''}{scope}:{turn.strip(':bc')}"
-        caller = Caller(depth, call, self.name, str(instance), f"{scope}/", iteration)
+        around = call.activation.calls[call.node]
+        assert isinstance(around, KernelCall)  # as the node calls a function
         ended = partial(self._ended, call, done)
-        run = GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller)
-        run.start(call.cause)
-        base = run.iterations.base
-        if base >= 0:
-            around.virtual.record.called(base, call.node_run.row, call.node_run.number, turn)
+        oracle = call.run.oracle
+        run = GraphRun(oracle, self.body, self.actor, arguments, depth, call, self.name, str(instance), ended)
+        around.start(run, turn)
 
     def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
         if call.is_ended:
             return
-        call.cause = run.cause
         try:
             done(self.checked_results([run.result(index) for index in range(self.num_results)]))
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything

@@ -16,26 +16,24 @@ import numpy as np
 from ....devices.timing.events import Events
 from ....devices.timing.hardware.log import KINDS, Log
 from ....devices.timing.joined_events import joined_events
+from ....devices.timing.playing.ran import Entries, ran_steps
 from ....devices.timing.playing.recording import events_of
 from ....devices.timing.session_timeline import SessionTimeline
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
-from .bound import bound_ns
-from .ran_graph import RanGraph
-from .ran_rows import Entries, OwnEntries, activations_of, own_log
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ....devices.timing.playing.activation import Activation
     from ....devices.timing.timeline import LinkLoad
     from .clock import VirtualClock
     from .record import StepRecord
-    from .rows import Rows
 
 
 def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> SessionTimeline:
     """All steps of a session until now. Raises InvalidArgumentError where they took no simulated time."""
-    shared = [list(group) for _, group in groupby(records, lambda record: id(record.engine))]
-    ran = [group for group in shared if any(record.rows for record in group)]
+    shared = [list(group) for _, group in groupby(records, lambda record: id(record.stage))]
+    ran = [group for group in shared if any(record.activations for record in group)]
     parts = [(group[0].past_ns, _events(group, clock.cluster.names)) for group in ran]
     events = joined_events(parts) if parts else Events.of([])
     used, cluster = events.device.first_seen(), clock.cluster
@@ -44,7 +42,7 @@ def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> Sess
         return [
             (group[0].past_ns + start, group[0].past_ns + end, load)
             for group in shared
-            for start, end, load in group[0].engine.network.loads(link)
+            for start, end, load in group[0].stage.engine.network.loads(link)
         ]
 
     return SessionTimeline(
@@ -53,7 +51,7 @@ def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> Sess
         clock.now_ns,
         warnings=spec_warnings(used, cluster),
         assumed=spec_assumptions(used, cluster),
-        dependency_bound_ns=lambda: max((_bound_ns(r.rows) for r in records if r.state == "done"), default=0),
+        dependency_bound_ns=lambda: max((r.longest_chain_ns() for r in records if r.state == "done"), default=0),
         models={device.name: device.spec.name for device in cluster},
         link_loads=loads,
     )
@@ -61,27 +59,30 @@ def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> Sess
 
 def _events(group: Sequence[StepRecord], devices: Sequence[str]) -> Events:
     """The events of steps that shared hardware, from 0 on."""
-    owned = sorted(((rows, record) for record in group for rows in record.rows), key=lambda pair: pair[0].base)
-    rows = [rows for rows, _ in owned]
-    log = _log_until_now(group[0], rows, [record.end_entry if record.state == "failed" else -1 for _, record in owned])
-    played = OwnEntries(own_log(rows, Entries(log, 0, len(log)), 0), activations_of(rows))
-    events = events_of(played, devices)
+    owned = [(activation, record) for record in group for activation in record.activations]
+    owned.sort(key=lambda pair: pair[0].base)
+    activations = [activation for activation, _ in owned]
+    failed_at = [record.end_entry if record.state == "failed" else -1 for _, record in owned]
+    log = _log_until_now(group[0], activations, failed_at)
+    ran = ran_steps(activations, Entries(log, 0, len(log), 0))
+    events = events_of(ran, devices)
     events.step = np.array([record.number for _, record in owned], np.int64)[events.iteration.numbers]
     return events
 
 
-def _log_until_now(record: StepRecord, rows: Sequence[Rows], failed_at: Sequence[int]) -> Log:
+def _log_until_now(record: StepRecord, activations: Sequence[Activation], failed_at: Sequence[int]) -> Log:
     """The log of hardware as far as it came.
 
     What is under way ends now, and what has not begun is left out; so is what a failed step would have done without
-    taking time: `failed_at` is by rows the entry at which the step failed, -1 of others.
+    taking time: `failed_at` is by activation the entry at which its step failed, -1 of others.
     """
-    source, now = record.engine.log, record.engine.now()
+    engine, source = record.stage.engine, record.stage.log
+    now = engine.now()
     entries, start_ns, end_ns = (
         np.array(column, np.int64) for column in (source.entries, source.start_ns, source.end_ns)
     )
-    end_ns[record.engine.unfinished()] = now
-    owner = np.searchsorted(np.array([r.base for r in rows], np.int64), entries // KINDS, "right") - 1
+    end_ns[engine.unfinished()] = now
+    owner = np.searchsorted(np.array([a.base for a in activations], np.int64), entries // KINDS, "right") - 1
     failed = np.array(failed_at, np.int64)[owner]
     is_left = (failed >= 0) & (np.arange(len(entries)) >= failed) & (end_ns <= start_ns)
     entries[((start_ns >= now) & (end_ns > now)) | is_left] = -1
@@ -95,7 +96,3 @@ def _log_until_now(record: StepRecord, rows: Sequence[Rows], failed_at: Sequence
         column.frombytes(values.tobytes())
     log.lanes, log.bottlenecks = source.lanes, source.bottlenecks
     return log
-
-
-def _bound_ns(rows: list[Rows]) -> int:
-    return bound_ns(RanGraph(rows), activations_of(rows))

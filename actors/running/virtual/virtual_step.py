@@ -1,10 +1,13 @@
-"""A step on simulated hardware: it runs the graph of a request, and remembers what its timeline is made of."""
+"""A step on simulated hardware: a player plays the graph of a request, and asks its kernels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ....devices.timing.playing.activation import Activation, Place, Run
+from ....devices.timing.playing.player import Player
 from .graph_run import GraphRun
+from .kernel_oracle import KernelOracle
 from .record import StepRecord
 
 if TYPE_CHECKING:
@@ -16,29 +19,33 @@ if TYPE_CHECKING:
     from .clock import VirtualClock
 
 
-class VirtualStep:
+class VirtualStep(Run):
     """One step: it starts at the present time of the clock."""
 
     def __init__(self, step: Step, clock: VirtualClock) -> None:
         self.step = step
         self.clock = clock
-        self.record = StepRecord(clock, step.number)
+        oracle = self._oracle = KernelOracle(step, clock)
+        self._player = oracle.player = Player(clock.stage, oracle, nodes=oracle)
+        self.record = StepRecord(clock, step.number, self._player)
         clock.keep(self.record)
 
     async def run(self, body: VirtualBody, actor: DeviceActor, feeds: Sequence[object]) -> GraphRun:
         """Runs a graph to its end and returns its run, which has the results. Raises the error of the step."""
-        graph_run = GraphRun(self, body, actor, feeds, self._graph_ended)
+        graph_run = GraphRun(self._oracle, body, actor, feeds)
         self.step.begin(1)
         self.clock.step_began(self)
         try:
-            graph_run.start()
+            self._player.begin(body.bodies.body(0), Place(graph_run), self, -1)
+            self.clock.post(self._player)
             await self.step.wait()
         finally:
             self.record.close("failed")  # unless its graph has ended
             self.clock.step_ended(self)
         return graph_run
 
-    def _graph_ended(self, graph_run: GraphRun) -> None:
+    def ended(self, activation: Activation, _cause: int) -> None:
+        """All nodes that can run have."""
         self.record.close("done")
-        self.step.part_ended(graph_run)
+        self.step.part_ended(activation)
         self.clock.give_way()

@@ -12,6 +12,7 @@ and may run many times.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ...kernels.op_cost import Dims
     from ...topology import Route
     from ..costs.source import OpCost
+    from ..memory.tensors import KnownShapes
 
 
 class Consumers(NamedTuple):
@@ -33,6 +35,46 @@ class Consumers(NamedTuple):
 
     starts: list[int]
     targets: list[int]
+
+
+class Ends(NamedTuple):
+    """As `Consumers`, with the port that each edge enters (as in `Edges`) and the output that it leaves."""
+
+    starts: list[int]
+    targets: list[int]
+    ports: list[int]
+    outputs: list[int]
+
+
+class Part(IntEnum):
+    """What a node that is asked for when it is ready has to do with the hardware."""
+
+    TAKES_DEVICE = 0  # it is computed when its device takes it
+    MAY_BE_FREE = 1  # it is computed at once, and passes if it took no time
+    SENDS = 2
+    RECEIVES = 3
+    DEFERRED = 4  # its kernel only begins something, which ends later
+
+
+@dataclass(slots=True)
+class Asked:
+    """Columns of a body whose nodes are asked for one by one, because nobody knows before what they do.
+
+    `parts` says what each node has to do with the hardware, `duty` what a node needs there if it takes time. `at_end`
+    and `at_launch` have the edges to the consumers that count down at an end and at a launch. `num_inputs` is by node.
+    `begins` are nodes that wait for nothing, or only for a tensor that is sent to them. `is_open` says whether Switches
+    are undecided: then tokens may be dead.
+    """
+
+    parts: list[Part]
+    duty: NDArray[np.uint8]
+    at_end: Ends
+    at_launch: Ends | None
+    is_merge: list[bool]
+    is_trigger: list[bool]
+    num_inputs: list[int]
+    begins: list[int]
+    is_open: bool
 
 
 @dataclass(slots=True)
@@ -72,7 +114,7 @@ class Body:
     """
 
     graph: JoinedGraph
-    shapes: InferredShapes
+    shapes: InferredShapes | KnownShapes
     device: Numbers
     duty: NDArray[np.uint8]
     costs: list[OpCost]
@@ -87,6 +129,7 @@ class Body:
     into_merges: dict[int, list[int]]
     warnings: list[str] = field(default_factory=list)
     gates: Gates | None = None
+    asked: Asked | None = None
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -12,6 +12,7 @@ from ....graph.analysis.trip_counts import Caller, Count, TripCounts, loop_value
 from ....graph.dtypes import DataType, base_type
 from ....graph.library.calls import arguments_of_its_own, called_by, inputs_before_arguments
 from ....graph.ops.record import Calls
+from ....graph.shape_inference.infer import InferredShapes
 from ....graph.shape_inference.unknown_sizes import Called
 from .arguments import Argument, Site, resource_device
 from .conditions import Answer, branch_of, predicate_names
@@ -36,7 +37,8 @@ class CallPlan:
     ) -> None:
         self.planner = planner
         self.graph = whole.graph
-        self.shapes = whole.shapes
+        assert isinstance(whole.shapes, InferredShapes)  # a graph is planned with the shapes that are inferred for it
+        self.shapes = shapes = whole.shapes
         self.n = n
         self.properties = whole.graph.properties[n]
         self.library = whole.graph.functions[int(whole.graph.place[n])]
@@ -49,7 +51,7 @@ class CallPlan:
         path = site.path.into(whole.graph.names[n])
         kind = self.properties.op_def.record.calls
         first = inputs_before_arguments(kind) - arguments_of_its_own(kind)
-        called = Called(whole.shapes, n, first, path.name, site.called)
+        called = Called(shapes, n, first, path.name, site.called)
         self.site = replace(site, path=path, caller=caller, called=called)
         self.around = site.path
         self.arguments = []
@@ -57,9 +59,9 @@ class CallPlan:
             self.arguments.append(
                 Argument(
                     dtype,
-                    whole.shapes.of(source[0])[source[1]],
-                    whole.shapes.values.get(source),
-                    whole.shapes.behind(*source),
+                    shapes.of(source[0])[source[1]],
+                    shapes.values.get(source),
+                    shapes.behind(*source),
                     trips.value(frame, source) if frame else trips.in_call(source),
                     resource_device(self.graph, source, site, devices) if dtype is DataType.RESOURCE else "",
                 )

@@ -22,20 +22,27 @@ if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from .places import HostMemory
 
+TRANSFER = -2
+"""the port by which a receive gets what was sent"""
+
 
 class Edges(NamedTuple):
-    """All edges of a graph, in columns: those by data with the `output` they leave, -1 of a control edge and of the way
-    from a send to its receive. `at_launch` says that the consumer waits only for a launch.
+    """All edges of a graph, in columns: those by data with the `output` they leave and the `port` they enter.
+
+    Control edges have -1 there; the way from a send to its receive the port TRANSFER. `at_launch` says that the
+    consumer waits only for a launch.
     """
 
     src: Numbers
     output: Numbers
     dst: Numbers
+    port: Numbers
     at_launch: Flags
 
-    def at(self, chosen: Flags) -> Edges:
+    def at(self, chosen: Flags | Numbers) -> Edges:
         """Those chosen."""
-        return Edges(self.src[chosen], self.output[chosen], self.dst[chosen], self.at_launch[chosen])
+        src, output, dst, port, at_launch = self
+        return Edges(src[chosen], output[chosen], dst[chosen], port[chosen], at_launch[chosen])
 
 
 def edges_of(graph: JoinedGraph, device: Numbers, on_stream: Flags, memory: HostMemory) -> Edges:
@@ -46,9 +53,11 @@ def edges_of(graph: JoinedGraph, device: Numbers, on_stream: Flags, memory: Host
     dst = np.concatenate([data_dst, control_dst, receives])
     at_launch = on_stream[src] & on_stream[dst] & (device[src] == device[dst])
     at_launch[: len(data_dst)] &= ~memory.has_output(graph.input_src, graph.input_output)
-    output = np.full(len(src), -1, np.int64)
+    output, port = np.full(len(src), -1, np.int64), np.full(len(src), -1, np.int64)
     output[: len(data_dst)] = graph.input_output
-    return Edges(src, output, dst, at_launch)
+    port[: len(data_dst)] = np.arange(len(data_dst)) - graph.input_start[data_dst]
+    port[len(src) - len(receives) :] = TRANSFER
+    return Edges(src, output, dst, port, at_launch)
 
 
 def dependencies(
@@ -61,7 +70,7 @@ def dependencies(
     merges = np.zeros(len(graph), np.bool_)
     merges[[merge for merges_of in into_merges.values() for merge in merges_of]] = True
     counts = ~graph.closes_loop(edges.src, edges.dst) & ~((edges.output >= 0) & merges[edges.dst])
-    src, _, dst, at_launch = edges
+    src, _, dst, _, at_launch = edges
     waits = np.bincount(dst[counts], minlength=len(graph)) + merges
     if not on_stream.any():
         return waits.tolist(), consumers_of(src[counts], dst[counts], len(graph)), None

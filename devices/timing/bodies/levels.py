@@ -13,9 +13,9 @@ NextIteration to the next iteration, an Exit to the level around the loop.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,57 +24,86 @@ from ....graph.columns import Ids
 from ....graph.ops.record import NodeClass
 from .body import Body, Gates
 from .dependencies import Edges, consumers_of
-from .liveness import Level, Liveness, Output, Variant
+from .liveness import Liveness, Variant
 
 if TYPE_CHECKING:
+    from ....graph.analysis.frames import Frames
     from ....graph.analysis.joined import JoinedGraph
 
 
-class Levels:
-    """The levels of a planned graph and their bodies, by frame; `tokens` are the edges into other levels by source."""
+class Target(NamedTuple):
+    """Where an edge into another level or iteration ends, by joint number, and the output that it leaves."""
 
-    def __init__(self, whole: Body, liveness: Liveness, edges: Edges, calls: Collection[int]) -> None:
-        """`calls` are the nodes that run other graphs."""
+    node: int
+    port: int
+    output: int
+
+
+Gives = Callable[[int, int, int], bool]
+"""whether an output (by node and number, -1 of a control edge) gives a live token to a Merge or trigger"""
+
+
+class Levels:
+    """The levels of a graph, by frame; `tokens` are the edges into other levels by source."""
+
+    def __init__(self, whole: Body, frames: Frames, edges: Edges, calls: Collection[int]) -> None:
+        """`whole` has the columns of the graph; `calls` are the nodes that run other graphs."""
         self.whole = whole
-        self.liveness = liveness
-        self.frames = liveness.frames
+        self.frames = frames
         self.calls = calls
         self.graph = whole.graph
-        self.all = liveness.levels
         of = np.array(self.frames.of, np.int64)
-        self._is_next = self.graph.of_class(NodeClass.NEXT_ITERATION)
         crosses = (of[edges.src] != of[edges.dst]) | self.graph.closes_loop(edges.src, edges.dst)
-        self.tokens: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+        self.tokens: tuple[dict[int, list[Target]], dict[int, list[Target]]] = ({}, {})
         """consumers in other levels or iterations by their source: of its end, and of its launch"""
-        columns = (edges.src[crosses], edges.dst[crosses], edges.at_launch[crosses])
-        for src, dst, at_launch in zip(*(column.tolist() for column in columns), strict=True):
-            self.tokens[at_launch].setdefault(src, []).append(dst)
+        for src, output, dst, port, at_launch in zip(*(column[crosses].tolist() for column in edges), strict=True):
+            self.tokens[at_launch].setdefault(src, []).append(Target(dst, port, output))
+        self._is_merge = self.graph.of_class(NodeClass.MERGE)
+        self._asks = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)
+        self._compiled: dict[tuple[int, bytes, bytes], Body] = {}
         self._edges = [
-            (edges.at(of[edges.dst] == number), crosses[of[edges.dst] == number]) for number in range(len(self.all))
+            (edges.at(of[edges.dst] == number), crosses[of[edges.dst] == number]) for number in range(len(frames.all))
         ]
-        self._bodies: dict[tuple[int, Variant], Body] = {}
 
-    def body(self, number: int, variant: Variant) -> Body:
-        """The body of one iteration of a level."""
-        key = number, variant
-        if key not in self._bodies:
-            self._bodies[key] = self._made(number, variant)
-        return self._bodies[key]
+    def edges(self, number: int) -> tuple[Edges, Flags]:
+        """The edges that end in a level, and which of them come from another one."""
+        return self._edges[number]
 
-    def _made(self, number: int, variant: Variant) -> Body:
-        level, whole, graph = self.all[number], self.whole, self.graph
-        dead = self.liveness.dead_outputs(number, variant)
-        nodes = np.array(sorted(n for n in level.frame.nodes if (n, -1) not in dead), np.int32)
-        local = np.full(len(graph), -1, np.int64)
-        local[nodes] = np.arange(len(nodes))
-        edges, crosses, into_merges = self._counted(level, variant, dead, local)
-        part = graph.part(nodes)
-        src, dst = local[edges.src[~crosses]], local[edges.dst[~crosses]]
-        waits = np.bincount(local[edges.dst], minlength=len(nodes))
+    def compiled(self, number: int, nodes: Collection[int], gives: Gives) -> Body:
+        """The body of one iteration of a level in which only `nodes` run."""
+        chosen = np.array(sorted(nodes), np.int32)
+        local = self.local(chosen)
+        counted = self._live_edges(number, gives, local)
+        key = number, chosen.tobytes(), counted.tobytes()
+        if key not in self._compiled:
+            self._compiled[key] = self._made(number, chosen, local, counted)
+        return self._compiled[key]
+
+    def _made(self, number: int, chosen: Ids, local: Numbers, counted: Flags) -> Body:
+        edges, crosses, into_merges = self._counted(number, counted, local)
+        waits = np.bincount(local[edges.dst], minlength=len(chosen))
         for merge in {merge for merges in into_merges.values() for merge in merges}:
             waits[merge] += 1
-        at_launch = edges.at_launch[~crosses]
-        number_of = dict(zip(nodes.tolist(), range(len(nodes)), strict=True))
+        src, dst, at_launch = local[edges.src[~crosses]], local[edges.dst[~crosses]], edges.at_launch[~crosses]
+        on_stream = self.whole.launch_consumers is not None
+        return replace(
+            self.part(chosen, local, edges.at(crosses)),
+            waits=waits.tolist(),
+            consumers=consumers_of(src[~at_launch], dst[~at_launch], len(chosen)),
+            launch_consumers=consumers_of(src[at_launch], dst[at_launch], len(chosen)) if on_stream else None,
+            into_merges=into_merges,
+        )
+
+    def local(self, nodes: Ids) -> Numbers:
+        """By joint number the number in a body of these nodes, -1 for others."""
+        local = np.full(len(self.graph), -1, np.int64)
+        local[nodes] = np.arange(len(nodes))
+        return local
+
+    def part(self, nodes: Ids, local: Numbers, outside: Edges) -> Body:
+        """The columns of some nodes, whose edges from other levels are `outside`; who waits for whom is left open."""
+        whole, number_of = self.whole, dict(zip(nodes.tolist(), range(len(nodes)), strict=True))
+        part = self.graph.part(nodes)
         return replace(
             whole,
             graph=part,
@@ -85,42 +114,31 @@ class Levels:
             time_ns=[whole.time_ns[n] for n in nodes.tolist()],
             routes={number_of[n]: route for n, route in whole.routes.items() if n in number_of},
             copied_bytes={number_of[n]: size for n, size in whole.copied_bytes.items() if n in number_of},
-            waits=waits.tolist(),
-            consumers=consumers_of(src[~at_launch], dst[~at_launch], len(nodes)),
-            launch_consumers=(
-                consumers_of(src[at_launch], dst[at_launch], len(nodes)) if whole.launch_consumers is not None else None
-            ),
             on_stream=bytearray(whole.on_stream[n] for n in nodes.tolist()),
-            into_merges=into_merges,
-            gates=self._gates(nodes, local, part, edges.at(crosses)),
+            gates=self._gates(nodes, local, part, outside),
         )
 
-    def _counted(
-        self, level: Level, variant: Variant, dead: set[Output], local: Numbers
-    ) -> tuple[Edges, Flags, dict[int, list[int]]]:
-        """The edges whose ends live nodes wait for, which of them cross levels, and Merges of several live inputs."""
-        edges, crosses = self._edges[level.number]
-        counted = local[edges.dst] >= 0
+    def _live_edges(self, number: int, gives: Gives, local: Numbers) -> Flags:
+        """The edges of a level whose ends live nodes wait for."""
+        edges, _ = self._edges[number]
+        counted: Flags = local[edges.dst] >= 0
+        for k in np.flatnonzero(counted & self._asks[edges.dst]).tolist():
+            counted[k] = gives(int(edges.src[k]), int(edges.output[k]), int(edges.dst[k]))
+        return counted
+
+    def _counted(self, number: int, counted: Flags, local: Numbers) -> tuple[Edges, Flags, dict[int, list[int]]]:
+        """These edges, which of them cross levels, and Merges of several live inputs."""
+        edges, crosses = self._edges[number]
         several: dict[int, list[int]] = {}
-        into = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)[edges.dst]
-        for k in np.flatnonzero(counted & into).tolist():
-            counted[k] = self._gives(level, variant, dead, edges, k)
-            if counted[k] and edges.output[k] >= 0 and self.graph.node_class(int(edges.dst[k])) is NodeClass.MERGE:
-                several.setdefault(int(edges.dst[k]), []).append(k)
+        for k in np.flatnonzero(counted & self._is_merge[edges.dst] & (edges.output >= 0)).tolist():
+            several.setdefault(int(edges.dst[k]), []).append(k)
         into_merges: dict[int, list[int]] = {}
         for merge, inputs in several.items():
             if len(inputs) > 1 and not crosses[inputs].any():
-                counted[inputs] = False
+                counted[inputs] = False  # what is not in `counted` any more is in `into_merges`
                 for k in inputs:
                     into_merges.setdefault(int(local[edges.src[k]]), []).append(int(local[merge]))
         return edges.at(counted), crosses[counted], into_merges
-
-    def _gives(self, level: Level, variant: Variant, dead: set[Output], edges: Edges, k: int) -> bool:
-        """Whether an edge into a Merge or trigger that runs brings a live tensor in this variant."""
-        src, output, dst = int(edges.src[k]), int(edges.output[k]), int(edges.dst[k])
-        if dst in level.merges and output >= 0:
-            return variant.is_first != bool(self._is_next[src])
-        return not level.is_dead((src, output), dead, variant, self.liveness.dead_exits)
 
     def _gates(self, nodes: Ids, local: Numbers, part: JoinedGraph, outside: Edges) -> Gates:
         places, counts = np.unique(part.place, return_counts=True)
@@ -143,3 +161,30 @@ class Levels:
             if n in self.calls:
                 gates.calls.add(k)
         return gates
+
+
+class DecidedLevels(Levels):
+    """The levels of a graph whose Switches are decided before an iteration begins: one body per variant."""
+
+    def __init__(self, whole: Body, liveness: Liveness, edges: Edges, calls: Collection[int]) -> None:
+        """`calls` are the nodes that run other graphs."""
+        super().__init__(whole, liveness.frames, edges, calls)
+        self.liveness = liveness
+        self.all = liveness.levels
+        self._is_next = self.graph.of_class(NodeClass.NEXT_ITERATION)
+        self._bodies: dict[tuple[int, Variant], Body] = {}
+
+    def body(self, number: int, variant: Variant) -> Body:
+        """The body of one iteration of a level."""
+        key = number, variant
+        if key not in self._bodies:
+            level, dead = self.all[number], self.liveness.dead_outputs(number, variant)
+
+            def gives(src: int, output: int, dst: int) -> bool:
+                if dst in level.merges and output >= 0:
+                    return variant.is_first != bool(self._is_next[src])
+                return not level.is_dead((src, output), dead, variant, self.liveness.dead_exits)
+
+            live = [n for n in level.frame.nodes if (n, -1) not in dead]
+            self._bodies[key] = self.compiled(number, live, gives)
+        return self._bodies[key]

@@ -21,7 +21,7 @@ import numpy as np
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.shape_inference.unknown_sizes import Called, check_sizes
-from ..costs.source import CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
+from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from ....graph.shape_inference.infer import InferredShapes
     from ...cluster import Cluster
     from ..tracing.measured import Times
-
-_FREE = OpCost(0, 0, 0, "free", 0, 0)
 
 
 class Planner:
@@ -112,7 +110,7 @@ class Planner:
         asked = nodes[seen.first].tolist()
         batch = self._requests(shapes, device, asked)
         try:
-            costs = [_FREE, *costs_of(self._cost_source, batch)]
+            costs = [FREE, *costs_of(self._cost_source, batch)]
         except UnknownCost:
             raise unknown_cost(self._cost_source, batch, [graph.names[n] for n in asked]) from None
         cost_of = np.zeros(len(graph), np.int64)

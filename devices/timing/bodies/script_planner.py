@@ -27,7 +27,7 @@ from ..tracing.shapes import missing_shapes
 from .arguments import Argument, Callee, Site
 from .call_plans import CallPlan
 from .conditions import Conditions
-from .levels import Levels
+from .levels import DecidedLevels
 from .liveness import Liveness
 from .nesting import Nested, run_nested
 from .node_places import calls_in
@@ -62,7 +62,6 @@ class ScriptPlanner:
         self.choices = choices
         self.warnings: dict[str, None] = {}
         self.assumed: list[AssumedShape] = []
-        self._pipeline = Pipeline(planner.cluster)
         self._shapes = shapes or {}
         self._shaped = sorted(self._shapes)
         self._assumed_size = assumed_size
@@ -100,7 +99,7 @@ class ScriptPlanner:
                 self.choices.miss_branch(site.path.name(condition.names[0]), condition.num_branches)
         whole = self._planned(shapes, never, site)
         live = [n for n in calls if n not in never]
-        levels = Levels(whole, liveness, self.planner.edges(whole), set(live))
+        levels = DecidedLevels(whole, liveness, self.planner.edges(whole), set(live))
         planned = {}
         for n in live:
             planned[n] = yield CallPlan(self, n, whole, trips, counts, site).call()
@@ -186,7 +185,7 @@ class ScriptPlanner:
         if len(arguments) != len(body.arguments):
             raise InvalidArgumentError(f"{body.name} has {len(body.arguments)} arguments, the call {len(arguments)}")
         try:
-            joined = JoinedGraph(placed_body(self._pipeline, body, device, resources).cut().in_order())
+            joined = JoinedGraph(placed_body(Pipeline(self.planner.cluster), body, device, resources).cut().in_order())
             pairs = list(zip((node.name for node in body.arguments), arguments, strict=True))
             feeds: Feeds = {name: a.shape if a.array is None else a.array for name, a in pairs}
             handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}

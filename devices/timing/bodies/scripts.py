@@ -25,7 +25,7 @@ from .paths import CallPath
 if TYPE_CHECKING:
     from .body import Body
     from .conditions import Answer
-    from .levels import Levels
+    from .levels import DecidedLevels
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class Script:
     them. `has_choices` says whether it has counts or branches, which are asked for by names that depend on the path.
     """
 
-    levels: Levels | None
+    levels: DecidedLevels | None
     whole: Body
     path: CallPath = field(default_factory=CallPath)
     counts: Sequence[Count] = ()

@@ -33,7 +33,7 @@ from ...kernels.op_cost import (
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import Explanation, Number
-from .source import CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+from .source import FREE, CostRequest, OpCost, OpProperties, Provenance, context, rate_type
 
 LOW_PERCENT = 95
 HIGH_PERCENT = 135
@@ -128,7 +128,7 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
     "guessed" where nothing states the cost of the op, or its shapes do not fit it.
     """
     if is_free(c.op):
-        return OpCost(0, 0, 0, "free", 0, 0)
+        return FREE
     if is_on_host(c.op):
         return _on_host(c)
     provenance: Provenance = "roofline" if is_stated(c.op) else "guessed"

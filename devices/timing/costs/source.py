@@ -70,6 +70,10 @@ class OpCost(NamedTuple):
     high_ns: int | None = None
 
 
+FREE = OpCost(0, 0, 0, "free", 0, 0)
+"""the cost of what takes no time"""
+
+
 class CostRequest(NamedTuple):
     """One question: the arguments of `CostSource.cost`."""
 

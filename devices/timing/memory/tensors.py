@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.node_columns import NodeColumns
 from ....graph.arrays import Flags, Integers, Numbers, first_seen, owners
 from ....graph.columns import Ids
 from ....graph.dtypes import DataType
@@ -35,7 +35,7 @@ class TensorShapes(Protocol):
     """The shapes of all outputs of a graph, inferred or those of a run: node `n` has `distinct[shape_of[n]]`."""
 
     @property
-    def graph(self) -> JoinedGraph:
+    def graph(self) -> NodeColumns:
         """The graph."""
 
     @property
@@ -48,6 +48,23 @@ class TensorShapes(Protocol):
 
     def of(self, n: int) -> Shapes:
         """The shapes of the outputs of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShapes:
+    """Shapes that are known, one by one: a `TensorShapes`."""
+
+    graph: NodeColumns
+    distinct: Sequence[Shapes]
+    shape_of: Ids
+
+    def of(self, n: int) -> Shapes:
+        """The shapes of the outputs of a node."""
+        return self.distinct[int(self.shape_of[n])]
+
+    def part(self, graph: NodeColumns, nodes: Ids) -> KnownShapes:
+        """The shapes of some nodes; `graph` is the part of the graph that has them, in this order."""
+        return KnownShapes(graph, self.distinct, self.shape_of[nodes])
 
 
 class Pairs(NamedTuple):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ....graph.arrays import Numbers
+    from .activation import Activation
     from .folding import Segment
-    from .player import Activation, Player
+    from .player import Player
 
 
 def with_blocks(events: Events, player: Player) -> Events:

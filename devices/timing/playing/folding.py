@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..hardware.log import COPY, KINDS
 from ..memory.holder_blocks import Repetition
-from .runs import CallRun, LoopRun
 
 if TYPE_CHECKING:
-    from .player import Activation, Player
+    from .activation import Activation, Run
+    from .player import Player
 
-Loop = LoopRun | CallRun
 _ALWAYS, _SOMETIMES = 32, 3  # iterations that are compared: the first ones, then as many after every power of two
 FEWEST = 64
 """iterations that must be left: shorter loops are played, and listed, one by one"""
@@ -43,7 +42,7 @@ class Segment:
     end: int | None = None
     offset_ns: int = 0
     runs: int = 1
-    numbers: dict[Loop, tuple[int, int]] = field(default_factory=dict)
+    numbers: dict[Run, tuple[int, int]] = field(default_factory=dict)
     period: int = 0
     """entries that a repetition has, 0 for what was played"""
 
@@ -66,9 +65,9 @@ class Folding:
         self.segments = [Segment(0)]
         self.repetitions: list[Repetition] = []
         """what the segments repeat, in order"""
-        self.begun: list[tuple[Loop, int]] = []
+        self.begun: list[tuple[Run, int]] = []
         """loops of which an iteration has begun since the last check, with its number"""
-        self._seen: dict[Loop, list[_Seen]] = {}
+        self._seen: dict[Run, list[_Seen]] = {}
         self._offsets = [(0, 0)]  # from an instant of the clock on: what to add to get the time of the step
 
     def time_ns(self, clock_ns: int) -> int:
@@ -84,12 +83,13 @@ class Folding:
         """Shortens loops whose state repeats; called between two events of the clock."""
         begun, self.begun = self.begun, []
         for loop, number in begun:
+            assert loop.count is not None  # as its iterations run alike
             left = loop.count - number
             beyond = number - (1 << number.bit_length() - 1) if number else 0
             if left >= FEWEST and (number < _ALWAYS or beyond < _SOMETIMES):
                 self._compare(loop, number)
 
-    def _compare(self, loop: Loop, number: int) -> None:
+    def _compare(self, loop: Run, number: int) -> None:
         state = self._state(loop, number)
         seen = self._seen.setdefault(loop, [])
         if state is None:
@@ -104,7 +104,7 @@ class Folding:
         seen.append(here)
         del seen[:-_KEPT]
 
-    def _is_alone(self, loop: Loop, entry: int) -> bool:
+    def _is_alone(self, loop: Run, entry: int) -> bool:
         """Whether all that happened since an entry was in a loop, without transfers."""
         entries = self.player.log.entries
         for k in range(entry, len(entries)):
@@ -113,8 +113,9 @@ class Folding:
                 return False
         return True
 
-    def _fold(self, loop: Loop, before: _Seen, here: _Seen) -> None:
+    def _fold(self, loop: Run, before: _Seen, here: _Seen) -> None:
         period = here.number - before.number
+        assert loop.count is not None  # as in `check`
         runs = (loop.count - here.number - 1) // period
         if runs < 1:
             return
@@ -140,7 +141,7 @@ class Folding:
         self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
         loop.shorten(skipped)
 
-    def _state(self, loop: Loop, number: int) -> Hashable | None:
+    def _state(self, loop: Run, number: int) -> Hashable | None:
         """What decides how the step goes on, with iterations of the loop counted from `number`."""
         player = self.player
 
@@ -166,6 +167,6 @@ class Folding:
         return hardware, tuple(activations), player.tickets(name)
 
 
-def _shifted(numbers: dict[Loop, tuple[int, int]], loop: Loop, first: int, last: int) -> dict[Loop, tuple[int, int]]:
+def _shifted(numbers: dict[Run, tuple[int, int]], loop: Run, first: int, last: int) -> dict[Run, tuple[int, int]]:
     low, high = numbers.get(loop, (0, 0))
     return {**numbers, loop: (low + first, high + last)}

@@ -13,6 +13,7 @@ from ..memory.tensors import tensors_of
 from ..memory.use import MemoryUse, limits_of
 from .blocks import offsets_of
 from .played_graph import played_shapes
+from .ran import Ran
 from .recording import times_of
 
 if TYPE_CHECKING:
@@ -20,39 +21,37 @@ if TYPE_CHECKING:
 
     from ....graph.arrays import Numbers
     from ...cluster import Cluster
+    from ..hardware.log import Log
     from ..memory.holder_blocks import Repetition
     from ..memory.tensors import TensorShapes
     from .player import Player
-    from .recording import Played
 
 
 def memory_of_player(player: Player, cluster: Cluster) -> MemoryUse:
     """The memory that a step needs which was played without values."""
-    activations = player.activations
-    bodies = [activation.body for activation in activations]
-    is_plain = len(bodies) == 1 and bodies[0].gates is None
-    shapes = bodies[0].shapes if is_plain else played_shapes(activations)
+    ran = [Ran(activation, activation.body, activation.base) for activation in player.activations]
     offset_ns = offsets_of(player.folding.segments, len(player.log))
-    return memory_of(player, shapes, cluster, offset_ns, player.folding.repetitions)
+    return memory_of(player.log, ran, cluster, offset_ns, player.folding.repetitions)
 
 
 def memory_of(
-    played: Played,
-    shapes: TensorShapes,
+    log: Log,
+    activations: Sequence[Ran],
     cluster: Cluster,
     offset_ns: Numbers | int = 0,
     repetitions: Sequence[Repetition] = (),
 ) -> MemoryUse:
-    """The memory that a step needs; its devices are those of the cluster, and `shapes` has its rows.
+    """The memory that a step needs; its devices are those of the cluster.
 
     `offset_ns` is added to the times of the log, by entry; `repetitions` are iterations that were not played.
     """
-    activations = played.activations
-    bodies, bases = zip(*((activation.body, activation.base) for activation in activations), strict=True)
+    bodies, bases = zip(*((ran.body, ran.base) for ran in activations), strict=True)
+    is_plain = len(bodies) == 1 and bodies[0].gates is None
+    shapes: TensorShapes = bodies[0].shapes if is_plain else played_shapes(activations)
     is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
     is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
-    times = times_of(played.log, len(is_copied), offset_ns)
+    times = times_of(log, len(is_copied), offset_ns)
     buffers, copies = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)), repetitions)
 
     def name_of(row: int) -> tuple[str, str]:

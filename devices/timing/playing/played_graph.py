@@ -18,25 +18,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.node_columns import NodeColumns
+from ....graph.arrays import owners
 from ....graph.columns import Ids
 from ....graph.library.calls import arguments_of_its_own, inputs_before_arguments
 from ....graph.ops.properties import NodeProperties, properties_of
 from ....graph.ops.record import Calls, NodeClass
-from ....graph.shape_inference.infer import InferredShapes, Shapes
-from .runs import CallRun, LoopRun
+from ....graph.shape_inference.infer import Shapes
+from ..memory.tensors import KnownShapes
+from .activation import Calling, Iterations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..bodies.body import Body
     from ..memory.tensors import TensorShapes
-    from .player import Activation
+    from .activation import Activation
+    from .ran import Ran
 
 _Output = tuple[int, int]
 
 
-def played_shapes(activations: Sequence[Activation]) -> InferredShapes:
+def played_shapes(activations: Sequence[Ran]) -> KnownShapes:
     """The shapes of all rows of a step, and their graph, with the columns that memory needs."""
     return _Played(activations).shapes()
 
@@ -67,27 +70,21 @@ def _passing_on(types: tuple[int, ...]) -> NodeProperties:
     )
 
 
-def graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: Sequence[RowColumns]) -> JoinedGraph:
+def _graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: Sequence[RowColumns]) -> NodeColumns:
     """The graph of all rows, with the columns that memory needs."""
     kind_of, counts, src, output, sender = (np.concatenate(column) for column in zip(*activations, strict=True))
-    graph = object.__new__(JoinedGraph)
-    graph.kinds, graph.kind_of, graph.names = kinds, kind_of, names
-    graph.ops = [kind.op for kind in graph.kinds]
-    graph.classes = [kind.op_def.record.node_class for kind in graph.kinds]
-    graph.input_start = np.concatenate([[0], np.cumsum(counts)])
-    graph.input_src, graph.input_output, graph.sender = src, output, sender
-    return graph
+    input_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return NodeColumns(names, kinds, kind_of, input_start, src, output, sender)
 
 
-def shapes_of_rows(graph: JoinedGraph, activations: Sequence[TensorShapes]) -> InferredShapes:
+def _shapes_of_rows(graph: NodeColumns, activations: Sequence[TensorShapes]) -> KnownShapes:
     """The shapes of the outputs of all rows."""
-    shapes, distinct = object.__new__(InferredShapes), dict[Shapes, int]()
+    distinct = dict[Shapes, int]()
     shape_of = [
         np.array([distinct.setdefault(own, len(distinct)) for own in each.distinct], np.int32)[each.shape_of]
         for each in activations
     ]
-    shapes.graph, shapes.distinct, shapes.shape_of = graph, list(distinct), np.concatenate(shape_of)
-    return shapes
+    return KnownShapes(graph, list(distinct), np.concatenate(shape_of))
 
 
 class _Template(NamedTuple):
@@ -100,23 +97,24 @@ class _Template(NamedTuple):
 
 
 class _Played:
-    def __init__(self, activations: Sequence[Activation]) -> None:
+    def __init__(self, activations: Sequence[Ran]) -> None:
         self.activations = activations
+        self._ran = {ran.activation: ran for ran in activations}
         self.kinds: dict[NodeProperties, int] = {}
         self._templates: dict[int, _Template] = {}
         self._all_ends: dict[tuple[int, NodeClass], dict[int, int]] = {}  # by graph
         self._constants: dict[tuple[int, int], int] = {}  # by graph and node: the first row
 
-    def shapes(self) -> InferredShapes:
+    def shapes(self) -> KnownShapes:
         """The graph of all rows, and the shapes of their outputs."""
         rows = [self._rows_of(activation) for activation in self.activations]
         names = [name for activation in self.activations for name in activation.body.graph.names]
-        graph = graph_of_rows(list(self.kinds), names, rows)
-        return shapes_of_rows(graph, [activation.body.shapes for activation in self.activations])
+        graph = _graph_of_rows(list(self.kinds), names, rows)
+        return _shapes_of_rows(graph, [activation.body.shapes for activation in self.activations])
 
-    def _rows_of(self, activation: Activation) -> RowColumns:
+    def _rows_of(self, ran: Ran) -> RowColumns:
         """The rows of an activation."""
-        body, base = activation.body, activation.base
+        activation, body, base = ran
         template = self._template(body)
         numbers = np.array([self._number(kind) for kind in body.graph.kinds], np.int32)
         kinds = numbers[body.graph.kind_of]
@@ -125,112 +123,131 @@ class _Played:
             src[position], output[position] = self._outside(activation, node), port
         counts = template.counts.copy()
         sender = np.where(body.graph.sender >= 0, body.graph.sender + base, -1)
-        if activation is not self.activations[0]:
+        if ran is not self.activations[0]:
             kinds[body.graph.of_class(NodeClass.RETVAL)] = self._number(RETURNS_NO_FETCH)
-        passed = {**self._arguments(activation), **self._results(activation), **self._repeated(activation)}
+        passed = {**self._arguments(ran), **self._results(ran), **self._repeated(ran)}
         if passed:
-            starts = np.cumsum(template.counts) - template.counts
-            inputs = [
-                list(zip(src[s : s + c], output[s : s + c], strict=True)) for s, c in zip(starts, counts, strict=True)
-            ]
-            for n, sources in passed.items():
-                kind = passing_on(body.graph.properties[n])
-                kinds[n], inputs[n], counts[n] = self._number(kind), sources, len(sources)
-            flat = [source for sources in inputs for source in sources]
-            src, output = (np.array(column, np.int32) for column in (zip(*flat, strict=True) if flat else ([], [])))
+            for n in passed:
+                kinds[n] = self._number(passing_on(body.graph.properties[n]))
+            counts, src, output = _with(passed, counts, src, output)
         return RowColumns(kinds, counts, src, output, sender)
 
     def _number(self, kind: NodeProperties) -> int:
         return self.kinds.setdefault(kind, len(self.kinds))
 
     def _template(self, body: Body) -> _Template:
-        if id(body) not in self._templates:
-            self._templates[id(body)] = _template(body)
-        return self._templates[id(body)]
+        key = id(body.graph)
+        if key not in self._templates:
+            self._templates[key] = _template(body)
+        return self._templates[key]
 
     def _outside(self, activation: Activation, node: int) -> int:
         """The row of a node of another level, or iteration, that an activation reads."""
-        run, script = activation.run, activation.place.script
-        assert script is not None
-        assert script.levels is not None
-        match script.levels.graph.node_class(node):
+        run, levels = activation.run, activation.place.graph.levels
+        assert levels is not None  # as there is another level
+        match levels.graph.node_class(node):
             case NodeClass.EXIT:
-                inner = activation.opened[script.levels.frames.of[node]]
-                return _row(inner.iterations[inner.count], node)
+                return self._row(activation.opened[levels.frames.of[node]].last, node)
             case NodeClass.NEXT_ITERATION:
-                assert isinstance(run, LoopRun)
-                return _row(run.iterations[activation.place.number - 1], node)
-        assert isinstance(run, LoopRun)
-        return _row(run.parent, node)
+                assert isinstance(run, Iterations)
+                return self._row(run.iterations[activation.place.number - 1], node)
+        assert isinstance(run, Iterations)
+        return self._row(run.parent, node)
 
-    def _arguments(self, activation: Activation) -> dict[int, list[_Output]]:
+    def _row(self, activation: Activation, node: int) -> int:
+        _, body, base = self._ran[activation]
+        assert body.gates is not None  # as it is that of a level
+        return base + body.gates.local[node]
+
+    def _arguments(self, ran: Ran) -> dict[int, list[_Output]]:
         """The arguments of a function, with the tensors that they are."""
-        run = activation.run
-        if not isinstance(run, CallRun) or run.call.kind is Calls.MAP:
+        run = ran.activation.run
+        if not isinstance(run, Calling) or run.kind is Calls.MAP:
             return {}
-        before, first = run.before[activation.base], inputs_before_arguments(run.call.kind)
-        own, arguments = arguments_of_its_own(run.call.kind), {}
-        for index, n in self._ends(activation, NodeClass.ARG).items():
+        before, first = run.before[ran.activation.base], inputs_before_arguments(run.kind)
+        own, arguments = arguments_of_its_own(run.kind), {}
+        for index, n in self._ends(ran.body, NodeClass.ARG).items():
             if index < own:
                 continue
             if before is None:
-                arguments[n] = [self._input(run.caller, run.node, index - own + first)]
+                caller = self._ran[run.caller]
+                arguments[n] = [self._input(caller, self._number_in(caller, run), index - own + first)]
             else:
                 arguments[n] = [self._result(before, index - own)]
         return arguments
 
-    def _results(self, activation: Activation) -> dict[int, list[_Output]]:
+    def _number_in(self, caller: Ran, run: Calling) -> int:
+        """The number of a node that calls in the body that ran, of its number in the body that was played."""
+        played = caller.activation.body.gates
+        if played is None or caller.body is caller.activation.body:
+            return run.node
+        assert caller.body.gates is not None  # as it is compiled for what ran of a level
+        return caller.body.gates.local[played.nodes[run.node]]
+
+    def _results(self, ran: Ran) -> dict[int, list[_Output]]:
         """The calls in an activation, with the tensors that their functions returned."""
         results = {}
-        for node, run in activation.calls.items():
-            count = len(activation.body.graph.properties[node].output_types)
-            if not count or run.call.kind is Calls.MAP:
+        for run in ran.activation.calls.values():
+            node = self._number_in(ran, run)
+            count = len(ran.body.graph.properties[node].output_types)
+            if not count or run.kind is Calls.MAP:
                 continue
             if run.last is None:  # a loop that did not run
-                first = inputs_before_arguments(run.call.kind)
-                results[node] = [self._input(activation, node, first + index) for index in range(count)]
+                first = inputs_before_arguments(run.kind)
+                results[node] = [self._input(ran, node, first + index) for index in range(count)]
             else:
                 results[node] = [self._result(run.last, index) for index in range(count)]
         return results
 
     def _result(self, activation: Activation, index: int) -> _Output:
         """The tensor that a function returned."""
-        return self._input(activation, self._ends(activation, NodeClass.RETVAL)[index], 0)
+        ran = self._ran[activation]
+        return self._input(ran, self._ends(ran.body, NodeClass.RETVAL)[index], 0)
 
-    def _ends(self, activation: Activation, kind: NodeClass) -> dict[int, int]:
+    def _ends(self, body: Body, kind: NodeClass) -> dict[int, int]:
         """The arguments or results in the body of a function, by their indices."""
-        graph = activation.body.graph
+        graph = body.graph
         ends = self._all_ends.get((id(graph), kind))
         if ends is None:
             nodes: list[int] = np.flatnonzero(graph.of_class(kind)).tolist()
             ends = self._all_ends[id(graph), kind] = {graph.properties[n].attrs["index"]: n for n in nodes}
         return ends
 
-    def _input(self, activation: Activation, node: int, port: int) -> _Output:
+    def _input(self, ran: Ran, node: int, port: int) -> _Output:
         """What a node reads."""
-        gates = activation.body.gates
+        activation, body, base = ran
+        gates = body.gates
         if gates is None:
-            source, output = activation.body.graph.inputs_of(node)[port]
-            return activation.base + source, output
+            source, output = body.graph.inputs_of(node)[port]
+            return base + source, output
         source, output = gates.whole.inputs_of(gates.nodes[node])[port]
         if (source, gates.nodes[node]) in gates.outside:
             return self._outside(activation, source), output
-        return activation.base + gates.local[source], output
+        return base + gates.local[source], output
 
-    def _repeated(self, activation: Activation) -> dict[int, list[_Output]]:
+    def _repeated(self, ran: Ran) -> dict[int, list[_Output]]:
         """Constants that an earlier activation has, with their first rows."""
-        graph, gates, repeated = activation.body.graph, activation.body.gates, {}
+        _, body, base = ran
+        graph, gates, repeated = body.graph, body.gates, {}
         for n in np.flatnonzero(graph.of_class(NodeClass.CONSTANT)).tolist():
             key = (id(graph), n) if gates is None else (id(gates.whole), gates.nodes[n])
-            first = self._constants.setdefault(key, activation.base + n)
-            if first != activation.base + n:
+            first = self._constants.setdefault(key, base + n)
+            if first != base + n:
                 repeated[n] = [(first, 0)]
         return repeated
 
 
-def _row(activation: Activation, node: int) -> int:
-    assert activation.body.gates is not None  # as it is the activation of a level
-    return activation.base + activation.body.gates.local[node]
+def _with(passed: dict[int, list[_Output]], counts: Ids, src: Ids, output: Ids) -> tuple[Ids, Ids, Ids]:
+    """The numbers of inputs, their sources and outputs, with those of some nodes replaced."""
+    owner = owners(counts)
+    stays = ~np.isin(owner, list(passed))
+    new = [(node, row, port) for node, sources in passed.items() for row, port in sources]
+    more_owners, more_src, more_output = np.array(new, np.int64).reshape(-1, 3).T
+    dst = np.concatenate([owner[stays], more_owners])
+    order = np.argsort(dst, kind="stable")
+    src = np.concatenate([src[stays], more_src])[order].astype(np.int32)
+    output = np.concatenate([output[stays], more_output])[order].astype(np.int32)
+    return np.bincount(dst, minlength=len(counts)).astype(np.int32), src, output
 
 
 def _template(body: Body) -> _Template:

@@ -1,4 +1,4 @@
-"""Plays bodies on the simulated hardware without values: counts what each node waits for, and starts what is ready.
+"""Plays bodies on the simulated hardware: counts what each node waits for, and starts what is ready.
 
 An *activation* is one run of a body. Its nodes have the rows from `base` on, so a row says which node of which
 activation it is. The engine tells the player which rows were launched and which ended; the player counts down the
@@ -7,98 +7,53 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
     body            x (free) -> a (compute) -> b (compute)
     play            x passes: entry 0; a has no other input: started on its device
     ended(a)        b is started; and so on until nothing is left
+
+What runs, and how long it takes, says an oracle (see `oracle`); the nodes of bodies that are asked are played by
+`asking`, by the same rules and one more for dead tokens.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
-from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET, Name
+from .activation import Activation, Passed, Place, Run
+from .asking import Asking
 from .folding import Folding
-from .runs import CallRun, LoopRun, Passed, Place
+from .loop_run import LoopRun
 
 if TYPE_CHECKING:
-    from ...cluster import Cluster
     from ..bodies.body import Body
+    from ..bodies.levels import Target
     from ..bodies.scripts import Script
     from ..hardware.log import Log
-
+    from .oracle import NodeOracle, Oracle
+    from .stage import Stage
 
 _LISTED = 3
 
 
-class Activation:
-    """One run of a body: its rows begin at `base`, and `waits` says by node how many events it still waits for.
-
-    `run` is the loop or call that it belongs to, None for the step itself. `left` counts nodes that have not ended and
-    loops inside that are open, `left_in` the same by partition for iterations. `opened` has the loops inside by frame,
-    `calls` the calls by node.
-    """
-
-    __slots__ = (
-        "base",
-        "body",
-        "calls",
-        "left",
-        "left_in",
-        "open_merges",
-        "opened",
-        "place",
-        "places",
-        "run",
-        "waits",
-    )
-
-    def __init__(self, body: Body, base: int, place: Place, run: LoopRun | CallRun | None, engine: Engine) -> None:
-        self.body = body
-        self.base = base
-        self.place = place
-        self.run = run
-        self.waits = body.waits.copy()
-        self.left = len(body)
-        self.left_in = body.gates.counts.copy() if body.gates is not None and isinstance(run, LoopRun) else None
-        self.opened: dict[int, LoopRun] = {}
-        self.calls: dict[int, CallRun] = {}
-        self.open_merges = {merge for merges in body.into_merges.values() for merge in merges}
-        self.places = [
-            engine.place(duty, device) if Duty.COMPUTE <= duty <= Duty.WAIT else None
-            for duty, device in zip(body.duty.tolist(), body.device.tolist(), strict=True)
-        ]
-
-    def inner(self) -> list[LoopRun | CallRun]:
-        """The loops and calls that it has begun."""
-        return [*self.opened.values(), *self.calls.values()]
-
-    @property
-    def prefix(self) -> str:
-        """Begins the names of its nodes in the timeline."""
-        return str(self.place.path)
-
-    @property
-    def iteration(self) -> str:
-        """Which iterations of which loops it is: "outer:2/inner:0"."""
-        return "/".join(f"{turn.name}:{turn.number}" for turn in self.place.loops)
-
-
 class Player:
-    """Plays one step; `activations` are all runs of bodies, in the order of their rows."""
+    """Plays one step on a stage; `activations` are all its runs of bodies, in the order of their rows."""
 
-    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False, folds: bool = True) -> None:
-        """`is_unlimited` is as in `Engine`.
+    def __init__(self, stage: Stage, oracle: Oracle, *, nodes: NodeOracle | None = None, folds: bool = False) -> None:
+        """`nodes` is asked about the nodes of bodies that are asked.
 
         With `folds` equal iterations of a loop are played once, see `folding`: the events are the same, in blocks.
         """
-        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
+        self.stage = stage
+        self.engine = stage.engine
+        self.oracle = oracle
         self.activations: list[Activation] = []
-        self._owner: list[Activation] = []  # by row
-        self._times: list[int] = []  # by row: its time on its device
+        self.asking = None if nodes is None else Asking(self, nodes)
         self.folding = Folding(self)
-        self._folds = folds and not (cluster.profiles.slow or cluster.profiles.degrade)
+        profiles = stage.cluster.profiles
+        self._folds = folds and not (profiles.slow or profiles.degrade)
+        self._owner = stage.owners  # by row
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
@@ -106,7 +61,7 @@ class Player:
     @property
     def log(self) -> Log:
         """What has happened."""
-        return self.engine.log
+        return self.stage.log
 
     def link_loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from ns, to ns, bytes/s) that a link carried in the time of the step."""
@@ -121,9 +76,13 @@ class Player:
         Raises InvalidArgumentError for a step that cannot go on before all its nodes have run, with the receives that
         wait and what they wait for; and for a list of counts or branches that is too short.
         """
-        activation = self.begin(script.root(0, 0), Place(script), None, -1)
-        self._release_later()
-        if script.is_plain:
+        self.play_body(script.root(0, 0), Place(script))
+
+    def play_body(self, body: Body, place: Place) -> None:
+        """Plays the body of a step, and what it leads to; raises as `play`."""
+        activation = self.begin(body, place, None, -1)
+        self.release_later()
+        if body.gates is None:
             self.engine.run()
         while self.engine.next_event():
             if self.folding.begun and self._folds:
@@ -172,31 +131,40 @@ class Player:
                 waiting.append((name(row), stream.age(ticket)))
         return tuple(waiting)
 
-    def begin(self, body: Body, place: Place, run: LoopRun | CallRun | None, cause: int) -> Activation:
+    def begun(self, loop: Run, number: int) -> None:
+        """An iteration begins, and all of the loop run alike."""
+        self.folding.begun.append((loop, number))
+
+    def begin(self, body: Body, place: Place, run: Run | None, cause: int) -> Activation:
         """Begins an activation; its nodes without inputs are released by the entry `cause`."""
-        activation = Activation(body, len(self._owner), place, run, self.engine)
+        activation = self.stage.begin(body, place, run, self)
+        if run is not None:
+            run.began(activation)
         self.activations.append(activation)
         self._open[activation] = None
-        self._owner += [activation] * len(body)
-        self._times += body.time_ns
+        if self.asking is not None:
+            self.asking.begun(activation)
         ready = [(node, cause) for node, waits in enumerate(body.waits) if not waits]
         if ready:
             self._later.append((activation, ready))
-        elif not activation.left and isinstance(run, CallRun):
-            run.ended(cause)
+        elif not activation.left and run is not None:
+            run.ended(activation, cause)
         return activation
 
-    def deliver(self, activation: Activation, consumers: Sequence[int], passed: Passed) -> None:
+    def deliver(self, activation: Activation, consumers: Sequence[Target], passed: Passed) -> None:
         """Counts down nodes of an activation, given by their numbers in its graph, that another one has fed."""
+        if activation.body.asked is not None:
+            assert self.asking is not None  # as a body is asked
+            self.asking.deliver(activation, consumers, passed)
+            return
         gates, waits = activation.body.gates, activation.waits
         assert gates is not None  # a body that another one feeds has gates
-        for consumer in consumers:
+        for consumer, _, _ in consumers:
             node = gates.local[consumer]
             if node < 0:
                 continue
             if passed.ticket and activation.places[node] is None:
-                row = activation.base + node
-                self._tickets[row] = max(self._tickets.get(row, NO_TICKET), passed.ticket)
+                self.note_ticket(activation.base + node, passed.ticket)
             waits[node] -= 1
             if not waits[node]:
                 self._later.append((activation, [(node, passed.entry)]))
@@ -210,9 +178,9 @@ class Player:
     def left(self, activation: Activation, place: int, entry: int) -> None:
         """A loop inside an activation has ended in a partition."""
         activation.left -= 1
-        self._retire(activation, place, entry)
+        self.retire(activation, place, entry)
 
-    def _retire(self, activation: Activation, place: int, entry: int) -> None:
+    def retire(self, activation: Activation, place: int, entry: int) -> None:
         """Something of an activation has ended in a partition: tells its loop or call if it was the last."""
         run, left_in = activation.run, activation.left_in
         if not activation.left:
@@ -222,58 +190,89 @@ class Player:
             if not left_in[place]:
                 assert isinstance(run, LoopRun)
                 run.retire(place, activation.place.number, entry)
-        elif not activation.left and isinstance(run, CallRun):
-            run.ended(entry)
+        elif not activation.left and run is not None:
+            run.ended(activation, entry)
 
     def call_ended(self, caller: Activation, node: int, cause: int) -> None:
         """The functions that a node called have ended: it passes, but later, as the ends of many calls may follow."""
-        self._later.append((caller, [(node, cause)]))
+        self.later(caller, node, cause)
 
-    def _pass_on(self, activation: Activation, node: int, ticket: int | None, entry: int) -> None:
+    def later(self, activation: Activation, node: int, cause: int) -> None:
+        """A node is ready, and starts after all that is being released."""
+        self._later.append((activation, [(node, cause)]))
+
+    def pass_on(
+        self,
+        activation: Activation,
+        node: int,
+        ticket: int | None,
+        entry: int,
+        outputs: Sequence[Any] = (),  # Any: tensors of any type
+        *,
+        is_dead: bool = False,
+    ) -> None:
         """A node has ended, or with a ticket has been launched: passes on what leaves the body through it."""
         gates = activation.body.gates
         if gates is None:
             return
-        passed, place, run = Passed(gates.nodes[node], ticket, entry), gates.place_of[node], activation.run
+        passed, place, run = (
+            Passed(gates.nodes[node], ticket, entry, outputs, is_dead),
+            gates.place_of[node],
+            activation.run,
+        )
         if node in gates.enters:
             frame = gates.enters[node]
-            if frame not in activation.opened:
-                activation.opened[frame] = LoopRun(self, activation, frame)
-            activation.opened[frame].entered(place, passed)
+            loop = activation.opened.get(frame)
+            if loop is None:
+                loop = activation.opened[frame] = LoopRun(self, self.oracle, activation, frame)
+            assert isinstance(loop, LoopRun)  # the player has opened it
+            loop.entered(place, passed)
         elif isinstance(run, LoopRun):
             if node in gates.nexts:
                 run.next(activation, place, passed)
             elif node in gates.exits:
-                run.exited(passed)
+                run.exited(activation, place, passed)
 
-    def _call(self, activation: Activation, node: int, cause: int) -> None:
-        script, gates = activation.place.script, activation.body.gates
-        assert script is not None  # as a node of it calls
-        assert gates is not None
-        run = activation.calls[node] = CallRun(self, activation, node, script.calls[gates.nodes[node]])
+    def call(self, activation: Activation, node: int, cause: int) -> None:
+        """A node that calls functions begins to."""
+        run = self.oracle.call(self, activation, node)
+        activation.calls[node] = run
         run.begin(cause)
 
-    def _release_later(self) -> None:
+    def release_later(self) -> None:
         """Starts what has become ready in other activations."""
         while self._later:
-            self._release(*self._later.popleft())
+            self.release(*self._later.popleft())
+
+    def note_ticket(self, row: int, ticket: int) -> None:
+        """A value that a row passes on is there when a stream has completed a ticket."""
+        if self._tickets.get(row, NO_TICKET) < ticket:
+            self._tickets[row] = ticket
+
+    def take_ticket(self, row: int) -> int:
+        """The ticket that a row which is ready waits for."""
+        return self._tickets.pop(row, NO_TICKET)
 
     # The protocol `streams.Feeder`
 
     def time_ns(self, row: int) -> int:
-        """The time of a row on its device."""
-        return self._times[row]
+        """The time of a row on its device, of a body that is asked."""
+        assert self.asking is not None  # the stage has the times of all other rows
+        return self.asking.time_ns(self._owner[row], row)
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""
         activation = self._owner[row]
+        if activation.body.asked is not None:
+            assert self.asking is not None  # as a body is asked
+            return self.asking.launched(activation, row, ticket, entry)
         ready: list[tuple[int, int]] = []
         node = row - activation.base
         self._count_down_on_stream(activation, node, ticket, entry, ready)
         if ready:
-            self._release(activation, ready)
+            self.release(activation, ready)
         if self._later:
-            self._release_later()
+            self.release_later()
         starts = activation.body.consumers.starts
         if starts[node] != starts[node + 1] or node in activation.body.into_merges:
             return False
@@ -285,12 +284,16 @@ class Player:
     def ended(self, row: int, entry: int) -> None:
         """The consumers of a row count down."""
         activation = self._owner[row]
+        if activation.body.asked is not None:
+            assert self.asking is not None  # as a body is asked
+            self.asking.ended(activation, row, entry)
+            return
         ready: list[tuple[int, int]] = []
         self._count_down(activation, row - activation.base, entry, ready)
         if ready:
-            self._release(activation, ready)
+            self.release(activation, ready)
         if self._later:
-            self._release_later()
+            self.release_later()
 
     def _count_down(self, activation: Activation, node: int, entry: int, ready: list[tuple[int, int]]) -> None:
         """A node has ended: appends the nodes to `ready` that waited only for it."""
@@ -302,8 +305,8 @@ class Player:
             if not waiting:
                 ready.append((target, entry))
         if body.gates is not None or activation.run is not None:
-            self._pass_on(activation, node, None, entry)
-            self._retire(activation, body.gates.place_of[node] if body.gates is not None else 0, entry)
+            self.pass_on(activation, node, None, entry)
+            self.retire(activation, body.gates.place_of[node] if body.gates is not None else 0, entry)
         if body.into_merges and node in body.into_merges:
             for merge in body.into_merges[node]:
                 if merge in activation.open_merges:
@@ -326,14 +329,16 @@ class Player:
             if not waiting:
                 ready.append((target, entry))
             if places[target] is None:  # a kernel is behind its inputs in the stream in any case
-                row = activation.base + target
-                if self._tickets.get(row, NO_TICKET) < ticket:
-                    self._tickets[row] = ticket
+                self.note_ticket(activation.base + target, ticket)
         if body.gates is not None:
-            self._pass_on(activation, node, ticket, entry)
+            self.pass_on(activation, node, ticket, entry)
 
-    def _release(self, activation: Activation, ready: list[tuple[int, int]]) -> None:
+    def release(self, activation: Activation, ready: list[tuple[int, int]]) -> None:
         """Starts ready nodes; free ones pass at once and release others. `ready` has the entry that released each."""
+        if activation.body.asked is not None:
+            assert self.asking is not None  # as a body is asked
+            self.asking.release(activation, ready)
+            return
         body, engine, places, base = activation.body, self.engine, activation.places, activation.base
         while ready:
             node, cause = ready.pop()
@@ -343,7 +348,7 @@ class Player:
             elif node in body.routes and body.routes[node].links:
                 engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
             elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
-                self._call(activation, node, cause)
+                self.call(activation, node, cause)
             elif body.on_stream[node]:
                 self._pass_on_stream(activation, node, cause, ready)
             else:
@@ -352,7 +357,7 @@ class Player:
     def _pass_on_stream(self, activation: Activation, node: int, cause: int, ready: list[tuple[int, int]]) -> None:
         """A free node passes on to its stream at once, and ends when the kernels before it have."""
         row = activation.base + node
-        ticket = self._tickets.pop(row, NO_TICKET)
+        ticket = self.take_ticket(row)
         stream = self.engine.streams[activation.body.device[node]]
         if stream is None or stream.has_completed(ticket):
             entry = self.engine.passes(row, cause)

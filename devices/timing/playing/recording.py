@@ -6,13 +6,12 @@ activation that its row belongs to, for all entries at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....graph.ops.record import RECVS, SENDS
 from ..events import COMPUTE_STREAM, KINDS, Column, Events, as_numbers
@@ -23,55 +22,19 @@ from ..memory.times import NEVER, Times
 from .bounds import duration_bounds
 
 if TYPE_CHECKING:
-    from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Integers, Numbers
-    from ...topology import Route
+    from ..bodies.body import Body
     from ..costs.source import OpCost
     from ..hardware.log import Log
 
 _STREAMS = {Duty.HOST: "host", Duty.WAIT: "wait"}
 
 
-class RecordedBody(Protocol):
-    """The columns of a body that events need; see `Body`."""
+class RecordedActivation(Protocol):
+    """One run of a body: an `Activation`, or what ran of it."""
 
     @property
-    def graph(self) -> JoinedGraph:
-        """The graph of the body."""
-
-    @property
-    def device(self) -> Numbers:
-        """By node the number of its device."""
-
-    @property
-    def duty(self) -> NDArray[np.uint8]:
-        """By node what its hardware did."""
-
-    @property
-    def costs(self) -> Sequence[OpCost]:
-        """The distinct costs."""
-
-    @property
-    def cost_of(self) -> Numbers:
-        """By node the number of its cost."""
-
-    @property
-    def routes(self) -> Mapping[int, Route]:
-        """The routes of receives whose tensors crossed links."""
-
-    @property
-    def copied_bytes(self) -> Mapping[int, int]:
-        """The bytes of these."""
-
-    def __len__(self) -> int:
-        """The number of nodes."""
-
-
-class PlayedBody(Protocol):
-    """One run of a body; see `player.Activation`."""
-
-    @property
-    def body(self) -> RecordedBody:
+    def body(self) -> Body:
         """What ran."""
 
     @property
@@ -87,19 +50,19 @@ class PlayedBody(Protocol):
         """In which iterations of which loops it ran."""
 
 
-class Played(Protocol):
-    """A step that has run: played without values, or by the actors of a session."""
+class Recorded(Protocol):
+    """Steps that have run: a player has played one, or a session several."""
 
     @property
     def log(self) -> Log:
         """What happened, and when."""
 
     @property
-    def activations(self) -> Sequence[PlayedBody]:
+    def activations(self) -> Sequence[RecordedActivation]:
         """All runs of bodies, in the order of their rows, which follow each other from row 0 on."""
 
 
-def events_of(player: Played, devices: Sequence[str]) -> Events:
+def events_of(player: Recorded, devices: Sequence[str]) -> Events:
     """The events of a step that has been played, in the order of its log; `devices` are the names of the cluster's."""
     return _Recording(player, devices).events()
 
@@ -127,7 +90,7 @@ class _Entries:
 
 
 class _Recording:
-    def __init__(self, player: Played, devices: Sequence[str]) -> None:
+    def __init__(self, player: Recorded, devices: Sequence[str]) -> None:
         self.log = player.log
         self.devices = devices
         self.activations = player.activations

@@ -1,0 +1,175 @@
+"""The kernels of a step as an oracle: a node is computed when its device takes it, and shapes say how long that is.
+
+What the player of a simulation knows beforehand, branches and counts of loops among it, nobody knows here: every body
+is a whole level and is asked (`devices/timing/playing/asking`).
+
+    free node               is computed at once, and passes
+    computed by a kernel    is computed when its device takes it; on a GPU when it is launched
+    receive                 its bytes are those of the tensor that was sent
+    deferred node           (a queue, a call) its kernel is started, and gives the outputs later
+
+An error of a kernel fails the step; from then on nothing of it is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ....devices.timing.playing.oracle import Computed, Turns
+from ....errors import InternalError, PartitaError, of_kernel
+from ....graph.dtypes import item_size
+from ....graph.ops.record import Calls
+from ...plans.instructions import DEAD, passed_on
+from ...plans.output_checks import check_received
+from ...plans.roles import Role
+from .body import dims_of
+from .graph_run import GraphRun
+from .kernel_call import KernelCall
+
+if TYPE_CHECKING:
+    from ....devices.kernels.op_cost import Dims
+    from ....devices.timing.bodies.body import Body
+    from ....devices.timing.costs.source import OpCost
+    from ....devices.timing.playing.activation import Activation, Facts, Playing
+    from ....devices.timing.playing.oracle import Iteration
+    from ....devices.timing.playing.player import Player
+    from ..step import Step
+    from .clock import VirtualClock
+
+
+class KernelOracle:
+    """Answers for the nodes of one step; an `oracle.NodeOracle`."""
+
+    def __init__(self, step: Step, clock: VirtualClock) -> None:
+        self.step = step
+        self.clock = clock
+        self.player: Player
+        self._inputs: dict[int, list[Any]] = {}  # of deferred nodes that have begun, by row
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the step has failed."""
+        return self.step.error is not None
+
+    # Bodies
+
+    def turns(self, _parent: Activation, _frame: int, *, is_dead: bool) -> Turns:  # nothing is known
+        """Nobody knows how often a loop runs."""
+        return Turns(None, 0, is_uniform=False)
+
+    def body(self, iteration: Iteration) -> Body:
+        """The whole level of a loop."""
+        return _run(iteration.parent).body.bodies.body(iteration.frame)
+
+    def call(self, player: Playing, caller: Activation, node: int) -> KernelCall:
+        """Whatever the kernel of the node calls."""
+        run = _run(caller)
+        kind: Calls | None = run.body.graph.properties[run.body.number(caller, node)].op_def.record.calls
+        return KernelCall(player, caller, node, kind, self)
+
+    # Nodes
+
+    def is_dead(self, value: Any) -> bool:
+        """Whether an output is a dead token."""
+        return value is DEAD
+
+    def compute(self, activation: Activation, node: int, inputs: list[Any]) -> Computed | None:
+        """Computes the outputs of a live node and what they cost; an error is located, and fails the step."""
+        run = _run(activation)
+        try:
+            outputs = self._outputs(run, activation, node, inputs)
+            cost = self._record(activation, node, inputs, outputs)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            name, op, device = run.place(activation, node)
+            located = of_kernel(op, error).located(node=name, op=op, device=device)
+            located.__cause__ = of_kernel(op, error).__cause__
+            run.fail(located)
+            return None
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
+            self.step.interrupt(error)
+            return None
+        return Computed(outputs, cost.time_ns, cost.provenance == "free")
+
+    def _outputs(self, run: GraphRun, activation: Activation, node: int, inputs: list[Any]) -> list[Any]:
+        number = run.body.number(activation, node)
+        kernel = run.body.kernels[number]
+        run.body.check_modelled(number)
+        if kernel.role is Role.ARG:
+            return [run.argument(kernel.part.properties[kernel.node].attrs["index"])]
+        if kernel.role is Role.RETVAL:
+            run.store(kernel.part.properties[kernel.node].attrs["index"], passed_on(inputs[0]))
+            return []
+        return kernel.part.outputs(kernel.node, inputs)
+
+    def sent(self, activation: Activation, node: int, inputs: list[Any]) -> Any:
+        """The tensor itself."""
+        _facts(activation).shapes[node] = ()
+        return passed_on(inputs[0])
+
+    def received(self, activation: Activation, node: int, value: Any) -> int | None:
+        """The bytes of a tensor; an error of another type than the receive expects fails the step."""
+        run, facts = _run(activation), _facts(activation)
+        properties = run.body.graph.properties[run.body.number(activation, node)]
+        try:
+            check_received(value, properties.output_types[0])
+        except InternalError as error:
+            name, op, device = run.place(activation, node)
+            run.fail(error.located(node=name, op=op, device=device))
+            return None
+        facts.shapes[node] = (dims_of(value),)
+        size = facts.sizes[node] = prod(dims_of(value)) * item_size(properties.output_types[0])
+        return size
+
+    def start(self, activation: Activation, node: int, inputs: list[Any]) -> None:
+        """Starts the kernel of a node that waits for something."""
+        self._inputs[activation.base + node] = inputs
+        _run(activation).launch(activation, node, inputs)
+
+    def arrived(self, activation: Activation, node: int, outputs: Sequence[Any]) -> None:
+        """A deferred node has its outputs."""
+        assert self.player.asking is not None  # as this oracle is asked
+        call = activation.calls.get(node)
+        if isinstance(call, KernelCall):
+            _facts(activation).shapes[node] = _shapes(outputs)
+            self.player.asking.arrived(activation, node, list(outputs), call.cause)
+        else:
+            self.player.asking.arrived(activation, node, list(outputs))
+        self.clock.post(self.player)
+
+    def finish(self, activation: Activation, node: int, outputs: Sequence[Any]) -> int | None:
+        """How long a node takes after its wait; an error of the source of costs fails the step."""
+        run, inputs = _run(activation), self._inputs.pop(activation.base + node)
+        try:
+            cost = self._record(activation, node, inputs, outputs)
+        except PartitaError as error:
+            run.fail(error)
+            return None
+        sizes = tuple(map(dims_of, inputs)), tuple(map(dims_of, outputs))
+        return max(cost.time_ns - run.body.waits_ns(run.body.number(activation, node), *sizes), 0)
+
+    def _record(self, activation: Activation, node: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> OpCost:
+        run, facts = _run(activation), _facts(activation)
+        sizes = tuple(map(dims_of, outputs))
+        number = run.body.number(activation, node)
+        cost = run.body.price(number, tuple(map(dims_of, inputs)), sizes, self.clock.cost_source)
+        facts.costs[node] = cost
+        facts.shapes[node] = sizes if all(output is not DEAD for output in outputs) else _shapes(outputs)
+        return cost
+
+
+def _shapes(outputs: Sequence[Any]) -> tuple[Dims | None, ...]:
+    """The shapes of outputs, None of dead ones."""
+    return tuple(None if output is DEAD else dims_of(output) for output in outputs)
+
+
+def _run(activation: Activation) -> GraphRun:
+    run = activation.place.graph
+    assert isinstance(run, GraphRun)  # `VirtualStep` begins with one
+    return run
+
+
+def _facts(activation: Activation) -> Facts:
+    assert activation.facts is not None  # as its body is asked
+    return activation.facts
