@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -28,7 +28,6 @@ from .options import (
     unknown_options,
 )
 
-INTERRUPTED = 130
 _DEBUG = "PARTITA_DEBUG"
 
 _EPILOG = f"""\b
@@ -337,28 +336,12 @@ def calibrate(
     execute(sources, device, cluster, output, date, collective, graph, as_json)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and ends the process; `arguments` are those of the process unless given."""
-    code = _exit_code(arguments)
-    if code == INTERRUPTED and arguments is None:
-        # sys.exit would let Python kill itself with SIGINT, if Ctrl-C came while an extension module was initialised.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and prints its error; returns the exit code. `arguments` are those of the process unless given.
 
-
-def _exit_code(arguments: Sequence[str] | None) -> int:
+    KeyboardInterrupt after Ctrl-C, also where what the command ran has lost it.
+    """
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _ended(arguments, as_json)
-    except KeyboardInterrupt:
-        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
-        return INTERRUPTED
-
-
-def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
-    """Runs a command and prints its error; returns its exit code. KeyboardInterrupt after Ctrl-C, however lost."""
     interrupts = Interrupts()
     try:
         with interrupts.noted():
@@ -367,13 +350,13 @@ def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
     except click.ClickException as error:
         _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
     except BrokenPipeError:
         # The reader of stdout has closed it, as `head` does; redirect it, or Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
-        if interrupts.came or isinstance(error, click.Abort):
-            raise KeyboardInterrupt from error
+    except Exception as error:  # noqa: BLE001 - one line and an exit code for whatever a command raises
         return _explain(error, as_json)
 
 

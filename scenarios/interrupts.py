@@ -18,25 +18,32 @@ _Arguments = TypeVarTuple("_Arguments")
 
 
 class Interrupts:
-    """Notes each SIGINT before the handler that is there already deals with it; `came` tells."""
+    """Notes each SIGINT before the handler that is there already deals with it."""
 
     def __init__(self) -> None:
-        self.came = False
+        self._came = False
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Inside the block."""
+        """A block that ends with KeyboardInterrupt if SIGINT came in it, whatever has become of the first one."""
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler) or threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def note(number: int, frame: FrameType | None) -> object:
-            self.came = True
+            self._came = True
             return handler(number, frame)
 
-        with _handled(note):
-            yield
+        try:
+            with _handled(note):
+                yield
+        except Exception as error:
+            if self._came:
+                raise KeyboardInterrupt from error
+            raise
+        if self._came:
+            raise KeyboardInterrupt
 
     async def noted_in_loop(
         self, function: Callable[[Unpack[_Arguments]], Awaitable[None]], *arguments: *_Arguments

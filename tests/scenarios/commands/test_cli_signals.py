@@ -24,7 +24,7 @@ class Finder:
                 raise
 sys.meta_path.insert(0, Finder())
 """
-MAIN = "from partita.scenarios.cli import main\nmain()"
+MAIN = "from partita.__main__ import main\nmain()"
 MODULES = (
     *("numpy", "numpy.exceptions", "numpy._core.multiarray", "numpy._core._multiarray_umath", "numpy.linalg"),
     *(
@@ -48,12 +48,12 @@ def ended(script: str, *words: object) -> subprocess.CompletedProcess[str]:
 def test_ctrl_c_ends_the_process_with_130(graph: Path, x: str) -> None:
     """One SIGINT in the tenth of a million steps over two devices: one line on stderr, and the exit code of a shell."""
     script = (
-        "from partita.actors.sessions.steps import Steps; from partita.scenarios.cli import main\n"
+        "from partita.actors.sessions.steps import Steps; from partita.__main__ import main\n"
         "run = Steps.run\n"
         "async def interrupted(self, prepared, fed, number, *rest):\n"
         "    if number == 10: signal.raise_signal(signal.SIGINT)\n"
         "    return await run(self, prepared, fed, number, *rest)\n"
-        "Steps.run = interrupted; main(sys.argv[1:])"
+        "Steps.run = interrupted; main()"
     )
     done = ended(script, "run", graph, "--feed", x, "--fetch", "y", "--devices", "cpu:2", "--steps", "1000000")
     assert (done.returncode, done.stdout) == (130, "")
@@ -96,7 +96,7 @@ def test_a_background_job_ignores_ctrl_c_and_ends_by_sigterm(number: signal.Sign
     """Started with SIGINT ignored, as `sh -c 'partita ... &'` starts it; a shell shows SIGTERM's end as 143."""
     script = (
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "from partita.actors.sessions.steps import Steps; from partita.scenarios.cli import main\n"
+        "from partita.actors.sessions.steps import Steps; from partita.__main__ import main\n"
         "run = Steps.run\n"
         "async def signalled(self, prepared, fed, number, *rest):\n"
         f"    if number == 10: signal.raise_signal({int(number)})\n"
