@@ -72,7 +72,7 @@ CONFINED = {
     "google": ["graph", "devices/timing/export"],
     "click": ["scenarios"],
     "rich": ["scenarios"],
-    "asyncio": ["actors/sessions/asyncio_session.py"],
+    "asyncio": ["actors/sessions/bridges/guest.py"],
 }
 NOT_IMPORTED_ANYWHERE = {"tensorflow", "torch", "jax", "ray"}
 MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_FILES = 400, 60, 25

@@ -114,7 +114,7 @@ def test_a_background_job_ignores_ctrl_c_and_ends_by_sigterm(number: signal.Sign
 
 SUITES = (
     "tests/laws/test_law7_interrupts.py",
-    "tests/actors/sessions/test_blocking.py",
+    "tests/actors/sessions/bridges/test_blocking.py",
     "tests/scenarios/commands/test_cli_signals.py",
 )
 

@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import inspect
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 import trio
 
 from partita.actors import (
+    AsyncioFunctionRuntime,
+    AsyncioSavedModel,
+    AsyncioSession,
     BlockingSession,
+    FunctionRuntime,
+    InstantiateOptions,
+    SavedModelSession,
+    Session,
+    SessionCallable,
     StepRecording,
+    open_asyncio_cluster_session,
+    open_asyncio_function_runtime,
+    open_asyncio_saved_model,
     open_asyncio_session,
     open_cluster_session,
     open_function_runtime,
     open_saved_model,
     open_session,
 )
-from partita.errors import CancelledError, FailedPreconditionError, InvalidArgumentError
+from partita.actors.sessions.bridges.asyncio_session import AsyncioCallable
+from partita.actors.sessions.bridges.blocking import BlockingCallable
+from partita.devices.catalog import device_spec
+from partita.devices.cluster import Cluster
+from partita.devices.device import Device
+from partita.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from partita.graph import GraphBuilder
+from partita.graph.dtypes import Array
 from partita.graph.protos import FunctionDefLibrary
 from tests.conformance.corpus import COMMITTED
+from tests.function_defs import function_of
+from tests.runs import assert_same_values
 
 MODEL = COMMITTED / "saved_model" / "keras_mlp" / "model"
 _T = TypeVar("_T")
@@ -89,6 +110,90 @@ def test_the_rest_of_the_interface() -> None:
             assert recording.timeline().makespan_ns == (await session.whole_timeline()).makespan_ns
 
     in_asyncio(main())
+
+
+def test_clusters_functions_and_saved_models() -> None:
+    """What else opens in trio opens in asyncio, side by side: values are those of trio, and errors are bare."""
+    feeds = {"x": np.ones((2, 6), np.float32)}
+    tasks = Cluster([Device(device_spec("generic-cpu"), task=task) for task in (0, 1)])
+    negate = function_of("negate", waiting().graph_def(), ["x:0"], ["y:0"])
+
+    async def in_trio() -> dict[str, Array]:
+        async with open_saved_model(MODEL) as model:
+            return await model.run(feeds)
+
+    async def main() -> None:
+        async with (
+            open_asyncio_cluster_session(waiting(), tasks) as session,
+            open_asyncio_saved_model(MODEL, devices="cpu:2") as model,
+            open_asyncio_function_runtime(FunctionDefLibrary(function=[negate]), "cpu:2") as runtime,
+        ):
+            handle = await runtime.instantiate("negate", options=InstantiateOptions(target="/device:CPU:1"))
+            (y,), scores, (z,) = await asyncio.gather(
+                session.run("y", {"x": 1}), model.run(feeds), runtime.run(handle, np.float32(3))
+            )
+            assert (float(y), float(z)) == (-1, -3)
+            assert_same_values(list(scores.values()), list(expected.values()))
+            assert scores.keys() == expected.keys() == model.saved.signature("serving_default").outputs.keys()
+            assert len(model.session.devices) == len(runtime.cluster.names) == 2
+            await runtime.release(handle)
+            with pytest.raises(NotFoundError):
+                await runtime.run(handle, np.float32(3))
+            with pytest.raises(NotFoundError, match="nobody"):
+                await model.run(feeds, "nobody")
+            await session.restart_device(session.devices[-1])
+            assert [float(value) for value in await session.run("y", {"x": 2})] == [-2]
+            assert (await session.statistics()).steps == 2
+            await session.close()
+            with pytest.raises(CancelledError):
+                await session.run("y", {"x": 1})
+            await runtime.close()
+
+    expected = trio.run(in_trio)
+    in_asyncio(main())
+
+
+# What belongs to trio or to the inside of a session.
+OF_TRIO = {"start", "close", "prepare", "graph", "workers"}
+
+
+@pytest.mark.parametrize(
+    ("bridged", "original"),
+    [
+        (AsyncioSession, Session),
+        (BlockingSession, Session),
+        (AsyncioFunctionRuntime, FunctionRuntime),
+        (AsyncioSavedModel, SavedModelSession),
+        (AsyncioCallable, SessionCallable),
+        (BlockingCallable, SessionCallable),
+    ],
+)
+def test_a_bridge_has_all_methods_with_their_parameters(bridged: type, original: type) -> None:
+    """`help` shows those of the method in trio, and a docstring; results differ where they are bridged themselves."""
+    names = {name for name in vars(original) if not name.startswith("_") or name == "__call__"}
+    assert names - OF_TRIO <= set(vars(bridged))
+    for name in names - OF_TRIO:
+        method = getattr(bridged, name)
+        assert method.__doc__
+        if callable(method):
+            ours, theirs = (inspect.signature(getattr(cls, name)).parameters for cls in (bridged, original))
+            assert list(ours.values()) == list(theirs.values()), name
+
+
+@pytest.mark.parametrize(
+    ("bridged", "original"),
+    [
+        (open_asyncio_session, open_session),
+        (open_asyncio_cluster_session, open_cluster_session),
+        (open_asyncio_saved_model, open_saved_model),
+        (open_asyncio_function_runtime, open_function_runtime),
+    ],
+)
+def test_bridges_open_with_the_parameters_of_trio(bridged: Callable[..., Any], original: Callable[..., Any]) -> None:
+    """Names, kinds and defaults; an unknown one is refused at the call."""
+    assert inspect.signature(bridged).parameters == inspect.signature(original).parameters
+    with pytest.raises(TypeError):
+        bridged()
 
 
 def test_errors_come_out_bare() -> None:

@@ -6,35 +6,35 @@ threads run concurrently. Ctrl-C cancels the call that it interrupts; the sessio
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-import numpy.typing as npt
 import trio
 
-from ...errors import CancelledError
-from .lifetime import session_closed
-from .local_session import open_session
-from .session import Session
+from ....errors import CancelledError
+from ..lifetime import session_closed
+from ..local_session import open_session
+from ..session import Session
+from ..session_callable import SessionCallable
+from .parameters import parameters_of_method
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ...devices.cluster import Cluster
-    from ...devices.timing import Timeline
-    from ...devices.timing.session_timeline import SessionTimeline
-    from ...graph import CallableOptions, GraphDef, RunMetadata, RunOptions
-    from ...graph.builder.tensor_names import Names
-    from ...graph.dtypes import Array
-    from ...graph.graphdef.sources import GraphSource
-    from ..running.ports import Feeds
-    from .session_callable import SessionCallable
-    from .virtual_sessions import StepRecording
+    from ....devices.cluster import Cluster
+    from ....devices.timing import Timeline
+    from ....devices.timing.session_timeline import SessionTimeline
+    from ....graph import GraphDef
+    from ....graph.dtypes import Array
+    from ....graph.graphdef.sources import GraphSource
+    from ..session_statistics import SessionStatistics
 
+_Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+# Any, of arguments and keywords: what they are is said by the decorator above the method.
 
 
 class BlockingSession:
@@ -79,73 +79,59 @@ class BlockingSession:
         finally:
             self._is_opened.set()
 
-    def run(
-        self,
-        fetches: Names,
-        feeds: Feeds | None = None,
-        targets: Names = (),
-        options: RunOptions | None = None,
-        metadata: RunMetadata | None = None,
-        recording: StepRecording | None = None,
-    ) -> list[Array]:
+    @parameters_of_method(Session.run)
+    def run(self, *arguments: Any, **keywords: Any) -> list[Array]:
         """Runs one step; see `Session.run`."""
-        return self._wait_for(self._opened().run, fetches, feeds, targets, options, metadata, recording)
+        return self._wait_for(self._opened().run, *arguments, **keywords)
 
-    def make_callable(
-        self,
-        feeds: Names,
-        fetches: Names,
-        targets: Names = (),
-        options: RunOptions | None = None,
-    ) -> BlockingCallable:
+    @parameters_of_method(Session.make_callable)
+    def make_callable(self, *arguments: Any, **keywords: Any) -> BlockingCallable:
         """Prepares a request to be called with values; see `Session.make_callable`."""
-        return self._blocking(self._wait_for(self._opened().make_callable, feeds, fetches, targets, options))
+        made = self._wait_for(self._opened().make_callable, *arguments, **keywords)
+        return BlockingCallable(made, self._wait_for)
 
-    def make_callable_from_options(self, options: CallableOptions) -> BlockingCallable:
+    @parameters_of_method(Session.make_callable_from_options)
+    def make_callable_from_options(self, *arguments: Any, **keywords: Any) -> BlockingCallable:
         """Prepares a request as TensorFlow's message says; see `Session.make_callable_from_options`."""
-        return self._blocking(self._wait_for(self._opened().make_callable_from_options, options))
+        made = self._wait_for(self._opened().make_callable_from_options, *arguments, **keywords)
+        return BlockingCallable(made, self._wait_for)
 
-    def _blocking(self, session_callable: SessionCallable) -> BlockingCallable:
-        def run(values: Sequence[Any], metadata: RunMetadata | None, recording: StepRecording | None) -> list[Array]:
-            return self._wait_for(partial(session_callable, *values, metadata=metadata, recording=recording))
-
-        return BlockingCallable(session_callable, run)
-
-    def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
+    @parameters_of_method(Session.partial_run_setup)
+    def partial_run_setup(self, *arguments: Any, **keywords: Any) -> str:
         """Starts a step that is fed and fetched in several calls; see `Session.partial_run_setup`."""
-        return self._wait_for(self._opened().partial_run_setup, fetches, feeds, targets)
+        return self._wait_for(self._opened().partial_run_setup, *arguments, **keywords)
 
-    def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
+    @parameters_of_method(Session.partial_run)
+    def partial_run(self, *arguments: Any, **keywords: Any) -> list[Array]:
         """Continues such a step; see `Session.partial_run`."""
-        return self._wait_for(self._opened().partial_run, handle, fetches, feeds)
+        return self._wait_for(self._opened().partial_run, *arguments, **keywords)
 
     def timeline(self) -> Timeline:
         """The last finished step of a session on a virtual clock; see `Session.timeline`."""
-
-        async def timeline() -> Timeline:
-            return self._opened().timeline()
-
-        return self._wait_for(timeline)
+        return self._wait_for_sync(self._opened().timeline)
 
     def whole_timeline(self) -> SessionTimeline:
         """All steps of a session on a virtual clock until now; see `Session.whole_timeline`."""
+        return self._wait_for_sync(self._opened().whole_timeline)
 
-        async def timeline() -> SessionTimeline:
-            return self._opened().whole_timeline()
-
-        return self._wait_for(timeline)
-
-    def extend(self, graph_def: GraphSource, *, current_version: int | None = None) -> int:
+    @parameters_of_method(Session.extend)
+    def extend(self, *arguments: Any, **keywords: Any) -> int:
         """Adds nodes to the graph and returns its version; see `Session.extend`."""
-        return self._wait_for(partial(self._opened().extend, graph_def, current_version=current_version))
+        return self._wait_for(self._opened().extend, *arguments, **keywords)
 
-    def reset(self, containers: Sequence[str] = ()) -> None:
+    @parameters_of_method(Session.restart_device)
+    def restart_device(self, *arguments: Any, **keywords: Any) -> None:
+        """Restarts a device, which loses its state; see `Session.restart_device`."""
+        self._wait_for_sync(self._opened().restart_device, *arguments, **keywords)
+
+    def statistics(self) -> SessionStatistics:
+        """Counts of steps and prepared requests; see `Session.statistics`."""
+        return self._wait_for_sync(self._opened().statistics)
+
+    @parameters_of_method(Session.reset)
+    def reset(self, *arguments: Any, **keywords: Any) -> None:
         """Clears containers and closes the session; see `Session.reset`."""
-
-        async def reset() -> None:
-            self._opened().reset(containers)
-
-        self._wait_for(reset)
+        self._wait_for_sync(self._opened().reset, *arguments, **keywords)
         self.close()
 
     def _opened(self) -> Session:
@@ -154,13 +140,18 @@ class BlockingSession:
             raise session_closed()
         return self._session
 
-    def _wait_for(self, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:  # Any: passed on
+    def _wait_for(
+        self,
+        function: Callable[_Parameters, Awaitable[_Result]],
+        *arguments: _Parameters.args,
+        **keywords: _Parameters.kwargs,
+    ) -> _Result:
         """Calls an async function in the session's thread and waits for its result; KeyboardInterrupt cancels it."""
         scope = trio.CancelScope()
 
         async def call() -> _Result:
             with scope:
-                return await function(*arguments)
+                return await function(*arguments, **keywords)
             raise CancelledError("the thread that made the call was interrupted")
 
         try:
@@ -170,6 +161,16 @@ class BlockingSession:
         except KeyboardInterrupt:
             self._call_in_thread(scope.cancel)
             raise
+
+    def _wait_for_sync(
+        self, function: Callable[_Parameters, _Result], *arguments: _Parameters.args, **keywords: _Parameters.kwargs
+    ) -> _Result:
+        """Calls a function that waits for nothing in the session's thread."""
+
+        async def call() -> _Result:
+            return function(*arguments, **keywords)
+
+        return self._wait_for(call)
 
     def _call_in_thread(self, function: Callable[[], object]) -> None:
         """Calls a function in the session's thread later, unless that has ended."""
@@ -191,6 +192,7 @@ class BlockingSession:
 
     @property
     def devices(self) -> list[str]:
+        """The names of the devices, the client's first; none once a session could not be opened."""
         return [] if self._session is None else self._session.devices
 
     def close(self) -> None:
@@ -211,27 +213,20 @@ class BlockingSession:
 class BlockingCallable:
     """A `SessionCallable` without async. `BlockingSession.make_callable` makes it."""
 
-    def __init__(
-        self,
-        session_callable: SessionCallable,
-        run: Callable[[Sequence[Any], RunMetadata | None, StepRecording | None], list[Array]],
-    ) -> None:
+    def __init__(self, session_callable: SessionCallable, wait_for: Callable[..., list[Array]]) -> None:
+        """`wait_for` calls an async function with arguments in the session's thread."""
         self._session_callable = session_callable
-        self._run = run
+        self._wait_for = wait_for
 
     @property
     def handle(self) -> int:
         """The number of the callable in its session."""
         return self._session_callable.handle
 
-    def __call__(
-        self,
-        *values: npt.ArrayLike,
-        metadata: RunMetadata | None = None,
-        recording: StepRecording | None = None,
-    ) -> list[Array]:
+    @parameters_of_method(SessionCallable.__call__)
+    def __call__(self, *values: Any, **keywords: Any) -> list[Array]:
         """Runs one step on values in the order of the feeds; see `SessionCallable.__call__`."""
-        return self._run(values, metadata, recording)
+        return self._wait_for(self._session_callable, *values, **keywords)
 
     def release(self) -> None:
         """Refuses later calls; see `SessionCallable.release`."""
