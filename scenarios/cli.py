@@ -213,7 +213,7 @@ def show(
 @click.argument("graph", type=FILE)
 @tags_option
 @json_option
-def inspect(graph: Path, tags: str, as_json: bool) -> None:
+def inspect(graph: Path, tags: str | None, as_json: bool) -> None:
     """Say what is in GRAPH.
 
     GRAPH is a GraphDef file or the folder of a SavedModel, whose signatures are listed too.

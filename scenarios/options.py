@@ -14,10 +14,8 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 tags_option = click.option(
     "--tags",
-    default="serve",
-    show_default=True,
     metavar="LIST",
-    help="Tags of the graph of a SavedModel, separated by commas.",
+    help="Tags of the graph of a SavedModel, separated by commas.  [default: serve]",
 )
 trace_option = click.option(
     "--trace",

@@ -48,7 +48,7 @@ class Request:
     devices: str | None = None
     cluster: Path | None = None
     signature: str | None = None
-    tags: str = ",".join(SERVING_TAGS)
+    tags: str | None = None
     inline: bool = True
     soft_placement: bool = False
     recv_epochs: bool = False
@@ -143,10 +143,17 @@ def read_graph(path: Path, screen: Screen) -> GraphFile:
         return _graph_file(read_graph_bytes(path), path)
 
 
-def read_saved_model(path: Path, tags: str, screen: Screen) -> tuple[GraphFile, SavedGraph]:
-    """Reads the graph of a SavedModel with `tags`; raises as `read_graph`."""
+def check_needs_no_model(path: Path, signature: str | None, tags: str | None) -> None:
+    """ConfigurationError for a flag that only the folder of a SavedModel has a use for."""
+    for flag, value in {"--signature": signature, "--tags": tags}.items():
+        if value is not None:
+            raise ConfigurationError(f"{flag}: {str(path)!r} is not a SavedModel folder")
+
+
+def read_saved_model(path: Path, tags: str | None, screen: Screen) -> tuple[GraphFile, SavedGraph]:
+    """Reads the graph of a SavedModel with `tags`, by default that which serves; raises as `read_graph`."""
     with screen.working(f"reading {path.name}"), configuring():
-        saved = load_saved_model(path, tags.split(","))
+        saved = load_saved_model(path, SERVING_TAGS if tags is None else tags.split(","))
         return _graph_file(saved.graph_def.SerializeToString(), path), saved
 
 
@@ -174,8 +181,7 @@ def read(request: Request, screen: Screen) -> Inputs:
     shapes = [split_shape(text) for text in request.shapes]
     choices = read_choices(request.trips, request.branches)
     if not request.graph.is_dir():
-        if request.signature is not None:
-            raise ConfigurationError(f"--signature: {str(request.graph)!r} is not a SavedModel folder")
+        check_needs_no_model(request.graph, request.signature, request.tags)
         graph = read_graph(request.graph, screen)
         return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices)
     graph, saved = read_saved_model(request.graph, request.tags, screen)
