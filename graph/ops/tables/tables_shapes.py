@@ -70,9 +70,16 @@ def initialize(c: ShapeContext) -> Sequence[Shape]:
     return ()
 
 
-@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2", "InitializeTableFromDataset")
+@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def initialize_from_one(c: ShapeContext) -> Sequence[Shape]:
-    """No output; one file, or one dataset."""
+    """No output; one file."""
     _check_handle(c)
     with_rank(c.inputs[1], 0)
+    return ()
+
+
+@shape_fn("InitializeTableFromDataset")
+def initialize_from_dataset(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    with_rank(c.inputs[0], 0)
     return ()
