@@ -112,6 +112,8 @@ class ReadsHandle(Enum):
     """one value of that shape per element of input 1"""
     ROWS = "rows"
     """one row of the value per element of input 1"""
+    SLICES = "slices"
+    """one slice of the value per row of input 1, which has indices of its first axes"""
     SHAPE = "shape"
     """the shape itself, as a vector"""
     ITEM = "item"

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, merge, merge_dims, scalar, shape_fn, unknown, with_rank
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge,
+    merge_dims,
+    scalar,
+    shape_fn,
+    unknown,
+    with_rank,
+    with_rank_at_least,
+)
 from ...dtypes import Shape
 
 
@@ -53,13 +62,23 @@ def export(c: ShapeContext) -> Sequence[Shape]:
 
 
 @shape_fn(
-    *("LookupTableFindV2", "LookupTableExportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"),
+    *("LookupTableFindV2", "LookupTableExportV2", "LookupTableInsertV2", "LookupTableRemoveV2"),
     *("LookupTableFind", "LookupTableInsert", "LookupTableImport"),
 )
 def with_handle(c: ShapeContext) -> Sequence[Shape]:
     """Unknown, or no output."""
     _check_handle(c)
     return unknown(c)
+
+
+@shape_fn("LookupTableImportV2")
+def import_all(c: ShapeContext) -> Sequence[Shape]:
+    """No output; a vector of keys, and a value for each."""
+    _check_handle(c)
+    (count,) = with_rank(c.inputs[1], 1)
+    values = with_rank_at_least(c.inputs[2], 1)
+    merge_dims(count, None if values is None else values[0])
+    return ()
 
 
 @shape_fn("InitializeTable", "InitializeTableV2")
