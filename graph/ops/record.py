@@ -112,6 +112,8 @@ class ReadsHandle(Enum):
     """one value of that shape per element of input 1"""
     ROWS = "rows"
     """one row of the value per element of input 1"""
+    SLICES = "slices"
+    """one slice of the value per row of input 1, which has indices of its first axes"""
     SHAPE = "shape"
     """the shape itself, as a vector"""
     ITEM = "item"
@@ -213,7 +215,6 @@ class Facts(TypedDict, total=False):
     keeps_first_axis: bool
     is_collective: bool
     is_test_only: bool
-    ignores_written_shapes: bool
 
 
 Rows = Mapping[str, Facts]
@@ -282,8 +283,6 @@ class OpRecord:
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
-    ignores_written_shapes: bool = False
-    """an import ignores `_output_shapes` that contradict its shape function, which once gave other shapes"""
 
     @property
     def is_send(self) -> bool:
