@@ -31,6 +31,7 @@ from ...graph.arrays import first_seen
 from ...graph.checking import are_checked
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
+from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody, instantiate_call
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import check_graph
@@ -211,9 +212,13 @@ class _Placer:
         therefore refuses some graphs.
         """
         for tie in self._ties_of(call):
-            nodes = [e.src.id for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
-            nodes += [e.dst.id for e in call.out_edges() if not e.is_control and e.src_output in tie.results]
-            colocation.join_all(nodes, tie.constraint)
+            members = [(e.src.id, False) for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
+            members += [
+                (e.dst.id, e.dst.input_types[e.dst_input] is DataType.RESOURCE)
+                for e in call.out_edges()
+                if not e.is_control and e.src_output in tie.results
+            ]
+            colocation.join_all(members, tie.constraint)
 
     def _ties_of(self, call: Node) -> list[_Tie]:
         """Which arguments and results of a call share a device; computed once per function."""

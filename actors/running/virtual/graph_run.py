@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import InternalError, InvalidArgumentError, PartitaError, of_kernel
 from ....rendezvous import Received
-from ...plans.instructions import DEAD, passed_on, read
+from ...plans.instructions import DEAD, passed_on
 from ...plans.output_checks import check_received
 from ...plans.roles import Role
 from ..pending import Place, add_call_chain
 from ..tokens.frames import Frame, Target, Token
 from ..tokens.propagation import Propagation
+from ..tokens.results import Results
 from .caller import NOBODY, Caller, Sent
 from .iterations import Iterations
 from .node_run import NO_TICKET, NodeRun, VirtualCall
@@ -52,14 +53,17 @@ class GraphRun(Propagation):
         feeds: Values,
         ended: Callable[[GraphRun], None],
         caller: Caller = NOBODY,
+        *,
+        keeps_last: bool = False,
     ) -> None:
+        """With `keeps_last` a fetch in a loop has its last live value, as in a callable."""
         super().__init__(body.parts, caller.frame)
         self.virtual = virtual
         self.step = virtual.step
         self.body = body
         self.actor = actor
         self.feeds = feeds
-        self.results: dict[int, Any] = {}
+        self.results = Results(keeps_last)
         self.depth, self.call, self.function, self.frame, self.scope, _ = caller
         self._clock = virtual.clock
         self._ended = ended
@@ -93,7 +97,7 @@ class GraphRun(Propagation):
 
     def result(self, index: int) -> Any:
         """Result number `index`; DEAD if no node has computed it."""
-        return read(self.results.get(index, DEAD))
+        return self.results.get(index)
 
     # Ready nodes
 
@@ -166,7 +170,7 @@ class GraphRun(Propagation):
             if role is Role.ARG:
                 run.outputs = [self._argument(part, node)]
             elif role is Role.RETVAL:
-                self._store(part, node, passed_on(run.inputs[0]))
+                self.results.store(part.properties[node].attrs["index"], run.token, passed_on(run.inputs[0]))
             else:
                 run.outputs = part.outputs(node, run.inputs)
             run.cost = self.body.price(run.number, run.inputs, run.outputs, self._clock.cost_source)
@@ -180,12 +184,6 @@ class GraphRun(Propagation):
         if not 0 <= index < len(self.feeds):
             raise InvalidArgumentError(f"GetArg {index} is not within [0, {len(self.feeds)})")
         return self.feeds[index]
-
-    def _store(self, part: Interpretation, node: int, value: Any) -> None:
-        index = part.properties[node].attrs["index"]
-        if index in self.results:
-            raise InternalError(f"Retval[{index}] has already been set.")
-        self.results[index] = value
 
     # Transfers
 

@@ -25,9 +25,11 @@ class VirtualStep:
         self.record = StepRecord(clock, step.number)
         clock.keep(self.record)
 
-    async def run(self, body: VirtualBody, actor: DeviceActor, feeds: Sequence[object]) -> GraphRun:
+    async def run(
+        self, body: VirtualBody, actor: DeviceActor, feeds: Sequence[object], *, keeps_last: bool = False
+    ) -> GraphRun:
         """Runs a graph to its end and returns its run, which has the results. Raises the error of the step."""
-        graph_run = GraphRun(self, body, actor, feeds, self._graph_ended)
+        graph_run = GraphRun(self, body, actor, feeds, self._graph_ended, keeps_last=keeps_last)
         self.step.begin(1)
         self.clock.step_began(self)
         try:

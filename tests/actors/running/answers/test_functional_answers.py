@@ -11,7 +11,7 @@ import pytest
 from partita.actors import open_session
 from partita.errors import PartitaError
 from partita.graph.protos import GraphDef
-from tests.actors.running.functional_cases import Case, cases
+from tests.actors.running.answers.functional_cases import Case, cases
 
 ANSWERS = json.loads((Path(__file__).parent / "data" / "functional_answers.json").read_text())
 REFUSED = {
