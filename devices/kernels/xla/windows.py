@@ -110,8 +110,8 @@ def reduce_window(node: Construction) -> Start:
         pad: Array,
     ) -> None:
         settings = zip(_SETTINGS, (window, strides, spreads, dilations), strict=True)
-        sizes = [vector_of(np.asarray(setting), name) for name, setting in settings]
-        sliding = Sliding(np.shape(x), *sizes, ends_of(np.asarray(pad), np.ndim(x)))
+        sizes, steps, holes, gaps = (vector_of(np.asarray(setting), name) for name, setting in settings)
+        sliding = Sliding(np.shape(x), sizes, steps, holes, gaps, ends_of(np.asarray(pad), np.ndim(x)))
         sliding.check()
         require(np.ndim(initial) == 0, f"init_value must be a scalar but got {shape_text(np.shape(initial))}")
         carry_out(call, _windows_reduced(computation, np.asarray(x), np.asarray(initial), sliding))

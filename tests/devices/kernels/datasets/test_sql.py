@@ -202,7 +202,7 @@ async def test_a_database_without_a_file_is_empty() -> None:
 def test_names_are_scalars(place: int) -> None:
     """Of the driver, the file and the query."""
     inputs: list[Any] = [np.array(text, object) for text in (b"sqlite", b"file", b"select \xff")]
-    attrs = {"output_types": (DataType.INT64,), "output_shapes": ((),)}
+    attrs: dict[str, Any] = {"output_types": (DataType.INT64,), "output_shapes": ((),)}
     assert run("SqlDataset", *inputs, **attrs).shape == ()
     inputs[place] = np.empty(0, object)
     with pytest.raises(InvalidArgumentError, match=r"must be a scalar, not shape \[0\]"):

@@ -175,11 +175,11 @@ def test_keys_of_one_sequence_are_scalars(place: int) -> None:
     keys = [[strings([key], ())] for key in (b"c", b"d", b"g", b"f")]
     inputs = [strings([FIRST], ()), vector([]), *keys, [np.array([5])], strings([b"nm"], ())]
     inputs[place] = [vector([b"c"])] if place < 6 else vector([b"nm"])
-    types = {"context_sparse_types": (INT64,), "feature_list_sparse_types": (INT64,)}
-    types |= {"feature_list_dense_types": (FLOAT,), "Tcontext_dense": (INT64,)}
-    shapes = {"context_dense_shapes": ((1,),), "feature_list_dense_shapes": ((2,),)}
+    attrs: dict[str, Any] = {"context_sparse_types": (INT64,), "feature_list_sparse_types": (INT64,)}
+    attrs |= {"feature_list_dense_types": (FLOAT,), "Tcontext_dense": (INT64,)}
+    attrs |= {"context_dense_shapes": ((1,),), "feature_list_dense_shapes": ((2,),)}
     with pytest.raises(InvalidArgumentError, match=r"(every key|debug_name) must be a scalar, not shape \[1\]"):
-        run("ParseSingleSequenceExample", *inputs, **types, **shapes)
+        run("ParseSingleSequenceExample", *inputs, **attrs)
 
 
 def test_one_sequence() -> None:
