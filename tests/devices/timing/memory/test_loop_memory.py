@@ -20,11 +20,6 @@ from partita.graph.graphdef.files import load_graph_def
 
 DATA = Path(__file__).parent / "data"
 PEAKS: dict[str, list[int]] = json.loads((DATA / "peaks.json").read_text())["peaks"]
-TRIPS: dict[str, dict[str, int]] = {  # counts of inner loops, which the graph keeps in a stack or list
-    "nested_v1": {"gradients/while/while/while_context": 6},
-    "nested_v2": {"gradients/while_grad/while_grad/body/_61/gradients/while_grad/while_grad": 6},
-}
-
 APPROXIMATE = ("nested_v1", "nested_v2", "scanned_v2")
 """lists of lists, and lists whose elements are replaced: a block has as many elements, but not what they share"""
 
@@ -32,7 +27,7 @@ APPROXIMATE = ("nested_v1", "nested_v2", "scanned_v2")
 def simulated(name: str) -> Timeline:
     """The step of a case."""
     parts = cut(DATA / f"{name}.graph.pb", "cpu:1", feeds=["x"], fetches=["out"])
-    return simulate(parts, "cpu:1", feeds={"x": ()}, trip_counts=TRIPS.get(name))
+    return simulate(parts, "cpu:1", feeds={"x": ()})
 
 
 def peak(timeline: Timeline) -> int:
