@@ -24,6 +24,7 @@ from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
 from .costs.fitted import FittedSource
 from .costs.source import CostSource
+from .memory.holder_blocks import MustBePlayedError
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
 from .playing.player import Player
@@ -33,6 +34,7 @@ from .timeline import Assumption, Timeline
 
 if TYPE_CHECKING:
     from .bodies.scripts import Script
+    from .memory.use import MemoryUse
     from .tracing.facts import TraceFacts
 
 
@@ -79,17 +81,29 @@ def simulate(
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
-        player = Player(cluster)
         try:
-            player.play(script)
+            player, memory = _played(script, cluster)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
-        return _timeline(script, player, scripts, facts, cluster)
+        return _timeline(script, player, memory, scripts, facts, cluster)
 
 
-def _timeline(script: Script, player: Player, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster) -> Timeline:
+def _played(script: Script, cluster: Cluster) -> tuple[Player, MemoryUse]:
+    """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
+    player = Player(cluster)
+    player.play(script)
+    try:
+        return player, memory_of_player(player, cluster)
+    except MustBePlayedError:
+        player = Player(cluster, folds=False)
+        player.play(script)
+        return player, memory_of_player(player, cluster)
+
+
+def _timeline(
+    script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster
+) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
-    memory = memory_of_player(player, cluster)
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]

@@ -15,13 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..arrays import Flags, Groups, Integers, Numbers, first_seen, grouped, owners, starts_of, topological_order
+from ..arrays import (
+    Flags,
+    Groups,
+    Integers,
+    Numbers,
+    first_seen,
+    grouped,
+    owners,
+    ready_order,
+    starts_of,
+    topological_order,
+)
 from ..columns import CONTROL_SLOT, SINK_ID, Ids
 from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
@@ -216,6 +227,19 @@ class JoinedGraph:
         if len(order) < len(self):
             self._refuse_cycle(order)
         return order
+
+    @cached_property
+    def import_ranks(self) -> list[int]:
+        """By node its number in the order in which TensorFlow makes the nodes of a partition, and so their edges: of
+        those whose inputs are made the first one.
+        """
+        starts, members = self.consumers()
+        consumers = [members[first:end].tolist() for first, end in pairwise(starts.tolist())]
+        waits: list[int] = np.bincount(members, minlength=len(self)).tolist()
+        ranks = [0] * len(self)
+        for rank, n in enumerate(ready_order(consumers, waits, lowest_first=True)):
+            ranks[n] = rank
+        return ranks
 
     def _refuse_cycle(self, order: Ids) -> None:
         is_stuck = np.ones(len(self), np.bool_)

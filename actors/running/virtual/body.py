@@ -70,10 +70,11 @@ class VirtualBody:
         waits[[n for n in self.deferred if not self.calls_functions(n)]] = True
         free = np.array([is_free(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
         passes = np.array([is_on_host(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
-        duty = np.where(waits, Duty.WAIT, np.where(memory.is_host_node | passes, Duty.HOST, Duty.COMPUTE))
+        launches = np.array([d.spec.launches_kernels for d in cluster], np.bool_)[device]
+        is_host = launches & (memory.is_host_node | passes)
+        duty = np.where(waits, Duty.WAIT, np.where(is_host, Duty.HOST, Duty.COMPUTE))
         self.is_free: list[bool] = free.tolist()
         self.duty = [Duty(number) for number in duty.tolist()]
-        launches = np.array([d.spec.launches_kernels for d in cluster], np.bool_)[device]
         on_stream = launches & (free | (duty == Duty.COMPUTE)) & ~self.graph.of_class(*TRANSFERS)
         self.on_stream: list[bool] = on_stream.tolist()
         self.late_inputs = self._late_inputs(on_stream, memory) if on_stream.any() else set()

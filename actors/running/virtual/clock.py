@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ....devices.cluster import Cluster
     from ....devices.timing.costs.source import CostSource
     from ....devices.timing.hardware.engine import Duty
+    from ....devices.timing.hardware.iterations import Turn
     from ....devices.topology import Route
     from ..executor import Pacer
     from .record import StepRecord
@@ -52,6 +53,9 @@ class Running(Protocol):
 
     def begin(self) -> int:
         """The node takes its device now: computes it, and returns its time there in ns."""
+
+    def turn(self) -> Turn:
+        """What decides when the node runs, if it is one of overlapping iterations."""
 
     def launched(self, ticket: int, entry: int) -> bool:
         """The kernel has been launched; its values are there once the GPU has completed the ticket.
@@ -163,10 +167,10 @@ class VirtualClock:
         self._later.append(action)
         self.wake()
 
-    def start(self, run: Running, duty: Duty, device: int, cause: int) -> None:
-        """A node is ready to run on a device."""
+    def start(self, run: Running, duty: Duty, device: int, cause: int, *, overlaps: bool = False) -> None:
+        """A node is ready to run on a device; `overlaps` is for those of loops whose iterations do."""
         self._running[run.row] = run
-        self.engine.start(run.row, duty, device, cause)
+        self.engine.start(run.row, duty, device, cause, overlaps=overlaps)
 
     def copy(self, run: Running, route: Route, size_bytes: int, cause: int) -> None:
         """The tensor of a receive is there to be copied."""
@@ -214,6 +218,10 @@ class VirtualClock:
         """The time of a row on its device; called when it begins."""
         run = self._running.get(row)
         return 0 if run is None else run.begin()
+
+    def turn(self, row: int) -> Turn:
+        """What decides when a row of overlapping iterations runs."""
+        return self._running[row].turn()
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The kernel of a row has been launched; returns whether its end tells nobody anything."""

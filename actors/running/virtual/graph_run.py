@@ -138,7 +138,8 @@ class GraphRun(Propagation):
             if run.cost.provenance == "free":
                 self._pass_free(run, cause)
                 return
-        self._clock.start(run, self.body.duty[number], self.body.device[number], cause)
+        overlaps = run.token.frame.max_parallel > 1
+        self._clock.start(run, self.body.duty[number], self.body.device[number], cause, overlaps=overlaps)
 
     def _pass_free(self, run: NodeRun, cause: int) -> None:
         """Passes a free node on: on a stream at once, and to everything else when the kernels before it have ended."""

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ....devices.timing.bodies.body import is_small
+from ....devices.timing.hardware.iterations import Turn
 from ....errors import of_kernel
 from ..pending import PendingCall
-from .body import FREE
+from .body import FREE, dims_of
 
 if TYPE_CHECKING:
     from ..tokens.frames import Target, Token
@@ -57,6 +59,11 @@ class NodeRun:
         """The node takes its device: computes it, unless that was done, and returns its time there in ns."""
         self.graph_run.begin(self)
         return self.cost.time_ns
+
+    def turn(self) -> Turn:
+        """What decides when the node runs, if it is one of overlapping iterations."""
+        ranks = self.graph_run.body.graph.import_ranks
+        return Turn(is_small(map(dims_of, self.inputs)), self.row - self.number + ranks[self.number])
 
     def launched(self, ticket: int, entry: int) -> bool:
         """Passes the outputs on to the stream; returns whether nothing else waits for the end of the kernel."""

@@ -11,13 +11,16 @@ and may run many times.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....graph.shape_inference.unknown_sizes import counted_size
+from ..hardware.iterations import MOST_ELEMENTS, Turn
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
@@ -95,3 +98,18 @@ class Body:
 def sizes_of(shapes: Shapes) -> tuple[Dims, ...]:
     """Shapes; those of unknown size, which nobody reads, without elements."""
     return tuple(map(counted_size, shapes))
+
+
+def is_small(inputs: Iterable[Dims]) -> bool:
+    """Whether an op that reads tensors of these shapes takes little, so that an executor runs it first."""
+    return sum(map(prod, inputs)) <= MOST_ELEMENTS
+
+
+def turns_of(body: Body) -> list[Turn]:
+    """By node what decides when it runs, in the first of overlapping iterations."""
+    case_of, gates = body.shapes.case_of.tolist(), body.gates
+    small = {case: is_small(sizes_of(body.shapes.read(case))) for case in set(case_of)}
+    graph, nodes = (body.graph, list(range(len(body)))) if gates is None else (gates.whole, gates.nodes)
+    ranks = graph.import_ranks
+    numbers = {node: number for number, node in enumerate(sorted(nodes, key=ranks.__getitem__))}
+    return [Turn(small[case], numbers[node]) for case, node in zip(case_of, nodes, strict=True)]

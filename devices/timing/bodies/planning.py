@@ -80,7 +80,7 @@ class Planner:
         priced_on = np.where(memory.is_host_node, self._host_of[device], device)
         costs, cost_of = self._costs(shapes, priced_on, np.flatnonzero(runs & ~is_transfer & ~is_call))
         routes = self._routes(graph, np.flatnonzero(runs & (graph.sender >= 0)))
-        duty = _duties(graph, costs, cost_of, memory.is_host_node)
+        duty = _duties(graph, costs, cost_of, memory.is_host_node, self._launches[device])
         duty[list(routes)] = Duty.TRANSFER
         warnings = shapes.assumptions + _cost_warnings(graph, costs, cost_of)
         if self.times is not None:
@@ -175,11 +175,12 @@ def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
     return dict(zip(receives.tolist(), map(of_case.__getitem__, case.tolist()), strict=True))
 
 
-def _duties(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, is_host_node: Flags) -> Numbers:
+def _duties(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, is_host_node: Flags, launches: Flags) -> Numbers:
+    """`launches` says by node whether its device launches kernels: a CPU does itself what is done on the host."""
     takes_time = ~np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of]
     waits = np.array([kind.op_def.record.waits for kind in graph.kinds], np.bool_)[graph.kind_of]
     passes = np.array([is_on_host(op) for op in graph.ops], np.bool_)[graph.kind_of]
-    duty = np.where(waits, Duty.WAIT, np.where(is_host_node | passes, Duty.HOST, Duty.COMPUTE))
+    duty = np.where(waits, Duty.WAIT, np.where(launches & (is_host_node | passes), Duty.HOST, Duty.COMPUTE))
     return np.where(takes_time, duty, Duty.FREE)
 
 

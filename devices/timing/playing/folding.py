@@ -113,6 +113,12 @@ class Folding:
                 return False
         return True
 
+    def _is_nested(self, loop: Loop, entry: int) -> bool:
+        """Whether the loop is in another one, or another one has run in it since an entry."""
+        entries = self.player.log.entries
+        places = {self.player.owner(entries[k] // KINDS).place for k in range(entry, len(entries))}
+        return any(len(place.loops) > 1 for place in places)
+
     def _fold(self, loop: Loop, before: _Seen, here: _Seen) -> None:
         period = here.number - before.number
         runs = (loop.count - here.number - 1) // period
@@ -136,7 +142,9 @@ class Folding:
         numbers = _shifted(last.numbers, loop, skipped, skipped)
         self.segments += [*repeated, Segment(here.entry, None, last.offset_ns + runs * period_ns, 1, numbers)]
         after_ns = here.now_ns + runs * period_ns
-        self.repetitions.append(Repetition(before.entry, here.entry, runs, after_ns))
+        self.repetitions.append(
+            Repetition(before.entry, here.entry, runs, after_ns, self._is_nested(loop, before.entry))
+        )
         self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
         loop.shorten(skipped)
 

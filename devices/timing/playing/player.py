@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
+from ..bodies.body import turns_of
 from ..hardware.engine import Duty, Engine
+from ..hardware.iterations import Turn
 from ..hardware.streams import NO_TICKET, Name
 from .folding import Folding
 from .runs import CallRun, LoopRun, Passed, Place
@@ -65,8 +67,9 @@ class Activation:
         self.opened: dict[int, LoopRun] = {}
         self.calls: dict[int, CallRun] = {}
         self.open_merges = {merge for merges in body.into_merges.values() for merge in merges}
+        overlaps = isinstance(run, LoopRun) and run.description.parallel_iterations > 1
         self.places = [
-            engine.place(duty, device) if Duty.COMPUTE <= duty <= Duty.WAIT else None
+            engine.place(duty, device, overlaps=overlaps) if Duty.COMPUTE <= duty <= Duty.WAIT else None
             for duty, device in zip(body.duty.tolist(), body.device.tolist(), strict=True)
         ]
 
@@ -101,6 +104,7 @@ class Player:
         self._folds = folds and not (cluster.profiles.slow or cluster.profiles.degrade)
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
+        self._turns: dict[int, list[Turn]] = {}  # by body
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
 
     @property
@@ -263,6 +267,15 @@ class Player:
     def time_ns(self, row: int) -> int:
         """The time of a row on its device."""
         return self._times[row]
+
+    def turn(self, row: int) -> Turn:
+        """What decides when a row of overlapping iterations runs."""
+        activation = self._owner[row]
+        turns = self._turns.get(id(activation.body))
+        if turns is None:
+            turns = self._turns[id(activation.body)] = turns_of(activation.body)
+        is_small, rank = turns[row - activation.base]
+        return Turn(is_small, activation.base + rank)
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""
