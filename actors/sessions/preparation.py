@@ -89,7 +89,7 @@ class Prepared:
                 worker.deregister(handle)
 
     def partition_graphs(self) -> list[GraphDef]:
-        """The graph of each device: before optimisation in a local session, after it over several tasks."""
+        """The graph of each device, as it runs."""
         if self.partitions:
             return [part.to_graph_def() for part in self.partitions.values()]
         return [part for worker, handle in self.shares for part in worker.partitions(handle)]

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InternalError, InvalidArgumentError
+from ...errors import InternalError, InvalidArgumentError, Reason
 from ...graph.arrays import first_seen
 from ...graph.checking import are_checked
 from ...graph.columns import SINK_ID
@@ -161,7 +161,10 @@ class _Placer:
             return self._settled(kind, assigned)
         if not kind.types:
             check_attrs(self.graph.node_name(node_id), kind.example.op_def, kind.example.attrs)
-            raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=self.graph.node_name(node_id))
+            name = self.graph.node_name(node_id)
+            raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=name).because(
+                Reason.NO_KERNEL
+            )
         name = self.graph.requested_device(node_id)
         requested = find_full_name(name)
         if requested is None:
@@ -257,9 +260,7 @@ class _Placer:
         if slot.choices is None:
             names = self.devices.candidates(slot.constraint, soft=self.soft)
             if not names:
-                name = self.graph.node_name(node_id)
-                reason = refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
-                raise InvalidArgumentError(f"Cannot assign a device for operation {name}: {reason}", node=name)
+                raise refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
             slot.choices = [self.graph.intern_device(name) for name in names]
         return slot.choices
 

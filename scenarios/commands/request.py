@@ -25,6 +25,8 @@ from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedG
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
+from ...graph.passes.names import INLINE
+from ...graph.passes.selection import Passes
 from .choices import Choices, read_choices
 from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
@@ -49,7 +51,8 @@ class Request:
     cluster: Path | None = None
     signature: str | None = None
     tags: str | None = None
-    inline: bool = True
+    passes: str = INLINE
+    inline: bool | None = None
     soft_placement: bool = False
     recv_epochs: bool = False
     shapes: tuple[str, ...] = ()
@@ -69,6 +72,12 @@ class Request:
         costs = {"--costs": Path(self.measured) if self.measured else None}
         single = {"--feeds": self.feeds_file, "--cluster": self.cluster, "--trace-in": self.trace_in}
         return {"GRAPH": self.graph, **single, **feeds, **costs, **calibrations}
+
+    @property
+    def all_passes(self) -> str:
+        """The passes of `--passes`, with `--inline` or without `--no-inline`; raises as `Passes.parse`."""
+        names = [name for name in Passes.parse(self.passes).names if name != INLINE or self.inline is not False]
+        return ",".join(names if INLINE in names or not self.inline else [INLINE, *names])
 
     @property
     def measured(self) -> str | None:
@@ -127,7 +136,7 @@ class Loaded:
     def pipeline(self) -> Pipeline:
         """The pipeline with the settings of the flags."""
         request = self.request
-        return Pipeline(self.cluster, inline_calls=request.inline, allow_soft_placement=request.soft_placement)
+        return Pipeline(self.cluster, Passes.parse(request.all_passes), allow_soft_placement=request.soft_placement)
 
     def values(self) -> dict[str, Array]:
         """The feeds; ConfigurationError when one was named without a file."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from partita.graph import Graph, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
-from partita.graph.passes.optimisations import Optimisations
-from partita.graph.passes.optimised_invariants import check_optimised
-from partita.graph.passes.optimizer import optimize
+from partita.graph.passes.optimising.optimised_invariants import check_optimised
+from partita.graph.passes.optimising.optimizer import optimize
+from partita.graph.passes.selection import Passes
 from tests.graph.passes.evaluator import CountingEvaluator
 from tests.invariants import assert_all_are_broken
 from tests.strategies import cpu
@@ -26,7 +26,7 @@ def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
             b.op("RandomUniform", b.constant([2], name="shape"), name="random", dtype="float32")
         graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
         graph.assign_devices(graph.requested_device_indices())
-        optimised = optimize(graph, Optimisations(), CountingEvaluator())
+        optimised = optimize(graph, Passes.parse("fold,common"), CountingEvaluator())
         assert optimised is not graph
         change(optimised)
         check_optimised(optimised, graph)
@@ -67,7 +67,7 @@ def _moved(graph: Graph) -> None:
 
 def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
-        "graph/passes/optimised_invariants.py",
+        "graph/passes/optimising/optimised_invariants.py",
         {
             "ids have no holes": _checked(_without_random),
             "a stateful node stays": _checked(_with_random_renamed),

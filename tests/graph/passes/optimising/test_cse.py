@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
-from partita.graph.passes.cse import merge_common_subexpressions
+from partita.graph.passes.optimising.cse import merge_common_subexpressions
 from tests.goldens import assert_text
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
-from ..dtypes import Array, Shape, numpy_dtype
-from ..graph import Graph
-from ..node import Node
-from ..ops.properties import NodeProperties
-from ..ops.record import CONTROL_FLOW, NodeClass
-from ..ops.registry import find_op
+from ...columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ...dtypes import Array, Shape, numpy_dtype
+from ...graph import Graph
+from ...node import Node
+from ...ops.properties import NodeProperties
+from ...ops.record import CONTROL_FLOW, NodeClass
+from ...ops.registry import find_op
 
 Shapes = Mapping[str, Sequence[Shape]]
 """node name -> shape per output"""

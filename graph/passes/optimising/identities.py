@@ -6,10 +6,10 @@ An Identity stays if it has control inputs, if it reads a reference (it takes a 
 
 from __future__ import annotations
 
-from ..dtypes import is_ref
-from ..graph import Graph
-from ..node import Node
-from ..ops.record import NodeClass
+from ...dtypes import is_ref
+from ...graph import Graph
+from ...node import Node
+from ...ops.record import NodeClass
 
 _STAYS_AFTER = frozenset({NodeClass.RECV, NodeClass.HOST_RECV, NodeClass.SWITCH})
 

@@ -15,13 +15,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import starts_of
-from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays
-from ..dtypes import is_ref
-from ..graph import Graph
-from ..node import Node
-from ..ops.properties import NodeProperties
-from .traversal import reverse_post_order
+from ...arrays import starts_of
+from ...columns import CONTROL_SLOT, SINK_ID, EdgeArrays
+from ...dtypes import is_ref
+from ...graph import Graph
+from ...node import Node
+from ...ops.properties import NodeProperties
+from ..traversal import reverse_post_order
 
 Numbers = npt.NDArray[np.int64]
 

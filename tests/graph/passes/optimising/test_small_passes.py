@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from partita.graph.builder import GraphBuilder
-from partita.graph.passes.dead_nodes import remove_dead_nodes
-from partita.graph.passes.identities import remove_identity_nodes
-from partita.graph.passes.list_converters import remove_list_converters
+from partita.graph.passes.optimising.dead_nodes import remove_dead_nodes
+from partita.graph.passes.optimising.identities import remove_identity_nodes
+from partita.graph.passes.optimising.list_converters import remove_list_converters
 from tests.goldens import assert_text
 
 

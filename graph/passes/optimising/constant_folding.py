@@ -12,20 +12,20 @@ from typing import Protocol
 
 import numpy as np
 
-from ...errors import InvalidArgumentError, PartitaError
-from ..columns import CONTROL_SLOT
-from ..device_name import parse_full_name
-from ..dtypes import Array, DataType
-from ..graph import Graph
-from ..node import Node
-from ..ops.device_kinds import CPU, device_kind
-from ..ops.kernel_facts import find_kernel
-from ..ops.memory_types import memory_types
-from ..ops.properties import NodeProperties
-from ..protos import AttrValue
-from ..tensor import numpy_to_tensor
+from ....errors import InvalidArgumentError, PartitaError
+from ...columns import CONTROL_SLOT
+from ...device_name import parse_full_name
+from ...dtypes import Array, DataType
+from ...graph import Graph
+from ...node import Node
+from ...ops.device_kinds import CPU, device_kind
+from ...ops.kernel_facts import find_kernel
+from ...ops.memory_types import memory_types
+from ...ops.properties import NodeProperties
+from ...protos import AttrValue
+from ...tensor import numpy_to_tensor
+from ..selection import MAX_CONSTANT_BYTES
 from .foldable import Foldable, Shapes
-from .optimisations import MAX_CONSTANT_BYTES
 
 _STRING_BYTES = 24  # size of a string object in a tensor, without its characters
 _WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # element types that no Const can have

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from partita.graph.builder import GraphBuilder
-from partita.graph.passes.constant_folding import fold_constants
-from partita.graph.passes.dead_nodes import remove_dead_nodes
+from partita.graph.passes.optimising.constant_folding import fold_constants
+from partita.graph.passes.optimising.dead_nodes import remove_dead_nodes
 from tests.goldens import assert_text
 from tests.graph.passes.evaluator import CountingEvaluator, text_of
 

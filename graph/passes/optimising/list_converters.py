@@ -6,9 +6,9 @@ converter whose ports do not match one to one stays.
 
 from __future__ import annotations
 
-from ..graph import Graph
-from ..node import Node
-from ..ops.properties import NodeProperties
+from ...graph import Graph
+from ...node import Node
+from ...ops.properties import NodeProperties
 
 _PREFIX = "Func"  # first part of generated names, as in inlined functions
 

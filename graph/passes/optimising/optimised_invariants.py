@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
-from ..analysis.transfers import transfer_of
-from ..columns import SINK_ID
-from ..graph import Graph
-from ..invariants import Stage, check_loose_ends, check_structure, is_fed_or_received
-from ..node import Node
-from ..ops.record import NodeClass
+from ...analysis.transfers import transfer_of
+from ...columns import SINK_ID
+from ...graph import Graph
+from ...invariants import Stage, check_loose_ends, check_structure, is_fed_or_received
+from ...node import Node
+from ...ops.record import NodeClass
 
 _NEW = frozenset({NodeClass.CONSTANT, NodeClass.IDENTITY, NodeClass.NO_OP})
 

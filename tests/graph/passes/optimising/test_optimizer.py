@@ -21,13 +21,18 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import PartitionOptions, split_graph
 from partita.graph.passes.client_graph import client_graph
-from partita.graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
-from partita.graph.passes.optimizer import optimize
+from partita.graph.passes.optimising.optimizer import optimize
+from partita.graph.passes.selection import Passes
 from partita.graph.protos import GraphOptions, OptimizerOptions
 from tests.graph.passes.evaluator import CountingEvaluator, nodes_of
 from tests.strategies import cpu
 
 _CASES = json.loads(gzip.decompress((Path(__file__).parent / "data" / "optimised.json.gz").read_bytes()))
+
+
+def _level_1(inlining: bool = False) -> Passes:
+    """The passes of TensorFlow's level L1."""
+    return Passes.of(GraphOptions(optimizer_options=OptimizerOptions(do_function_inlining=inlining)))
 
 
 @pytest.mark.parametrize("number", range(len(_CASES)))
@@ -38,7 +43,7 @@ def test_the_nodes_left_are_those_that_tensorflow_leaves(number: int) -> None:
     request = client_graph(graph, ("x:0",), case["fetches"], (), cpu(0))
     request.assign_devices(np.full(request.num_node_ids, request.intern_device(cpu(0))))
     (partition,) = split_graph(request, PartitionOptions()).values()
-    optimised = optimize(partition, Optimisations(inlining=case["inlining"]), CountingEvaluator())
+    optimised = optimize(partition, _level_1(case["inlining"]), CountingEvaluator())
     expected = {name: [text.removesuffix(":0") for text in node] for name, node in case["expected"].items()}
     assert nodes_of(optimised) == expected
 
@@ -48,7 +53,7 @@ def test_a_graph_with_nothing_to_gain_is_given_back_as_it_is() -> None:
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x", "float32", ()), name="y")
     graph, evaluator = b.graph(), CountingEvaluator()
-    assert optimize(graph, Optimisations(inlining=True), evaluator) is graph
+    assert optimize(graph, _level_1(inlining=True), evaluator) is graph
     assert not evaluator.asked
 
 
@@ -60,32 +65,15 @@ def test_the_argument_is_left_alone_and_the_result_has_dense_ids() -> None:
     b.op("AddN", [x, *sums], name="y")
     graph = b.graph()
     before = nodes_of(graph)
-    optimised = optimize(graph, Optimisations(), CountingEvaluator())
+    optimised = optimize(graph, _level_1(), CountingEvaluator())
     assert nodes_of(graph) == before
     assert list(optimised.node_ids()) == list(range(optimised.num_nodes))
     assert nodes_of(optimised)["y"] == ["AddN", "x", "AddV2/_0__cf__", "AddV2/_0__cf__"]
 
 
-def _options(**wanted: Any) -> Optimisations:  # Any: fields of the message
-    return Optimisations.of(GraphOptions(optimizer_options=OptimizerOptions(**wanted)))
-
-
-def test_options_decide_what_is_done() -> None:
-    """Without options nothing is done; level L1 is the default of given options; L0 leaves the single switches."""
-    assert Optimisations.of(GraphOptions()) == NO_OPTIMISATIONS
-    assert _options() == Optimisations(common_subexpressions=True, constant_folding=True)
-    assert _options(opt_level=OptimizerOptions.L0) == NO_OPTIMISATIONS
-    only_folding = _options(opt_level=OptimizerOptions.L0, do_constant_folding=True)
-    assert only_folding == Optimisations(common_subexpressions=False, constant_folding=True)
-    only_merging = _options(opt_level=OptimizerOptions.L0, do_common_subexpression_elimination=True)
-    assert only_merging == Optimisations(common_subexpressions=True, constant_folding=False)
-    assert _options(max_folded_constant_in_bytes=5).max_constant_bytes == 5
-    assert _options(do_function_inlining=True).inlining
-
-
-def test_without_optimisations_the_graph_stays_as_it_is() -> None:
+def test_without_passes_the_graph_stays_as_it_is() -> None:
     """Even if it could be optimised."""
     b = GraphBuilder()
     _ = b.constant(1.0) + b.constant(2.0)
     graph = b.graph()
-    assert optimize(graph, NO_OPTIMISATIONS, CountingEvaluator()) is graph
+    assert optimize(graph, Passes(), CountingEvaluator()) is graph

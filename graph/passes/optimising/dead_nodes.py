@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..columns import SINK_ID, SOURCE_ID
-from ..graph import Graph
-from ..ops.record import CONTROL_FLOW
+from ...columns import SINK_ID, SOURCE_ID
+from ...graph import Graph
+from ...ops.record import CONTROL_FLOW
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:
