@@ -44,7 +44,7 @@ OPS: Rows = {
     "PlaceholderV2": {"is_placeholder": True, "must_be_fed": True},
     "PlaceholderWithDefault": {"is_view": True, "is_placeholder": True},
     "PreventGradient": {"passes_on": True, "is_view": True},
-    "Print": {},
+    "Print": {"keeps_by_node": True},
     "PrintV2": {},
     "RefEnter": {"node_class": NodeClass.ENTER, "is_view": True},
     "RefExit": {"node_class": NodeClass.EXIT, "is_view": True},
