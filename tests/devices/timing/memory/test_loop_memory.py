@@ -50,7 +50,7 @@ def test_the_peak_is_that_of_the_allocator(name: str) -> None:
 def test_folded_iterations_count_as_if_they_were_played(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However short the loop is; in the list of tensors a block of copies is one line.
 
-    Loops of which that cannot be told are played: those that replace elements, have lists of lists, or are nested.
+    Loops of which that cannot be told are played: those that replace elements, have lists of lists, are in each other.
     """
     monkeypatch.setattr(folding, "FEWEST", 3)
     folded = simulated(name)
