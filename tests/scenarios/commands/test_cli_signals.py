@@ -70,6 +70,19 @@ def test_ctrl_c_while_a_module_is_imported(module: str, lost: bool, graph: Path)
     assert done.stderr.splitlines()[-1] == ENDED
 
 
+@pytest.mark.parametrize("module", ["numpy", "partita.actors.sessions.steps"])
+def test_ctrl_c_in_a_destructor(module: str, graph: Path, x: str) -> None:
+    """Python would print its traceback and go on; it ends the million steps all the same, in one line."""
+    script = (
+        "class Interrupts:\n    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
+        "class Finder:\n    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: sys.meta_path.remove(self); Interrupts()\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    done = ended(script + MAIN, "run", graph, "--feed", x, "--devices", "cpu:2", "--steps", "1000000")
+    assert (done.returncode, done.stdout, done.stderr.lstrip("\n")) == (130, "", f"{ENDED}\n")
+
+
 def test_an_import_error_alone_is_no_interrupt(graph: Path) -> None:
     """A package that is broken is an error, exit code 1."""
     script = RAISES.format(module="simpy", lost=True).replace(
