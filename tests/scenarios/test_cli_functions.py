@@ -11,7 +11,7 @@ import pytest
 from partita.graph import load_graph_def
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import AttrValue, FunctionDef
-from tests.call_chains import chain, frames_left
+from tests.actors.call_chains import chain, frames_left
 from tests.conformance.corpus import COMMITTED
 from tests.function_defs import LOWER, func_attr, function_of
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
