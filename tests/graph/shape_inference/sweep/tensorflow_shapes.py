@@ -2,7 +2,7 @@
 # It runs only where TensorFlow is, which has no types.
 """Makes graphs with look-up tables and partitioned variables, and asks TensorFlow what shapes its import infers.
 
-    python -m tests.graph.shape_inference.imported.tensorflow_shapes
+    python -m tests.graph.shape_inference.sweep.tensorflow_shapes
 
 Run in an environment that has TensorFlow; it writes `data/graphs.gz`, see `cases.py`.
 """
@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.python.ops import gen_lookup_ops as ops
 from tensorflow.python.ops import lookup_ops
 
-from tests.graph.shape_inference.imported.cases import write_cases
+from tests.graph.shape_inference.sweep.cases import write_cases
 
 v1 = tf.compat.v1
 INT, TEXT = tf.int64, tf.string

@@ -1,7 +1,7 @@
 """Graphs with one node "target" each, whose `_output_shapes` a sweep contradicts: a small one for every op there is.
 
 Two sorts: nodes made from the signature of an op alone, with inputs of unknown shape; and the recorded calls of
-kernels, whose inputs are constants. `python -m tests.graph.shape_inference.contradictions.nodes FILE` writes them for
+kernels, whose inputs are constants. `python -m tests.graph.shape_inference.sweep.nodes FILE` writes them for
 `tensorflow_answers`.
 """
 
