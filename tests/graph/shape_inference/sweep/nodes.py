@@ -72,7 +72,7 @@ def _smallest(attr: AttrDef) -> AttrValue:
         value.func.name = _FUNCTION
         return value
     if attr.type == "tensor":
-        return AttrValue(tensor=numpy_to_tensor(np.ones(1, np.float32)))
+        return AttrValue(tensor=numpy_to_tensor(np.ones((), np.float32)))
     allowed = attr.allowed
     has_float = attr.type == "type" and DataType.FLOAT in (allowed or ())
     return encode(allowed[0] if allowed and not has_float else _VALUES[attr.type], attr.type)
