@@ -28,10 +28,20 @@ step) is kept in attributes, so that programs need not parse text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import ClassVar, Self
 
 _CONTEXT = ("node", "op", "function", "calls", "device", "inputs", "frame", "step")
 _SHOWN = 60  # letters of a caller's value
+
+
+class Reason(Enum):
+    """Why, where programs must tell errors of one code apart."""
+
+    NO_DEVICE = "the cluster does not have the device that a node requests"
+    NO_KERNEL = "no kind of device has a kernel for an op"
+    NO_OP = "no op of that name is registered"
+    NO_TIME = "nothing in a step takes time"
 
 
 class PartitaError(Exception):
@@ -39,7 +49,8 @@ class PartitaError(Exception):
 
     `node`, `op`, `device`, `inputs`, `frame` and `step` are None if they do not apply or are not known yet; `inputs`
     are names of the input tensors of the node, or of the fed tensor that was refused. For a node in the body of a
-    function, `function` is that function and `calls` are the nodes that called it, outermost first.
+    function, `function` is that function and `calls` are the nodes that called it, outermost first. `reason` is None
+    where the code says enough.
     """
 
     code: ClassVar[str] = "UNKNOWN"
@@ -65,7 +76,13 @@ class PartitaError(Exception):
         self.step = step
         self.function: str | None = None
         self.calls: tuple[str, ...] | None = None
+        self.reason: Reason | None = None
         self._is_leaving = False
+
+    def because(self, reason: Reason | None) -> Self:
+        """Sets the reason; returns this error."""
+        self.reason = reason
+        return self
 
     def inside(self, function: str) -> Self:
         """Marks that the error leaves the body of a function, so the next call of `located` names the calling node.

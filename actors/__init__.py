@@ -27,8 +27,16 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph import CallableOptions, RunMetadata, RunOptions
-    from .sessions.asyncio_session import AsyncioSession, open_asyncio_session
-    from .sessions.blocking import BlockingSession
+    from .sessions.bridges.asyncio_session import (
+        AsyncioFunctionRuntime,
+        AsyncioSavedModel,
+        AsyncioSession,
+        open_asyncio_cluster_session,
+        open_asyncio_function_runtime,
+        open_asyncio_saved_model,
+        open_asyncio_session,
+    )
+    from .sessions.bridges.blocking import BlockingSession
     from .sessions.cluster_session import open_cluster_session
     from .sessions.function_runtime import FunctionRuntime, InstantiateOptions, open_function_runtime
     from .sessions.local_session import open_session
@@ -38,6 +46,8 @@ if TYPE_CHECKING:
     from .sessions.virtual_sessions import StepRecording
 
 __all__ = [
+    "AsyncioFunctionRuntime",
+    "AsyncioSavedModel",
     "AsyncioSession",
     "BlockingSession",
     "CallableOptions",
@@ -49,6 +59,9 @@ __all__ = [
     "Session",
     "SessionCallable",
     "StepRecording",
+    "open_asyncio_cluster_session",
+    "open_asyncio_function_runtime",
+    "open_asyncio_saved_model",
     "open_asyncio_session",
     "open_cluster_session",
     "open_function_runtime",
@@ -60,8 +73,16 @@ load_lazily(
     __name__,
     {
         ".graph": ["CallableOptions", "RunMetadata", "RunOptions"],
-        "sessions.asyncio_session": ["AsyncioSession", "open_asyncio_session"],
-        "sessions.blocking": ["BlockingSession"],
+        "sessions.bridges.asyncio_session": [
+            "AsyncioFunctionRuntime",
+            "AsyncioSavedModel",
+            "AsyncioSession",
+            "open_asyncio_cluster_session",
+            "open_asyncio_function_runtime",
+            "open_asyncio_saved_model",
+            "open_asyncio_session",
+        ],
+        "sessions.bridges.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
         "sessions.cluster_session": ["open_cluster_session"],
         "sessions.function_runtime": ["FunctionRuntime", "InstantiateOptions", "open_function_runtime"],

@@ -24,7 +24,7 @@ from partita.devices.timing.hardware.engine import Duty
 from partita.devices.timing.playing.model import ModelOracle
 from partita.devices.timing.playing.player import Player
 from partita.devices.timing.playing.recording import events_of
-from partita.devices.timing.playing.stage import Stage
+from partita.devices.timing.playing.shared_hardware import SharedHardware
 from partita.graph import Graph
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.shape_inference.infer import infer_joined
@@ -42,7 +42,7 @@ def play(prepared: tuple[Body, Cluster]) -> Events:
     """The events of the step."""
     body, cluster = prepared
     with collector_paused():
-        player = Player(Stage(cluster), ModelOracle(), folds=True)
+        player = Player(SharedHardware(cluster), ModelOracle(), folds=True)
         player.play(Script(None, body))
         return events_of(player, cluster.names)
 

@@ -139,12 +139,23 @@ class DeviceState:
 
     The nodes of a called function have generators of their own for each call that names it: they are kept by path, that
     is, `site`, then the name of the node. The path is the name that the node gets when the call is inlined.
+    `OpRecord.is_per_node` says which ops have any; a resource without a name belongs to the function and the node
+    instead, whoever calls.
 
     `seed` makes random ops without a seed of their own repeatable: what they draw then depends on `seed` and on the
     path of the node, not on the device or on the order of execution. None draws a seed from the operating system.
     """
 
-    __slots__ = ("_generators", "_numbers", "_private", "containers", "resources", "session_tensors", "site")
+    __slots__ = (
+        "_function",
+        "_generators",
+        "_numbers",
+        "_private",
+        "containers",
+        "resources",
+        "session_tensors",
+        "site",
+    )
 
     def __init__(self, seed: int | None = None, session_tensors: SessionTensors | None = None) -> None:
         self._generators = NodeGenerators(secrets.randbits(63) if seed is None else seed)
@@ -152,7 +163,8 @@ class DeviceState:
         self.session_tensors = SessionTensors() if session_tensors is None else session_tensors
         self.resources: dict[ResourceKey, object] = {}
         self.containers: set[str] = set()  # all that ever held something: a message about an unknown one differs
-        self._private: dict[str, str] = {}
+        self._function = ""  # whose nodes are being compiled; "" for the graph itself
+        self._private: dict[tuple[str, str], str] = {}
         self._numbers = count()  # of private resources
 
     @property
@@ -160,10 +172,10 @@ class DeviceState:
         """From which the nodes without seeds of their own draw."""
         return self._generators.seed
 
-    def within(self, site: str) -> DeviceState:
-        """The same state for the nodes of a function that is called from `site`, a path that ends in "/"."""
+    def within(self, site: str, function: str) -> DeviceState:
+        """The same state for the nodes of a function that is called from `site`, a path that ends in "/", or ""."""
         state = copy(self)
-        state.site = site
+        state.site, state._function = site, function
         return state
 
     def sibling(self) -> DeviceState:
@@ -190,10 +202,11 @@ class DeviceState:
         return first, second
 
     def private_name(self, node: str) -> str:
-        """The name of a resource that only this node uses: a number and the name of the node."""
-        name = self._private.get(node)
+        """The name of a resource that only this node has, in all calls of its function: a number and its own name."""
+        key = self._function, node
+        name = self._private.get(key)
         if name is None:
-            name = self._private[node] = f"_{next(self._numbers)}_{node}"
+            name = self._private[key] = f"_{next(self._numbers)}_{node}"
         return name
 
     def reset(self, container: str | None = None) -> None:

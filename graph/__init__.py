@@ -39,8 +39,9 @@ if TYPE_CHECKING:
         rewrite_graph_for_execution,
     )
     from .passes.lower_functional import lower_functional
-    from .passes.optimisations import Optimisations
-    from .passes.optimizer import optimize
+    from .passes.optimising.optimizer import optimize
+    from .passes.registry import GraphContext, GraphPass, PartitionContext, PartitionPass, register_pass
+    from .passes.selection import Passes
     from .protos import (
         AttrValue,
         CallableOptions,
@@ -86,8 +87,10 @@ __all__ = [
     "FunctionDefLibrary",
     "Graph",
     "GraphBuilder",
+    "GraphContext",
     "GraphDef",
     "GraphOptions",
+    "GraphPass",
     "ImportOptions",
     "ImportResults",
     "MetaGraphDef",
@@ -99,8 +102,10 @@ __all__ = [
     "OpDef",
     "OpList",
     "Operation",
-    "Optimisations",
+    "PartitionContext",
     "PartitionOptions",
+    "PartitionPass",
+    "Passes",
     "RewriteMetadata",
     "RewriterConfig",
     "RunMetadata",
@@ -135,6 +140,7 @@ __all__ = [
     "partition",
     "prune_for_reverse_reachability",
     "register_op",
+    "register_pass",
     "rewrite_graph_for_execution",
     "save_graph_def",
     "shape_fn",
@@ -181,8 +187,9 @@ load_lazily(
             "rewrite_graph_for_execution",
         ],
         "passes.lower_functional": ["lower_functional"],
-        "passes.optimisations": ["Optimisations"],
-        "passes.optimizer": ["optimize"],
+        "passes.optimising.optimizer": ["optimize"],
+        "passes.registry": ["GraphContext", "GraphPass", "PartitionContext", "PartitionPass", "register_pass"],
+        "passes.selection": ["Passes"],
         "protos": [
             "AttrValue",
             "ConfigProto",

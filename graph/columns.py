@@ -22,6 +22,7 @@ from .adjacency import Adjacency
 from .arrays import Flags, Numbers, first_seen, positions
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
+from .library.lowered_nodes import LoweredNode
 from .ops.properties import Details, NodeProperties, no_op_properties
 from .port_table import distinct_properties
 from .protos import FunctionDefLibrary
@@ -62,8 +63,8 @@ class Columns:
         self.functions = FunctionLibrary(FunctionDefLibrary())
         self.versions = Versions()
         self.debug_info = b""  # what a GraphDef says of the program that wrote it, undecoded
-        self.fed_shapes: Mapping[str, Shape] | None = None
-        """shapes of the tensors that are fed here, by "node:output"; None if the client graph was built without them"""
+        self.fed_shapes: Mapping[str, Shape] | None = None  # of what is fed here, by "node:output"; None if not asked
+        self.lowered: dict[str, LoweredNode] = {}  # what conditionals and loops have become, by their names
         no_op = no_op_properties()
         self._names: list[str | None] = ["_SOURCE", "_SINK"]
         self._properties: list[NodeProperties | None] = [no_op, no_op]
@@ -190,8 +191,7 @@ class Columns:
         return self._out.of(node_id)
 
     def _index(self, ends: array[int]) -> Adjacency:
-        column = np.array(ends, np.int32)
-        column[np.array(self._src, np.int32) == REMOVED] = REMOVED
+        column = np.where(np.array(self._src, np.int32) == REMOVED, REMOVED, np.array(ends, np.int32)).astype(np.int32)
         return Adjacency(column, len(self._names))
 
     # Whole columns, for passes over the graph
@@ -390,11 +390,11 @@ class Columns:
         self._share_with(other)
         other._inputs = {node_id: list(inputs) for node_id, inputs in self._inputs.items()}
         other._rows = self._rows[:]
-        other._num_removed_nodes, other._num_removed_edges = self._num_removed_nodes, self._num_removed_edges
-        other._name_counter = self._name_counter
+        for name in ("_num_removed_nodes", "_num_removed_edges", "_name_counter"):
+            setattr(other, name, getattr(self, name))
         return other
 
     def _share_with(self, other: Self) -> None:
         other.functions, other.versions, other._details = self.functions, self.versions, self._details
-        other.fed_shapes, other.debug_info = self.fed_shapes, self.debug_info
+        other.fed_shapes, other.debug_info, other.lowered = self.fed_shapes, self.debug_info, dict(self.lowered)
         other._devices, other._device_names = dict(self._devices), list(self._device_names)

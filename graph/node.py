@@ -132,6 +132,12 @@ class Node:
         """The device the graph's author asked for, "" for any."""
         return self.graph.requested_device(self.id)
 
+    @requested_device.setter
+    def requested_device(self, name: str) -> None:
+        requested = self.graph.requested_device_indices()
+        requested[self.id] = self.graph.intern_device(name)
+        self.graph.request_devices(requested)
+
     @property
     def assigned_device(self) -> str:
         """The device the placer chose, "" before placement."""

@@ -51,21 +51,40 @@ _TENSOR_TYPES = frozenset(int(dtype) for dtype in DataType if dtype)
 MOST_ELEMENTS = 2**63 - 1  # TensorFlow counts in int64
 _BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
 _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
+_MOST_AXES = 254
 
 
 def shape_from_proto(proto: TensorShapeProto) -> Shape:
     """The shape a message describes: None for an unknown rank, None for a size of -1.
 
-    Raises InvalidArgumentError for other negative sizes.
+    Raises InvalidArgumentError for what no tensor can have: other negative sizes, more than 2**63 - 1 elements, more
+    than 254 axes, and sizes beside an unknown rank.
     """
-    if proto.unknown_rank:
-        return None
     sizes = [dim.size for dim in proto.dim]
-    if any(size < -1 for size in sizes):
-        raise InvalidArgumentError(
-            f"Shape {_sizes_text(sizes)} has dimensions with values below -1 (where -1 means unknown)"
-        )
+    if proto.unknown_rank:
+        if sizes:
+            raise InvalidArgumentError("An unknown shape must not have any dimensions set.")
+        return None
+    _check_sizes(sizes)
     return tuple([None if size < 0 else size for size in sizes])
+
+
+def _check_sizes(sizes: Sequence[int]) -> None:
+    """Raises InvalidArgumentError for the first size that no shape can have, with TensorFlow's words.
+
+    Elements are counted up to the first size that is unknown.
+    """
+    if len(sizes) > _MOST_AXES:
+        raise InvalidArgumentError(f"Shape {_sizes_text(sizes)} has too many dimensions")
+    count: int | None = 1
+    for size in sizes:
+        if size < -1:
+            raise InvalidArgumentError(
+                f"Shape {_sizes_text(sizes)} has dimensions with values below -1 (where -1 means unknown)"
+            )
+        count = None if count is None or size < 0 else count * size
+        if count is not None and count > MOST_ELEMENTS:
+            raise InvalidArgumentError(f"Shape {_sizes_text(sizes)} is too large (more than 2**63 - 1 entries)")
 
 
 def _sizes_text(sizes: Sequence[int]) -> str:

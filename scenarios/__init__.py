@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .workloads.cnn import cnn
     from .workloads.mlp import mlp
     from .workloads.reduction import all_to_one, all_to_one_tree
+    from .workloads.registry import Workload, find_workload, register_workload, workload_names
     from .workloads.resnet50 import resnet50
     from .workloads.training import training_step
     from .workloads.transformer import TransformerSizes, transformer_encoder
@@ -21,18 +22,22 @@ if TYPE_CHECKING:
 __all__ = [
     "STORIES",
     "TransformerSizes",
+    "Workload",
     "all_to_one",
     "all_to_one_tree",
     "cnn",
     "columns",
+    "find_workload",
     "limits",
     "mlp",
+    "register_workload",
     "resnet50",
     "step_report",
     "tell",
     "training_step",
     "transformer_encoder",
     "value_line",
+    "workload_names",
 ]
 
 load_lazily(
@@ -45,6 +50,7 @@ load_lazily(
         "workloads.cnn": ["cnn"],
         "workloads.mlp": ["mlp"],
         "workloads.reduction": ["all_to_one", "all_to_one_tree"],
+        "workloads.registry": ["Workload", "find_workload", "register_workload", "workload_names"],
         "workloads.resnet50": ["resnet50"],
         "workloads.training": ["training_step"],
         "workloads.transformer": ["TransformerSizes", "transformer_encoder"],

@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from .help import Group, fitted
 from .interrupts import Interrupts
+from .measuring import calibrate, validate
 from .options import (
     FILE,
     OUTPUT,
@@ -28,7 +29,6 @@ from .options import (
     unknown_options,
 )
 
-INTERRUPTED = 130
 _DEBUG = "PARTITA_DEBUG"
 
 _EPILOG = f"""\b
@@ -182,7 +182,7 @@ def explain(nodes: tuple[str, ...], as_json: bool, **flags: Any) -> None:  # Any
 @recv_epochs_option
 @click.option(
     "--stage",
-    type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "plan"]),
+    type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "optimised", "plan"]),
     default="partitioned",
     show_default=True,
     help="The stage of the pipeline to print.",
@@ -197,7 +197,8 @@ def show(
 
     A line per node, inputs first: name, output types, op, inputs, attrs, device. The stages are the graph as its file
     has it (raw), with loops and conditionals made of plain nodes (lowered), with a device for every node (placed),
-    reduced to the request (pruned), cut into one graph per device (partitioned), and compiled (plan).
+    reduced to the request (pruned), cut into one graph per device (partitioned), after the passes over such graphs
+    (optimised), and compiled (plan).
 
     \b
     Examples:
@@ -214,7 +215,7 @@ def show(
 @click.argument("graph", type=FILE)
 @tags_option
 @json_option
-def inspect(graph: Path, tags: str, as_json: bool) -> None:
+def inspect(graph: Path, tags: str | None, as_json: bool) -> None:
     """Say what is in GRAPH.
 
     GRAPH is a GraphDef file or the folder of a SavedModel, whose signatures are listed too.
@@ -255,6 +256,25 @@ def devices(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the workload.")
+@click.option("--out", type=OUTPUT, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt.")
+@json_option
+def workload(name: str | None, settings: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+    """Build the graph of the workload NAME, or list all workloads and their settings.
+
+    Installed packages add workloads by entry points; docs/extending.md says how.
+
+    \b
+    Example:
+      partita workload transformer --set layers=4 --set gpus=2 --out encoder.pb
+    """
+    from .commands.workload import workload as execute
+
+    execute(name, settings, out, as_json)
+
+
+@cli.command()
+@click.argument("name", required=False)
 @json_option
 def ops(name: str | None, as_json: bool) -> None:
     """Describe the op NAME, or list the families of ops.
@@ -271,94 +291,16 @@ def ops(name: str | None, as_json: bool) -> None:
     execute(name, as_json)
 
 
-@cli.command()
-@click.option("--fit", type=FILE, required=True, metavar="DIR", help="Folder of the measurements to fit to.")
-@click.option("--test", type=FILE, metavar="DIR", help="Folder of the measurements to predict; times may be empty.")
-@click.option(
-    "--cross-validate",
-    "folds",
-    type=int,
-    metavar="K",
-    help="In place of --test: predict each of K parts of the --fit folder from the others.",
-)
-@click.option("--predictions", type=OUTPUT, metavar="DIR", help="Write a CSV per set; the folder is made if missing.")
-@json_option
-def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path | None, as_json: bool) -> None:
-    """Say how far predicted times are off, beside null models.
+cli.add_command(validate)
+cli.add_command(calibrate)
 
-    Fits the models to the files of one folder and predicts those of another. docs/validation.md has the names and
-    columns of the files. What no set reads is left out, and listed.
 
-    \b
-    Examples:
-      partita validate --fit measured --test kept_apart --predictions predicted
-      partita validate --fit measured --cross-validate 5
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and prints its error; returns the exit code. `arguments` are those of the process unless given.
+
+    KeyboardInterrupt after Ctrl-C, also where what the command ran has lost it.
     """
-    from .commands.validate import validate as execute
-
-    execute(fit, test, folds, predictions, as_json)
-
-
-@cli.command()
-@click.argument("sources", nargs=-1, required=True, type=FILE, metavar="SOURCE...")
-@click.option("--device", required=True, help="Name of the device in the catalog, or in --cluster.")
-@click.option("--cluster", type=FILE, help="A cluster file whose inline spec describes the device.")
-@click.option(
-    "--write", "output", type=OUTPUT, required=True, metavar="FILE.toml", help="The calibration file to write."
-)
-@click.option("--date", metavar="YYYY-MM-DD", help="Date of the measurements, today unless given.")
-@click.option("--collective", metavar="KIND", help="What logs of nccl-tests ran, where they do not say it.")
-@click.option("--graph", type=FILE, metavar="FILE", help="The GraphDef that ran, for traces that have none.")
-@json_option
-def calibrate(
-    sources: tuple[Path, ...],
-    device: str,
-    cluster: Path | None,
-    output: Path,
-    date: str | None,
-    collective: str | None,
-    graph: Path | None,
-    as_json: bool,
-) -> None:
-    """Fit the models of a device to measurements of it.
-
-    A SOURCE is a CSV of op timings (op,shapes,dtype,latency_ms), the trace of a step (RunMetadata or StepStats in a
-    file .pb, with its graph inside or as --graph), the text output of nccl-tests, or a table of products
-    (system,m,n,k,latency_ms) or collectives (system,op_name,num_gpus,elements_fp16,latency_ms). Prints the rows that
-    are used and refused, the fitted numbers with their 80 % intervals, and the error on rows that the fit has not seen
-    beside that of the datasheet.
-
-    \b
-    Example:
-      partita calibrate ops.csv all_reduce.log --device H100-SXM --write my_h100.toml
-    """
-    from .commands.calibrate import calibrate as execute
-
-    execute(sources, device, cluster, output, date, collective, graph, as_json)
-
-
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and ends the process; `arguments` are those of the process unless given."""
-    code = _exit_code(arguments)
-    if code == INTERRUPTED and arguments is None:
-        # sys.exit would let Python kill itself with SIGINT, if Ctrl-C came while an extension module was initialised.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
-
-
-def _exit_code(arguments: Sequence[str] | None) -> int:
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _ended(arguments, as_json)
-    except KeyboardInterrupt:
-        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
-        return INTERRUPTED
-
-
-def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
-    """Runs a command and prints its error; returns its exit code. KeyboardInterrupt after Ctrl-C, however lost."""
     interrupts = Interrupts()
     try:
         with interrupts.noted():
@@ -367,13 +309,13 @@ def _ended(arguments: Sequence[str] | None, as_json: bool) -> int:
     except click.ClickException as error:
         _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
     except BrokenPipeError:
         # The reader of stdout has closed it, as `head` does; redirect it, or Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
-        if interrupts.came or isinstance(error, click.Abort):
-            raise KeyboardInterrupt from error
+    except Exception as error:  # noqa: BLE001 - one line and an exit code for whatever a command raises
         return _explain(error, as_json)
 
 

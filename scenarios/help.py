@@ -8,7 +8,8 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from typing import TextIO
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
 
 import click
 
@@ -27,6 +28,31 @@ def fitted(text: str, stream: TextIO) -> str:
 def _wrapped(line: str, width: int) -> str:
     lead = " " * min(len(line) - len(line.lstrip()), width // 2)
     return textwrap.fill(line.strip(), width, initial_indent=lead, subsequent_indent=f"{lead}  ")
+
+
+class ListingOption(click.Option):
+    """An option whose help ends with what is registered under `group`: built in, and by installed packages."""
+
+    def __init__(
+        self, names: Sequence[str], *, listed: Mapping[str, str], group: str, **attrs: Any
+    ) -> None:  # Any: as click's
+        """`listed` is what is built in, each with a few words."""
+        super().__init__(names, **attrs)
+        self._listed = listed
+        self._group = group
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The names and the help of the option."""
+        record, names = super().get_help_record(ctx), registered(self._listed, self._group)
+        return record if record is None or not names else (record[0], f"{record[1]}  Registered: {names}.")
+
+
+def registered(listed: Mapping[str, str], group: str) -> str:
+    """Names with a few words each, then the names of the entry points of a group: "a (first), b (second), c"."""
+    from importlib.metadata import entry_points  # here, as it takes 12 ms and only help needs it
+
+    installed = sorted({entry.name for entry in entry_points(group=group)} - set(listed))
+    return ", ".join([*(f"{name} ({words})" for name, words in listed.items()), *installed])
 
 
 class Command(click.Command):

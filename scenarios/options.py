@@ -8,19 +8,24 @@ from typing import TypeVar
 
 import click
 
+from ..graph.passes.names import GROUP, INLINE, SUMMARIES
+from .help import ListingOption
+
 FILE = click.Path(path_type=Path)
+EXPORTERS = "partita.exporters"  # as in devices/timing/export, which takes long to import
 OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
 Command = TypeVar("Command", bound=Callable[..., object])
 
 tags_option = click.option(
     "--tags",
-    default="serve",
-    show_default=True,
     metavar="LIST",
-    help="Tags of the graph of a SavedModel, separated by commas.",
+    help="Tags of the graph of a SavedModel, separated by commas.  [default: serve]",
 )
 trace_option = click.option(
     "--trace",
+    cls=ListingOption,
+    listed={},
+    group=EXPORTERS,
     type=OUTPUT,
     metavar="FILE",
     help="Write the simulated step: .json a Chrome trace, .csv a row per event, .pb RunMetadata.",
@@ -82,10 +87,19 @@ def placement_options(command: Command) -> Command:
             ),
             tags_option,
             click.option(
-                "--inline/--no-inline",
-                default=True,
+                "--passes",
+                cls=ListingOption,
+                listed=SUMMARIES,
+                group=GROUP,
+                metavar="LIST",
+                default=INLINE,
                 show_default=True,
-                help="Inline calls of functions first, as TensorFlow's runtime does, or keep them.",
+                help="Passes that rewrite the graph before it runs, in order, separated by commas.",
+            ),
+            click.option(
+                "--inline/--no-inline",
+                default=None,
+                help="Inline calls of functions, as --passes does unless it is given, or keep them.",
             ),
         ]
     ):

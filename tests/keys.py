@@ -5,7 +5,7 @@ with no_key_sent_twice():        wraps whatever runs steps; fails at the end wit
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +15,11 @@ from partita.rendezvous import LocalRendezvous
 
 
 @contextmanager
-def no_key_sent_twice() -> Iterator[None]:
-    """Fails if, in the body, a rendezvous (there is one for each step) gets two messages under one key."""
+def no_key_sent_twice() -> Iterator[Mapping[int, set[Hashable]]]:
+    """Fails if, in the body, a rendezvous (there is one for each step) gets two messages under one key.
+
+    Gives the keys that each rendezvous has got.
+    """
     sent: dict[int, set[Hashable]] = {}  # by the identity of the rendezvous; a new one may get that of an old one
     again: set[str] = set()
     begin, send = LocalRendezvous.__init__, LocalRendezvous.send
@@ -35,5 +38,5 @@ def no_key_sent_twice() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalRendezvous, "__init__", begin_anew)
         patch.setattr(LocalRendezvous, "send", send_once)
-        yield
+        yield sent
     assert not again, f"sent twice in one step: {sorted(again)[:5]}"

@@ -55,3 +55,25 @@ from partita.devices import device_spec
 assert device_spec("Acme N1").kind == "NPU"
 """
     assert run(installed, code) == ""
+
+
+def test_its_pass_and_workload_are_on_the_command_line(installed: Path, tmp_path: Path) -> None:
+    """A file each: the workload is written, and the pass moves its nodes; help and the list name both."""
+    code = f"""
+from partita.scenarios.cli import main
+def call(*words):
+    try:
+        main(words)
+    except SystemExit as ended:
+        assert not ended.code
+out = {str(tmp_path / "g.pb")!r}
+call("workload", "smoothed", "--set", "length=8", "--set", "times=2", "--out", out)
+call("show", out, "--devices", "cpu:1,npu:1", "--passes", "inline,on_npu", "--stage", "placed", "--node", "Smooth*")
+call("workload")
+call("simulate", "--help")
+"""
+    printed = run(installed, code)
+    assert "6 nodes" in printed
+    assert "@/job:localhost/replica:0/task:0/device:NPU:0\n" in printed
+    assert "smoothed: A vector that is smoothed a few times." in printed
+    assert "on_npu" in printed

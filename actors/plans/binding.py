@@ -35,12 +35,13 @@ def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
 
 
 def is_shared(properties: NodeProperties) -> bool:
-    """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error.
+    """Whether nodes with these properties share one kernel: not if it has state or keeps something for its node, or
+    names its node in an error.
 
     Nor if it names functions: those of another graph may have the same names.
     """
     record = properties.op_def.record
-    return not (properties.op_def.is_stateful or record.must_be_fed or record.names_functions)
+    return not (properties.op_def.is_stateful or record.is_per_node or record.must_be_fed or record.names_functions)
 
 
 def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> bool:

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import PartitaError, UnimplementedError
-from ...graph.analysis.control_flow import ControlFlowInfo, build_control_flow_info
+from ...graph.analysis.control_flow import build_control_flow_info
+from ...graph.analysis.joined import JoinedGraph
+from ...graph.analysis.levels import OUTSIDE, Frames, frames_of
 from ...graph.columns import SINK_ID
 from ...graph.ops.properties import NodeProperties, properties_of
 from ...graph.ops.registry import lookup_op, unlisted
@@ -132,7 +134,7 @@ class _Level:
     """The nodes and edges of a level so far; nodes are numbered in the order in which they are added."""
 
     name: str
-    parent: str = ROOT
+    parent: int = OUTSIDE
     depth: int = 0
     ids: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -165,10 +167,13 @@ class _Folding:
     def __init__(self, graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> None:
         self.graph = graph
         self.is_deferred = is_deferred
-        self.info: ControlFlowInfo = build_control_flow_info(graph)
+        build_control_flow_info(graph)  # for its errors
+        self.joined = JoinedGraph({"": graph}, joins_transfers=False)
+        self.frames: Frames = frames_of(self.joined)
         self.kind = {i: graph.node_properties(i) for i in graph.node_ids() if i > SINK_ID}
+        self.number = {i: n for n, i in enumerate(self.kind)}
         self.op = {i: kind.op.removeprefix("Ref") for i, kind in self.kind.items()}
-        self.levels: dict[str, _Level] = {ROOT: _Level(ROOT)}
+        self.levels: dict[int, _Level] = {OUTSIDE: _Level(ROOT)}
         self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.index_taken: dict[int, int] = {}  # by loop merge: the node for the index of the input that it took
@@ -180,7 +185,7 @@ class _Folding:
         """Opens a level per frame, places the nodes and edges, and closes the levels from the inside out."""
         for node in self.kind:
             if self.op[node] == "Enter":
-                self._open(node)
+                self._open(self._level_of(node)).enters.append(node)
         self._find_variables()
         for node in self.kind:
             self._place(node)
@@ -190,18 +195,19 @@ class _Folding:
         self._connect()
         for level in loops:
             self._fold_into_parent(level)
-        return Levels(self.levels[ROOT].columns(), [self._loop(level) for level in loops])
+        return Levels(self.levels[OUTSIDE].columns(), [self._loop(level) for level in loops])
 
-    def _open(self, enter: int) -> None:
-        """Makes the level of an Enter's frame, and those around it."""
-        name = self.info.frame_name[enter]
-        if name not in self.levels:
-            outer = self.info.parent_frame[enter]
-            parent = self.info.frame_name[outer]
-            if parent and parent not in self.levels:
-                self._open(outer)
-            self.levels[name] = _Level(name, parent, self.levels[parent].depth + 1)
-        self.levels[name].enters.append(enter)
+    def _open(self, number: int) -> _Level:
+        """The level of a frame; it is made for the first of its Enters, after those around it."""
+        if number not in self.levels:
+            frame = self.frames.all[number]
+            self.levels[number] = _Level(frame.name, frame.parent, self._open(frame.parent).depth + 1)
+        return self.levels[number]
+
+    def _level_of(self, node: int) -> int:
+        """The frame in whose level a node is: an Enter is in that which it opens."""
+        number = self.number[node]
+        return self.frames.of[number] if self.op[node] != "Enter" else self.frames.after(self.joined, number)
 
     def _edges(self) -> Iterator[tuple[int, int, int, int]]:
         arrays = self.graph.edge_arrays()
@@ -227,7 +233,7 @@ class _Folding:
         if any(merge not in self.enter_of for merge in begins):
             raise Unfoldable(next(self.graph.node_name(m) for m in begins if m not in self.enter_of))
         for merge in begins:
-            self.levels[self.info.frame_name[merge]].merges.append(merge)
+            self.levels[self._level_of(merge)].merges.append(merge)
 
     def _is_constant(self, node: int) -> bool:
         return self.op[node] == "Enter" and bool(self.kind[node].attrs.get("is_constant", False))
@@ -239,7 +245,7 @@ class _Folding:
     def _place(self, node: int) -> None:
         """Gives a node its place, or places, in the levels."""
         op, kind, name = self.op[node], self.kind[node], self.graph.node_name(node)
-        level = self.levels[self.info.frame_name[node]]
+        level = self.levels[self._level_of(node)]
         if node in self.enter_of:
             return
         if op in ("Enter", "Exit"):
@@ -281,7 +287,7 @@ class _Folding:
                 continue
             if src in self.enter_of and port < 0 and role_of(self.kind[dst].op_def.name) is Role.RECV:
                 continue  # the receives of an iteration are posted when it begins, without this edge
-            frame = self.info.of_outputs(src, self.graph.node(src).node_class)[2]
+            frame = self.frames.after(self.joined, self.number[src])
             place = self.inner if self.op[dst] == "Exit" else self.node
             self.levels[frame].connect(*self._place_of_output(src, output), place[dst], port)
 

@@ -194,8 +194,8 @@ class Callee:
         `turn` tells the calls of a loop or a map apart. `scope` is that of the call in a traced step.
         """
         caller = call.part
-        depth, instance = self.instance(call, turn)
-        frame = frame_text(instance, 0)
+        depth, text = self.depth_of(call), "" if turn is None else turn.text
+        frame = frame_text(call_number(caller.frame, caller.actor.name, call.number, text), 0)
         send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
         ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
@@ -212,14 +212,14 @@ class Callee:
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
 
-    def instance(self, call: PendingCall, turn: CallTurn | None) -> tuple[int, int]:
-        """The depth of one call, and the number of its frame; ResourceExhaustedError if it is too deep."""
+    def depth_of(self, call: PendingCall) -> int:
+        """The depth of one call; ResourceExhaustedError if it is too deep."""
         depth = call.part.depth + self.may_call_itself
         if depth > MAX_DEPTH:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        return depth, call_number(call.part.frame, call.part.actor.name, call.number, "" if turn is None else turn.text)
+        return depth
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

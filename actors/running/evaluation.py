@@ -19,7 +19,7 @@ _ROLES = frozenset({Role.COMPUTE, Role.CONST, Role.ALIAS, Role.NOTHING})
 
 
 class ConstantEvaluator:
-    """Implements `graph.passes.constant_folding.Evaluator`."""
+    """Implements `graph.passes.optimising.constant_folding.Evaluator`."""
 
     def can_run(self, properties: NodeProperties) -> bool:
         """Whether nodes with these properties have a kernel that needs only its inputs, and no step, file or feed."""

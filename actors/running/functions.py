@@ -254,12 +254,13 @@ class Functions:
         return Compilation(called, body, placed.graph, parts, calls)
 
     def _finished_at_site(self, compilation: Compilation) -> Callee:
-        """As `_finished`, with the generators of the call."""
+        """As `_finished`, with the generators of the call and the private resources of the function."""
+        function = compilation.called.function
         binders = list(self._binders.values())
         states = [binder.state for binder in binders]
         try:
             for binder, state in zip(binders, states, strict=True):
-                binder.state = state.within(compilation.called.site)
+                binder.state = state.within(compilation.called.site, canonical_name(function.name, function.attr))
             return self._finished(compilation)
         finally:
             for binder, state in zip(binders, states, strict=True):

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PartitaError
-from ..plans.instructions import DEAD, read
 from .messages import Continue, Work
 from .pending import PendingCall, Place, add_call_chain
 from .reference import Reference
@@ -46,9 +45,14 @@ class InterpretedPart(Reference):
         call: PendingCall | None = None,
         function: str = "",
         scope: Scope | None = None,
+        *,
+        keeps_last: bool = False,
     ) -> None:
-        """`depth`, `call` and `function` are as in `Part`; `scope` is that of a traced graph."""
-        super().__init__([graph], feeds)
+        """`depth`, `call` and `function` are as in `Part`; `scope` is that of a traced graph.
+
+        With `keeps_last` a fetch in a loop has its last live value.
+        """
+        super().__init__([graph], feeds, keeps_last=keeps_last)
         self.step = step
         self.actor = actor
         self.call = call
@@ -68,7 +72,7 @@ class InterpretedPart(Reference):
 
     def result(self, index: int) -> Any:
         """Result number `index`; DEAD if no node has computed it."""
-        return read(self.results.get(index, DEAD))
+        return self.results.get(index)
 
     def place_of(self, number: int) -> Place:
         """Name, op and device of a deferred node that runs."""
@@ -134,9 +138,11 @@ def start_interpreted(
     feeds: list[object],
     kind: type[InterpretedPart] = InterpretedPart,
     scope: Scope | None = None,
+    *,
+    keeps_last: bool = False,
 ) -> InterpretedPart:
     """Starts a step that interprets an uncut graph on one actor; the part has the results when the step is done."""
-    part = kind(step, graph, actor, feeds, step.part_ended, scope=scope)
+    part = kind(step, graph, actor, feeds, step.part_ended, scope=scope, keeps_last=keeps_last)
     step.begin(1)
     part.start()
     return part

@@ -16,11 +16,12 @@ import numpy as np
 
 from ...errors import InternalError, InvalidArgumentError, UnimplementedError, of_kernel
 from ..plans.binding import Binder, check_complete
-from ..plans.instructions import DEAD, passed_on, read
+from ..plans.instructions import DEAD, passed_on
 from ..plans.output_checks import check_received
 from ..plans.roles import Role
 from .interpretation import Interpretation
 from .tokens.propagation import Propagation
+from .tokens.results import Results, when
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -36,10 +37,18 @@ class Reference(Propagation):
     `table` has tensors that were sent and not yet received, by key, `waiting` receives without a tensor yet.
     """
 
-    def __init__(self, parts: Sequence[Interpretation], feeds: Sequence[Any], choose: Choose | None = None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Interpretation],
+        feeds: Sequence[Any],
+        choose: Choose | None = None,
+        *,
+        keeps_last: bool = False,
+    ) -> None:
+        """`choose` and `keeps_last` are as in `run_reference`."""
         super().__init__(parts)
         self.feeds = feeds
-        self.results: dict[int, Any] = {}
+        self.results = Results(keeps_last)
         self.ready: deque[Token] = deque()
         self.choose = choose
         self.table: dict[str, deque[Any]] = {}
@@ -91,7 +100,7 @@ class Reference(Propagation):
         elif node in part.deferred:
             self._launch(token, part, inputs)
         else:
-            self._propagate(token, self._compute(part, node, inputs))
+            self._propagate(token, self._compute(part, token, inputs))
 
     def _launch(self, token: Token, part: Interpretation, _inputs: list[Any]) -> None:
         """Starts a deferred node. Overridden where there are actors; without, it raises UnimplementedError."""
@@ -100,14 +109,16 @@ class Reference(Propagation):
             f"node {name!r} ({op}) waits for something; run the graph in a session", node=name, op=op
         )
 
-    def _compute(self, part: Interpretation, node: int, inputs: list[Any]) -> list[Any]:
+    def _compute(self, part: Interpretation, token: Token, inputs: list[Any]) -> list[Any]:
         """Computes the outputs of a live node; an error is located."""
+        node = token.node
         op = part.properties[node].op
         try:
             if part.roles[node] is Role.ARG:
                 return [self._argument(part, node)]
             if part.roles[node] is Role.RETVAL:
-                self._store(part, node, passed_on(inputs[0]))
+                at = when(token.frame, token.iteration)
+                self.results.store(part.properties[node].attrs["index"], at, passed_on(inputs[0]))
                 return []
             return part.outputs(node, inputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
@@ -119,12 +130,6 @@ class Reference(Propagation):
         if not 0 <= index < len(self.feeds):
             raise InvalidArgumentError(f"GetArg {index} is not within [0, {len(self.feeds)})")
         return self.feeds[index]
-
-    def _store(self, part: Interpretation, node: int, value: Any) -> None:
-        index = part.properties[node].attrs["index"]
-        if index in self.results:
-            raise InternalError(f"Retval[{index}] has already been set.")
-        self.results[index] = value
 
     def _send(self, key: str, value: Any) -> None:
         if self.waiting.get(key):
@@ -164,14 +169,17 @@ def run_reference(
     feeds: Sequence[Any],
     num_fetches: int,
     choose: Choose | None = None,
+    *,
+    keeps_last: bool = False,
 ) -> list[Any]:
     """Runs the graphs of all partitions, or a single uncut one, to the end; a fetch without value is DEAD.
 
-    `choose` picks the next ready node; without it they run first in, first out. Raises as `Reference.run`.
+    `choose` picks the next ready node; without it they run first in, first out. With `keeps_last` a fetch in a loop has
+    its last live value, as in a callable. Raises as `Reference.run`.
     """
     parts = [Interpretation(graph, binders) for graph in partitions]
     check_complete(binders.values())
-    run = Reference(parts, feeds, choose)
+    run = Reference(parts, feeds, choose, keeps_last=keeps_last)
     with np.errstate(all="ignore"):
         run.run()
-    return [read(run.results.get(index, DEAD)) for index in range(num_fetches)]
+    return [run.results.get(index) for index in range(num_fetches)]

@@ -2,7 +2,7 @@
 
 Who does what, from the outside in:
 
-    BlockingSession     blocking.py             a `Session` for code without an event loop; a thread runs trio
+    BlockingSession     bridges/                a `Session` for code without an event loop, and for asyncio programs
     SavedModelSession   saved_model.py          a `Session` on a SavedModel, whose signatures are called by name
     Session             session.py              what users call: run, callables, partial runs, extend, reset, close
     SessionCallable     session_callable.py     a request that is named once and called with values

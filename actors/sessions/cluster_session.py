@@ -43,6 +43,7 @@ def open_cluster_session(
     cluster: str | Path | Cluster,
     *,
     config: ConfigProto | None = None,
+    passes: str | None = None,
     seed: int | None = None,
     max_requests: int = DEFAULT_MAX_REQUESTS,
 ) -> AbstractAsyncContextManager[Session]:
@@ -59,7 +60,7 @@ def open_cluster_session(
         check_config(settings, {device.type for device in visible}, distributed=True)
         options = settings.graph_options
         pipeline = replace(
-            session_pipeline(visible, settings),
+            session_pipeline(visible, settings, passes),
             schedule_receives=options.enable_recv_scheduling,
             should_cast=_to_bfloat16 if options.enable_bfloat16_sendrecv else None,
             new_name=name_counter(separator=MASTER_SEPARATOR),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ import trio
 
 from ...devices.given_cluster import as_cluster
 from ...devices.pipeline import Pipeline
-from ...devices.pipeline.bodies import body_of, placed_body
+from ...devices.pipeline.bodies import Ends, body_of, ends_by_sources, placed_between
 from ...devices.state import DeviceState
 from ...errors import InvalidArgumentError, NotFoundError
 from ...graph import ConfigProto, FunctionDefLibrary, NameAttrList, RunMetadata, RunOptions
@@ -59,16 +59,24 @@ class InstantiateOptions:
     `target` is the device that the function is called from, by default the first; all nodes of the body are there, or
     with `is_multi_device` where the placer puts them. `library` has the function and all that it needs, in place of the
     library of the runtime; only the same object is equal. `state_handle` names the state of the random generators.
+
+    Functions of several devices have `input_devices`, one for each argument, all of them the target by default, and
+    `output_devices`, one for each result. "" leaves a device to the placer; without output devices a result is where
+    the function requests the node to be that makes it.
     """
 
     target: str = ""
     library: FunctionDefLibrary | None = None
     state_handle: str = ""
     is_multi_device: bool = False
+    input_devices: tuple[str, ...] | None = None
+    output_devices: tuple[str, ...] = ()
 
     def entries(self) -> list[str]:
-        """The entries of the options in a canonical name."""
-        entries = [f"_target={self.target}"]
+        """The entries of the options in a canonical name, but for the target."""
+        entries = [] if self.input_devices is None else [f"_num_input_devs={len(self.input_devices)}"]
+        entries += [f"_input_dev{i}={device}" for i, device in enumerate(self.input_devices or ())]
+        entries += [f"_output_dev{i}={device}" for i, device in enumerate(self.output_devices)]
         if self.state_handle:
             entries.append(f"_state_handle={self.state_handle}")
         if self.is_multi_device:
@@ -123,7 +131,8 @@ class FunctionRuntime:
         graph = self._graph if options.library is None else _graph(options.library)
         function = _function(graph.functions, name, attrs or {})
         target = self.cluster.find(options.target or self.cluster.client.name).name
-        text = canonical_name(name, function.attr, [*options.entries()[1:], f"_target={target}"])
+        options = self._with_full_names(options)
+        text = canonical_name(name, function.attr, [*options.entries(), f"_target={target}"])
         key = text, 0 if options.library is None else id(options.library)
         handle = self._handles.get(key)
         if handle is None:
@@ -143,7 +152,8 @@ class FunctionRuntime:
         options: InstantiateOptions,
     ) -> _Instance:
         body = _body(graph.functions, function)
-        pruned = placed_body(Pipeline(self.cluster), body, target, () if options.is_multi_device else None)
+        ends = _ends(self.cluster, body, target, options) if options.is_multi_device else None
+        pruned = placed_between(Pipeline(self.cluster), body, target, ends)
         workers = self._workers(graph)
         try:
             prepared = prepare_body(pruned, _names(body), workers)
@@ -152,6 +162,19 @@ class FunctionRuntime:
             raise
         steps = Steps(workers, ConfigProto(), lambda: self._check_open)
         return _Instance(key, options.library, prepared, workers, steps)
+
+    def _with_full_names(self, options: InstantiateOptions) -> InstantiateOptions:
+        """The options with full names of devices; InvalidArgumentError for unknown ones, and for such without use."""
+        inputs, outputs = options.input_devices, options.output_devices
+        if (inputs or outputs) and not options.is_multi_device:
+            raise InvalidArgumentError(
+                "input_devices and output_devices are for functions of several devices; set is_multi_device, too"
+            )
+        full = [
+            None if names is None else tuple([name and self.cluster.find(name).name for name in names])
+            for names in (inputs, outputs)
+        ]
+        return replace(options, input_devices=full[0], output_devices=full[1] or ())
 
     def _workers(self, functions: Graph) -> Workers:
         """Workers that share the resources of the runtime and call its functions."""
@@ -256,6 +279,25 @@ def _body(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
     if function.attr["f"].func.name == _GRADIENT:
         raise InvalidArgumentError("Can't take gradient of SymbolicGradient")
     return body_of(library, function.attr["f"].func, gradient=True)
+
+
+def _ends(cluster: Cluster, body: FunctionBody, target: str, options: InstantiateOptions) -> Ends:
+    """The devices of arguments and results; InvalidArgumentError for another number of them, in TensorFlow's words."""
+    inputs = (target,) * len(body.arguments) if options.input_devices is None else options.input_devices
+    if len(inputs) != len(body.arguments):
+        raise InvalidArgumentError(
+            "InstantiateOptions.input_devices must have the same length as the number of arguments: "
+            f"input_devices length = {len(inputs)} number of arguments = {len(body.arguments)}"
+        )
+    if not options.output_devices:
+        return ends_by_sources(cluster, body, inputs)
+    outputs = options.output_devices
+    if len(outputs) != len(body.results):
+        raise InvalidArgumentError(
+            "InstantiateOptions.output_devices must either be empty or have the same length as the number of "
+            f"arguments: output_devices length = {len(outputs)} number of arguments = {len(body.results)}"
+        )
+    return Ends(inputs, outputs)
 
 
 def _names(body: FunctionBody) -> Signature:

@@ -26,7 +26,7 @@ from ...graph.analysis.cost_graph import CostModels
 from ...graph.device_name import find_full_name
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import parse_graph_def
-from ...graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
+from ...graph.passes.selection import NO_PASSES, Passes
 from ...graph.tasks import WORKER_SEPARATOR
 from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale
@@ -155,9 +155,11 @@ class GraphManager:
         graph_def: GraphDef | bytes,
         *,
         recv_scheduling: bool = False,
-        optimisations: Optimisations = NO_OPTIMISATIONS,
+        passes: Passes = NO_PASSES,
     ) -> str:
-        """Cuts by device, optimises and compiles a graph whose nodes are on devices of this worker; returns its handle.
+        """Cuts by device and compiles a graph whose nodes are on devices of this worker; returns its handle.
+
+        `passes` over partitions run in between.
 
         With `recv_scheduling` a receive waits until its tensor is needed soon; every node must have `_start_time` then.
         Raises InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
@@ -166,9 +168,7 @@ class GraphManager:
         share = parse_graph_def(graph_def)
         self._check_devices(share)
         self.bind_functions(Graph(share.library))
-        pipeline = Pipeline(
-            self.cluster, optimisations=optimisations, schedule_receives=recv_scheduling, new_name=self._new_name
-        )
+        pipeline = Pipeline(self.cluster, passes, schedule_receives=recv_scheduling, new_name=self._new_name)
         return self.add(pipeline.cut_share(share).optimise(running.ConstantEvaluator()))
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:

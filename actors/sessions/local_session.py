@@ -29,6 +29,7 @@ def open_session(
     devices: str | Path | Cluster = "cpu:1",
     *,
     config: ConfigProto | None = None,
+    passes: str | None = None,
     seed: int | None = None,
     budget_s: float = DEFAULT_BUDGET_S,
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
@@ -44,6 +45,7 @@ def open_session(
     like "cpu:2,gpu:4", a `Cluster` or the path of a cluster file. docs/config.md says what each field of `config` does;
     a field that would change values or placement and is not honoured is refused by name.
 
+    `passes`, such as "inline,fold,common", rewrite the graph, in place of those that `config` asks for; "" means none.
     `seed` makes random ops without a seed of their own repeatable. A step lets other tasks of the event loop run after
     at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
     both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
@@ -59,7 +61,8 @@ def open_session(
     docs/embedding.md says what such a session refuses.
 
     Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
-    malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.
+    malformed devices, for an unknown pass, and for settings that cannot be honoured. What the block itself raises is
+    not wrapped in a group.
     """
 
     async def make() -> Session:
@@ -68,7 +71,7 @@ def open_session(
         costs = costs_of(clock, cost_source, settings, keep_timeline=keep_timeline)
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
-        stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
+        stage = await reader.read(session_pipeline(cluster, settings, passes), graph_def, on_read)
         workers = Workers(
             cluster,
             is_distributed=False,

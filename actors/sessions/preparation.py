@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError, PartitaError
 from ...graph.passes.wiring import NO_WIRING
@@ -87,7 +89,7 @@ class Prepared:
                 worker.deregister(handle)
 
     def partition_graphs(self) -> list[GraphDef]:
-        """The graph of each device: before optimisation in a local session, after it over several tasks."""
+        """The graph of each device, as it runs."""
         if self.partitions:
             return [part.to_graph_def() for part in self.partitions.values()]
         return [part for worker, handle in self.shares for part in worker.partitions(handle)]
@@ -104,8 +106,15 @@ class Prepared:
         return [received_array(port, outcomes[key], fed) for port, key in fetches]
 
     def arrays(self, results: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
-        """The fetched arrays, given the results by the number of the fetch; InvalidArgumentError for a dead one."""
-        return [fetched_array(port, results.get(port.number, DEAD), fed) for port in self.fetches]
+        """The fetched arrays, given the results by the number of the fetch.
+
+        A dead one is an empty array in a callable, else an InvalidArgumentError.
+        """
+        live = (results.get(port.number, DEAD) for port in self.fetches)
+        if self.signature.is_callable:
+            pairs = zip(self.fetches, live, strict=True)
+            live = (np.zeros(0, port.numpy_dtype) if value is DEAD else value for port, value in pairs)
+        return [fetched_array(port, value, fed) for port, value in zip(self.fetches, live, strict=True)]
 
 
 def received_array(port: Port, outcome: Outcome, fed: Sequence[object] = ()) -> Array:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Signature(NamedTuple):
     """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted.
 
-    Only callables have a `wiring`, and only those that connect tensors or name devices.
+    Only callables have a `wiring`, and only those that connect tensors or name devices. A fetch of a callable that has
+    several values in a loop is the last one that is live, or without any an empty array, as in TensorFlow.
     """
 
     feeds: tuple[str, ...]
@@ -36,6 +37,7 @@ class Signature(NamedTuple):
     targets: tuple[str, ...]
     is_partial: bool = False
     wiring: Wiring | None = None
+    is_callable: bool = False
 
 
 def full_name(name: str) -> str:

@@ -142,7 +142,7 @@ class Session:
     ) -> SessionCallable:
         """Prepares a request; the result is called with values in the order of `feeds`. Raises as `run` for names."""
         return await self._callable(
-            Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)), options
+            Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_callable=True), options
         )
 
     @trio.lowlevel.enable_ki_protection

@@ -16,7 +16,7 @@ from ...devices.pipeline import Pipeline
 from ...graph import GraphDef, shape_inference
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes, is_path
-from ...graph.passes.optimisations import Optimisations
+from ...graph.passes.selection import Passes
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
@@ -29,14 +29,16 @@ _LARGE_BYTES = 20_000  # of a serialised graph; to import a larger one takes mor
 _LARGE_NODES = 500  # to write a larger graph as a GraphDef takes more than the budget
 
 
-def session_pipeline(cluster: Cluster, settings: ConfigProto) -> Pipeline:
-    """The pipeline of a session on `cluster`, with the settings that sessions of both kinds honour."""
+def session_pipeline(cluster: Cluster, settings: ConfigProto, passes: str | None = None) -> Pipeline:
+    """The pipeline of a session on `cluster`, with the settings that sessions of both kinds honour.
+
+    `passes` takes the place of those that the settings ask for. Raises as `Passes.parse`.
+    """
     return Pipeline(
         cluster,
-        inline_calls=settings.graph_options.optimizer_options.do_function_inlining,
+        Passes.of(settings.graph_options) if passes is None else Passes.parse(passes),
         lower_control_flow=not settings.experimental.disable_functional_ops_lowering,
         allow_soft_placement=settings.allow_soft_placement,
-        optimisations=Optimisations.of(settings.graph_options),
     )
 
 

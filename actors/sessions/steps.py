@@ -104,12 +104,14 @@ class Steps:
     ) -> list[Array]:
         """Runs a graph whose loops cannot be compiled, on the actor of the client device; a traced one in a scope."""
         kind = running.InterpretedPart if scope is None else running.TracedInterpretedPart
-        step = self._workers.new_step(number)
+        step, keeps_last = self._workers.new_step(number), prepared.signature.is_callable
         assert isinstance(step, Step)  # sessions over several tasks interpret nothing
         self.under_way.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = running.start_interpreted(step, graph, self._workers.client_actor, fed, kind, scope)
+                part = running.start_interpreted(
+                    step, graph, self._workers.client_actor, fed, kind, scope, keeps_last=keeps_last
+                )
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
@@ -135,7 +137,8 @@ class Steps:
             recording.begin(virtual.record)
         self.under_way.add(step)
         try:
-            run = await virtual.run(body, self._workers.client_actor, fed)
+            keeps_last = prepared.signature.is_callable
+            run = await virtual.run(body, self._workers.client_actor, fed, keeps_last=keeps_last)
         finally:
             self.under_way.discard(step)
         self.last_record = virtual.record

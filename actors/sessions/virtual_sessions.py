@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
-from ...graph.passes.optimisations import Optimisations
 
 if TYPE_CHECKING:
     from ...devices.timing import CostSource, Timeline
@@ -94,12 +93,6 @@ def costs_of(
             )
         return None
     options = settings.graph_options
-    wanted = Optimisations.of(options)
-    if wanted.common_subexpressions or wanted.constant_folding:
-        raise InvalidArgumentError(
-            "ConfigProto.graph_options.optimizer_options: a session on a virtual clock runs the graph as it was cut, "
-            "without optimising it; leave them out, or set opt_level to L0"
-        )
     if options.build_cost_model:
         raise InvalidArgumentError(
             "ConfigProto.graph_options.build_cost_model: a session on a virtual clock measures no times; "

@@ -50,9 +50,9 @@ class Share(NamedTuple):
 class Shares(NamedTuple):
     """The shares of all workers in a request.
 
-    `partitions` are the graphs by device before they are optimised; empty over several tasks, where the workers have
-    them. A request whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares;
-    one of a session on a virtual clock has a `virtual` body.
+    `partitions` are the graphs that run, by device; empty over several tasks, where the workers have them. A request
+    whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares, which no pass over
+    partitions has changed; one of a session on a virtual clock has a `virtual` body.
     """
 
     shares: tuple[Share, ...]
@@ -134,9 +134,7 @@ class Workers:
         for task, graph in pruned.cut_by_task().items():
             check()
             worker = self.by_task[task]
-            handle = worker.register(
-                graph, recv_scheduling=pipeline.schedule_receives, optimisations=pipeline.optimisations
-            )
+            handle = worker.register(graph, recv_scheduling=pipeline.schedule_receives, passes=pipeline.passes)
             shares.append(Share(worker, handle))
         return Shares(tuple(shares), {})
 
@@ -144,15 +142,15 @@ class Workers:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
-        if self.clock is not None:
-            return Shares((), partitioned.graphs, virtual=self._virtual_body(partitioned.in_order()))
         optimised = partitioned.optimise(running.ConstantEvaluator())
         check()
+        if self.clock is not None:
+            return Shares((), optimised.graphs, virtual=self._virtual_body(optimised.in_order()))
         try:
             handle = worker.add(optimised, from_elsewhere=False)
         except Unfoldable:
             return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
-        return Shares((Share(worker, handle),), partitioned.graphs)
+        return Shares((Share(worker, handle),), optimised.graphs)
 
     def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
         from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, item_size
@@ -72,6 +72,7 @@ class Product(NamedTuple):
     is_implicit: bool = False
 
 
+MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
 Count = Callable[[CostContext], int]
 ProductOf = Callable[[CostContext], Product | None]
 
@@ -81,7 +82,7 @@ _WAITS: OpTable[Count] = OpTable("a count of nanoseconds", __package__, "_costs"
 _HOST_TIMES: OpTable[Count] = OpTable("a time of the host", __package__, "_costs", via=__name__)
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
-_MATRIX: set[str] = set()
+_MATRIX: dict[str, MatrixClass] = {}
 
 
 def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Count]:
@@ -93,14 +94,14 @@ def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Co
     return register
 
 
-def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
+def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[Count], Count]:
     """Registers the decorated operation count for each of `ops`.
 
-    `matrix` marks ops that run on the units for matrix products (tensor cores). AlreadyExistsError if an op has a
-    count.
+    `matrix` marks ops that run on the units for matrix products (tensor cores), and says whose times err alike.
+    AlreadyExistsError if an op has a count.
     """
-    if matrix:
-        _MATRIX.update(ops)
+    if matrix is not None:
+        _MATRIX.update(dict.fromkeys(ops, matrix))
     return _register(_FLOPS, ops)
 
 
@@ -166,9 +167,14 @@ def is_free(op: str) -> bool:
     return record_of(op).is_view or op in _FREE
 
 
+def matrix_class(op: str) -> MatrixClass | None:
+    """What an op computes on the units for matrix products; None for one that does not run there."""
+    return _MATRIX.get(op) if op in _FLOPS else None
+
+
 def is_matrix(op: str) -> bool:
     """Whether that op runs on the units for matrix products."""
-    return op in _FLOPS and op in _MATRIX
+    return matrix_class(op) is not None
 
 
 def has_formula(op: str) -> bool:

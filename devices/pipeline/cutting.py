@@ -7,6 +7,8 @@ from pathlib import Path
 from ...graph.builder.tensor_names import Names, tensor_names
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
+from ...graph.passes.names import INLINE
+from ...graph.passes.selection import NO_PASSES, Passes
 from ..cluster import Cluster
 from ..given_cluster import as_cluster
 from .epochs import RecvEpochs
@@ -42,7 +44,9 @@ def cut(
     Raises whatever importing, lowering and placing a graph raise, NotFoundError or InvalidArgumentError for names that
     do not exist, and InvalidArgumentError for a graph that no session would run and for start times that are none.
     """
-    pipeline = Pipeline(as_cluster(cluster), inline_calls=inline, allow_soft_placement=allow_soft_placement)
+    pipeline = Pipeline(
+        as_cluster(cluster), Passes((INLINE,)) if inline else NO_PASSES, allow_soft_placement=allow_soft_placement
+    )
     placed = pipeline.read(graph_def).lower().place()
     request = tensor_names(feeds), tensor_names(fetches), tensor_names(targets)
     return placed.prune(*request, with_shapes=True).cut(recv_epochs).in_order()

@@ -42,7 +42,8 @@ from ...graph.partition.options import PartitionOptions, name_counter
 from ...graph.partition.split import partition, split_graph
 from ...graph.passes.client_graph import typed_client_graph
 from ...graph.passes.lower_functional import lower_functional
-from ...graph.passes.optimisations import NO_OPTIMISATIONS, Optimisations
+from ...graph.passes.names import INLINE
+from ...graph.passes.selection import NO_PASSES, Passes
 from ...graph.passes.wiring import NO_WIRING, Wiring
 from ...graph.tasks import partition_by_task, partition_within_task
 from ..cluster import Cluster
@@ -53,7 +54,7 @@ from .rules import check_runnable
 if TYPE_CHECKING:
     from ...graph import GraphDef
     from ...graph.functions.body import FunctionBody
-    from ...graph.passes.constant_folding import Evaluator
+    from ...graph.passes.optimising.constant_folding import Evaluator
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,10 @@ class Pipeline:
     """
 
     cluster: Cluster
-    inline_calls: bool = False
-    """whether calls of functions are inlined"""
+    passes: Passes = NO_PASSES
+    """what rewrites the graph before it is placed, and its partitions; see `graph.passes.registry`"""
     lower_control_flow: bool = True
     allow_soft_placement: bool = False
-    optimisations: Optimisations = NO_OPTIMISATIONS
     schedule_receives: bool = False
     """whether workers delay receives until shortly before their tensor is needed"""
     should_cast: Callable[[Edge], DataType] | None = None
@@ -128,10 +128,18 @@ class Imported:
     graph: Graph
 
     def lower(self) -> Lowered:
-        """Replaces functional conditionals and loops by plain nodes, and inlines calls if the pipeline says so."""
-        how = self.pipeline
-        lowered = lower_functional(self.graph, inline_calls=how.inline_calls, control_flow=how.lower_control_flow)
-        return Lowered(how, lowered)
+        """Runs the passes over whole graphs, and replaces functional conditionals and loops by plain nodes.
+
+        `inline` does that itself, for it inlines calls in the same walk. Raises as the passes and `lower_functional`.
+        """
+        how, graph = self.pipeline, self.graph
+        if how.passes.names:
+            context = passes.GraphContext(tuple(how.cluster.names), how.lower_control_flow)
+            for each in passes.graph_passes(how.passes.names):
+                graph = each.run(graph, context)
+        if INLINE not in how.passes.names:
+            graph = lower_functional(graph, control_flow=how.lower_control_flow)
+        return Lowered(how, graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +263,7 @@ class Pruned:
         options = how._options(start_times=start_times_of(self.graph, recv_epochs))
         scheduled = how._imported(partition(self.graph, options), options)
         for part in scheduled.graphs.values():
-            part.fed_shapes = self.graph.fed_shapes  # which no message has
+            part.fed_shapes, part.lowered = self.graph.fed_shapes, self.graph.lowered  # which no message has
         return scheduled
 
     def cut_by_task(self) -> dict[str, GraphDef]:
@@ -277,11 +285,11 @@ class Partitioned:
     graphs: Mapping[str, Graph]
 
     def optimise(self, evaluator: Evaluator) -> Partitioned:
-        """Each graph optimised as the pipeline says; `evaluator` computes the values of constant nodes."""
-        settings = self.pipeline.optimisations
-        if not settings.any:
+        """Each graph after the passes over partitions; `evaluator` computes the values of constant nodes."""
+        wanted = self.pipeline.passes
+        if not wanted.names:
             return self
-        optimised = {name: passes.optimize(part, settings, evaluator) for name, part in self.graphs.items()}
+        optimised = {name: passes.optimize(part, wanted, evaluator) for name, part in self.graphs.items()}
         return replace(self, graphs=optimised)
 
     def in_order(self) -> dict[str, Graph]:

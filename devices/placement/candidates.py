@@ -55,6 +55,19 @@ class Constraint:
             assigned,
         )
 
+    def limited(self, other: Constraint, *, soft: bool) -> Constraint:
+        """This constraint, within that of the body of a function. Raises InvalidArgumentError as `joined`.
+
+        Unlike there a request that `soft` has dropped does not come back from the device of a resource: as in
+        TensorFlow, a node that requests another device than its body needs may end on neither.
+        """
+        return Constraint(
+            tuple(kind for kind in self.types if kind in other.types),
+            merge(self.requested, other.requested, soft=soft),
+            merge(self.resource, other.resource),
+            self.assigned,
+        )
+
     def following(self, source: Constraint, source_name: str, name: str) -> Constraint:
         """This constraint, with the requested device of the group that the reference or resource comes from.
 

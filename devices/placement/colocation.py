@@ -68,29 +68,36 @@ class Colocation:
             src, dst, port = int(edges.src[i]), int(edges.dst[i]), int(edges.dst_input[i])
             if port < 0 or src in inspected or not needs_source_device(self._graph.node_properties(dst), port):
                 continue
-            source, consumer = self._find(src), self._find(dst)
-            if source is consumer:
-                continue
-            consumer.constraint = consumer.constraint.following(source.constraint, self._node(src), self._node(dst))
-            try:
-                self._join(src, dst)
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(
-                    "Nodes were connected by a reference or resource connection (requiring them to be on the same "
-                    f"device), but the two nodes were assigned two different devices: {error.message}",
-                    node=self._name(dst),
-                ) from None
+            self._follow(src, dst)
 
-    def join_all(self, nodes: Sequence[int], constraint: Constraint) -> None:
+    def join_all(self, members: Sequence[tuple[int, bool]], constraint: Constraint) -> None:
         """Joins nodes that a called function needs on one device; `constraint` is that of its body.
 
-        Raises InvalidArgumentError when their devices conflict.
+        With each node comes whether it reads a resource that the call gives: the request of the first node then
+        overrides its own. Raises InvalidArgumentError when devices conflict.
         """
-        for node in nodes[1:]:
-            self._join(nodes[0], node)
-        if nodes:
-            group = self._find(nodes[0])
-            group.constraint = group.constraint.joined(constraint, soft=self._soft)
+        if not members:
+            return
+        first = members[0][0]
+        for node, follows in members[1:]:
+            (self._follow if follows else self._join)(first, node)
+        group = self._find(first)
+        group.constraint = group.constraint.limited(constraint, soft=self._soft)
+
+    def _follow(self, src: int, dst: int) -> None:
+        """Joins the ends of an edge that carries a reference or a resource handle."""
+        source, consumer = self._find(src), self._find(dst)
+        if source is consumer:
+            return
+        consumer.constraint = consumer.constraint.following(source.constraint, self._node(src), self._node(dst))
+        try:
+            self._join(src, dst)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                "Nodes were connected by a reference or resource connection (requiring them to be on the same "
+                f"device), but the two nodes were assigned two different devices: {error.message}",
+                node=self._name(dst),
+            ) from None
 
     def join_classes(self, node_ids: Iterable[int]) -> None:
         """Joins nodes with a `_class` attr, given in ascending id, to the groups it names.

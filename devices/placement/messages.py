@@ -5,6 +5,7 @@ The first line is TensorFlow 2.21's; the rest may differ from TensorFlow's.
 
 from __future__ import annotations
 
+from ...errors import InvalidArgumentError, Reason
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import dtype_name
 from ...graph.graph import Graph
@@ -15,8 +16,21 @@ from .colocation import Group, colocation_node, describe_group
 from .node_kinds import supported_types
 
 
-def refusal(graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet) -> str:
-    """Why no device fits a node (and its group, if it is in one)."""
+def refusal(
+    graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet
+) -> InvalidArgumentError:
+    """The error of a node (and its group, if it is in one) that no device fits.
+
+    Where the requested device does not exist, that is its `device`.
+    """
+    name, text = graph.node_name(node_id), graph.requested_device(node_id)
+    why = f"Cannot assign a device for operation {name}: {_why(graph, node_id, constraint, group, devices)}"
+    if text and constraint.requested == find_full_name(text) and not devices.matching(constraint.requested):
+        return InvalidArgumentError(why, node=name, device=text).because(Reason.NO_DEVICE)
+    return InvalidArgumentError(why, node=name)
+
+
+def _why(graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet) -> str:
     text = graph.requested_device(node_id)
     requested = find_full_name(text) or ANY
     members = describe_group(

@@ -26,11 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InternalError, InvalidArgumentError
+from ...errors import InternalError, InvalidArgumentError, Reason
 from ...graph.arrays import first_seen
 from ...graph.checking import are_checked
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
+from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody, instantiate_call
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import check_graph
@@ -160,7 +161,10 @@ class _Placer:
             return self._settled(kind, assigned)
         if not kind.types:
             check_attrs(self.graph.node_name(node_id), kind.example.op_def, kind.example.attrs)
-            raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=self.graph.node_name(node_id))
+            name = self.graph.node_name(node_id)
+            raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=name).because(
+                Reason.NO_KERNEL
+            )
         name = self.graph.requested_device(node_id)
         requested = find_full_name(name)
         if requested is None:
@@ -211,9 +215,13 @@ class _Placer:
         therefore refuses some graphs.
         """
         for tie in self._ties_of(call):
-            nodes = [e.src.id for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
-            nodes += [e.dst.id for e in call.out_edges() if not e.is_control and e.src_output in tie.results]
-            colocation.join_all(nodes, tie.constraint)
+            members = [(e.src.id, False) for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
+            members += [
+                (e.dst.id, e.dst.input_types[e.dst_input] is DataType.RESOURCE)
+                for e in call.out_edges()
+                if not e.is_control and e.src_output in tie.results
+            ]
+            colocation.join_all(members, tie.constraint)
 
     def _ties_of(self, call: Node) -> list[_Tie]:
         """Which arguments and results of a call share a device; computed once per function."""
@@ -252,9 +260,7 @@ class _Placer:
         if slot.choices is None:
             names = self.devices.candidates(slot.constraint, soft=self.soft)
             if not names:
-                name = self.graph.node_name(node_id)
-                reason = refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
-                raise InvalidArgumentError(f"Cannot assign a device for operation {name}: {reason}", node=name)
+                raise refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
             slot.choices = [self.graph.intern_device(name) for name in names]
         return slot.choices
 

@@ -24,17 +24,19 @@ from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
 from .costs.fitted import FittedSource
 from .costs.source import CostSource
+from .memory.holder_blocks import MustBePlayedError
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
 from .playing.model import ModelOracle
 from .playing.player import Player
 from .playing.recording import events_of
-from .playing.stage import Stage
+from .playing.shared_hardware import SharedHardware
 from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
 if TYPE_CHECKING:
     from .bodies.scripts import Script
+    from .memory.use import MemoryUse
     from .tracing.facts import TraceFacts
 
 
@@ -81,17 +83,29 @@ def simulate(
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
-        player = Player(Stage(cluster), ModelOracle(), folds=True)
         try:
-            player.play(script)
+            player, memory = _played(script, cluster)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
-        return _timeline(script, player, scripts, facts, cluster)
+        return _timeline(script, player, memory, scripts, facts, cluster)
 
 
-def _timeline(script: Script, player: Player, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster) -> Timeline:
+def _played(script: Script, cluster: Cluster) -> tuple[Player, MemoryUse]:
+    """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
+    player = Player(SharedHardware(cluster), ModelOracle(), folds=True)
+    player.play(script)
+    try:
+        return player, memory_of_player(player, cluster)
+    except MustBePlayedError:
+        player = Player(SharedHardware(cluster), ModelOracle())
+        player.play(script)
+        return player, memory_of_player(player, cluster)
+
+
+def _timeline(
+    script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster
+) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
-    memory = memory_of_player(player, cluster)
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
@@ -109,7 +123,7 @@ def _timeline(script: Script, player: Player, scripts: ScriptPlanner, facts: Tra
 
 def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(Stage(cluster, is_unlimited=True), ModelOracle(), folds=True)
+    player = Player(SharedHardware(cluster, is_unlimited=True), ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, Reason
 from ..topology import Link
 from ..units import format_bytes, format_ns
 from .events import COMPUTE_STREAM, Events, Numbers, TimelineEvent
@@ -98,12 +98,14 @@ class Timeline:
         self._link_loads = link_loads
         self.trace_coverage = trace_coverage
         if not len(self.columns):
-            raise InvalidArgumentError("the timeline is empty: 0 nodes executed; check feeds, fetches and placement")
+            raise InvalidArgumentError(
+                "the timeline is empty: 0 nodes executed; check feeds, fetches and placement"
+            ).because(Reason.NO_TIME)
         self.makespan_ns = int(self.columns.end_ns.max())
         if not self.makespan_ns:
             raise InvalidArgumentError(
                 f"the timeline takes 0 ns: all {len(self.columns)} events are free; fetch something that is computed"
-            )
+            ).because(Reason.NO_TIME)
 
     @cached_property
     def events(self) -> tuple[TimelineEvent, ...]:

@@ -14,14 +14,26 @@ columns, and facts that nodes of one kind share are stored by kind.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..arrays import Flags, Groups, Integers, Numbers, first_seen, grouped, owners, starts_of, topological_order
+from ..arrays import (
+    Flags,
+    Groups,
+    Integers,
+    Numbers,
+    first_seen,
+    grouped,
+    owners,
+    ready_order,
+    starts_of,
+    topological_order,
+)
 from ..columns import CONTROL_SLOT, SINK_ID, Ids
 from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
@@ -47,7 +59,7 @@ class JoinedGraph(NodeColumns):
 
     `transfers` has the routes of sends and receives; `sender[n]` is the send of receive `n`, -1 for other nodes and for
     receives from the client. By kind: `ops` and `classes`. By place: `functions`, the function library of the graph,
-    and `producers`, its producer version. `fed_shapes` is as in `Graph`.
+    and `producers`, its producer version. `fed_shapes` and `lowered` are as in `Graph`.
     """
 
     def __init__(self, graphs: Mapping[str, Graph], *, joins_transfers: bool = True) -> None:
@@ -61,6 +73,7 @@ class JoinedGraph(NodeColumns):
         self.producers = [graph.versions.producer for graph in parts]
         given = [graph.fed_shapes for graph in parts if graph.fed_shapes is not None]
         self.fed_shapes = {name: shape for shapes in given for name, shape in shapes.items()} if given else None
+        self.lowered = {name: lowered for graph in parts for name, lowered in graph.lowered.items()}
         ids = [nodes[nodes > SINK_ID] for nodes in (graph.live_nodes() for graph in parts)]
         counts = np.array([len(nodes) for nodes in ids], np.int64)
         self.names: list[str] = list(chain.from_iterable(map(_names, parts, ids)))
@@ -78,12 +91,11 @@ class JoinedGraph(NodeColumns):
 
         A node may lack inputs there. With a receive its send must be among the nodes.
         """
-        part = object.__new__(JoinedGraph)
-        part.places, part.functions, part.producers = self.places, self.functions, self.producers
-        part.fed_shapes = self.fed_shapes
+        part = copy(self)
+        for column in _CACHED.intersection(part.__dict__):
+            del part.__dict__[column]
         part.names = [self.names[n] for n in nodes.tolist()]
         part.place, part.kind_of, part.device_of = self.place[nodes], self.kind_of[nodes], self.device_of[nodes]
-        part.kinds, part.devices, part.ops, part.classes = self.kinds, self.devices, self.ops, self.classes
         number = np.full(len(self), -1, np.int32)
         number[nodes] = np.arange(len(nodes))
         data_dst, control_dst = (number[owners(np.diff(start))] for start in (self.input_start, self.control_start))
@@ -194,6 +206,19 @@ class JoinedGraph(NodeColumns):
             self._refuse_cycle(order)
         return order
 
+    @cached_property
+    def import_ranks(self) -> list[int]:
+        """By node its number in the order in which TensorFlow makes the nodes of a partition, and so their edges: of
+        those whose inputs are made the first one.
+        """
+        starts, members = self.consumers()
+        consumers = [members[first:end].tolist() for first, end in pairwise(starts.tolist())]
+        waits: list[int] = np.bincount(members, minlength=len(self)).tolist()
+        ranks = [0] * len(self)
+        for rank, n in enumerate(ready_order(consumers, waits, lowest_first=True)):
+            ranks[n] = rank
+        return ranks
+
     def _refuse_cycle(self, order: Ids) -> None:
         is_stuck = np.ones(len(self), np.bool_)
         is_stuck[order] = False
@@ -204,6 +229,9 @@ class JoinedGraph(NodeColumns):
             node=self.names[stuck[0]],
             op=self.op(stuck[0]),
         )
+
+
+_CACHED = frozenset(name for name, kind in vars(JoinedGraph).items() if isinstance(kind, cached_property))
 
 
 def listed_waits(waits: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 Values are followed backwards from where they are used, on demand: through identities, casts, Send and Recv, arithmetic,
 comparisons and calls of functions. Leaves are constants, and values that shape inference knows, such as the number of
-rows of a tensor.
+rows of a tensor. The value of a list is its length.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ...errors import PartitaError
 from ..dtypes import Array, DataType
 from ..functions.body import instantiate_call
 from ..library.calls import arguments_of_its_own, called_function
-from ..ops.record import LOOPS, NodeClass
-from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated
+from ..ops.record import LOOPS, Holding, NodeClass
+from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated, plus
 from .joined import JoinedGraph
 
 Output = tuple[int, int]
@@ -37,7 +37,7 @@ class KnownValues:
     """The values of one graph.
 
     `bound` has values of outputs that are not to be followed further, None for unknown ones. `of_exit` gives the
-    value of an Exit node by its joint number.
+    value of an Exit node by its joint number, `of_pop` that of the element which a node takes out of a list or stack.
     """
 
     def __init__(
@@ -47,10 +47,12 @@ class KnownValues:
         bound: Mapping[Output, Value],
         of_exit: Callable[[int], Value] = lambda _: None,
         depth: int = 0,
+        of_pop: Callable[[int], Value] = lambda _: None,
     ) -> None:
         self.graph = graph
         self.values = values
         self.of_exit = of_exit
+        self.of_pop = of_pop
         self.depth = depth
         self.known: dict[Output, Value] = dict(bound)
 
@@ -85,6 +87,10 @@ class KnownValues:
             return self.input(n)
         if record.regroups:
             return self.input(n, output)
+        if record.holding is Holding.TAKES_LAST and output == len(properties.output_types) - 1:
+            return self.of_pop(n)
+        if op in _LENGTHS:
+            return _LENGTHS[op](self, n)
         if op == "Cast":
             return _cast(self.input(n), properties.output_types[0])
         if len(graph.inputs_of(n)) <= 2 and (record.family == "elementwise" or op.startswith("Logical")):
@@ -95,7 +101,7 @@ class KnownValues:
 
     def _of_loop(self, n: int, output: int) -> Value:
         """The value that a While or For leaves."""
-        from .trip_counts import loop_values  # which asks for values in turn
+        from .loop_values import loop_values  # which asks for values in turn
 
         library, properties = self.graph.functions[int(self.graph.place[n])], self.graph.properties[n]
         starts = [self.input(n, port) for port in range(len(self.graph.inputs_of(n)))]
@@ -125,6 +131,21 @@ class KnownValues:
             return None
         arguments = {(numbers[node.name], 0): self.input(n, k) for k, node in enumerate(body.arguments)}
         return KnownValues(inner, {}, arguments, depth=self.depth).input(numbers[body.results[output].name])
+
+
+_Lengths = Callable[[KnownValues, int], Value]
+_LENGTHS: Mapping[str, _Lengths] = {
+    "EmptyTensorList": lambda known, n: Number(0),
+    "TensorListReserve": lambda known, n: known.input(n, 1),
+    "TensorListPushBack": lambda known, n: _longer(known.input(n), 1),
+    "TensorListPopBack": lambda known, n: _longer(known.input(n), -1),
+    "TensorListLength": KnownValues.input,
+}
+"""the lengths of lists, by the ops that make or tell them"""
+
+
+def _longer(length: Value, by: int) -> Value:
+    return plus(length, Number(by)) if isinstance(length, Number) else None
 
 
 def scalar(value: Array) -> Value:

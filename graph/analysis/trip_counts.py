@@ -9,21 +9,16 @@ loop has [0, 1, 2]. A loop whose count depends on other values has None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
-from ...errors import InvalidArgumentError
-from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import called_by
-from ..library.function_library import FunctionLibrary
-from ..ops.properties import NodeProperties
-from ..ops.record import Calls
-from .counters import Number, Truth, Value, lines, plus
-from .frames import Frames, frames_of
+from .counters import Truth, Value, lines
 from .joined import JoinedGraph
 from .known_values import KnownValues, Output, Values
+from .levels import Frames, frames_of
+from .popped import Pops, Push
 
 Count: TypeAlias = "int | Sequence[int]"
 CALLER = -1  # stands for the loop that calls this graph as its body
@@ -63,6 +58,8 @@ class TripCounts:
         self.given = given
         self.caller = caller or Caller()
         self.frames: Frames = frames_of(graph)
+        self._pops = Pops(graph)
+        self._popped: dict[int, list[Value] | None] = {}  # by push: what it puts in, in every turn of its frame
         self._inside: dict[tuple[int, tuple[tuple[int, int], ...]], KnownValues] = {}
 
     def count(self, frame: int) -> Count | None:
@@ -135,7 +132,13 @@ class TripCounts:
         return self._with({**outside, **found}, around)
 
     def _with(self, bound: Mapping[Output, Value], around: _Around) -> KnownValues:
-        return KnownValues(self.graph, self.values, bound, lambda node: self._left(node, around))
+        def left(node: int) -> Value:
+            return self._left(node, around)
+
+        def popped(node: int) -> Value:
+            return self._taken_out(node, around)
+
+        return KnownValues(self.graph, self.values, bound, left, of_pop=popped)
 
     def _outside(self, frame: int, around: _Around) -> dict[Output, Value]:
         """Arguments of the body, and the variables of the loops around the frame, in the iterations of these."""
@@ -160,10 +163,70 @@ class TripCounts:
     def _left(self, node: int, around: _Around) -> Value:
         """The value that an Exit passes on, in the loop around it."""
         frame = self.frames.of[node]
-        count = self._count(frame, around) if frame not in self.given else self.given[frame]
-        if not isinstance(count, int):
+        count = self._count_in(frame, around) if frame in self.given else self._count(frame, around)
+        return None if count is None else _in_iteration(self._known(frame, around).input(node), count)
+
+    def _count_in(self, frame: int, around: _Around) -> int | None:
+        """The count of a frame in one activation of it."""
+        count = self.count(frame)
+        if isinstance(count, Sequence):
+            turn = self._turn(self.frames.all[frame].parent, around)
+            return count[turn] if turn is not None and turn < len(count) else None
+        return count
+
+    def _taken_out(self, pop: int, around: _Around) -> Value:
+        """What a node takes out of a list or stack: if it does so in as many turns as another one has put in, then in
+        the reverse order.
+        """
+        push = self._pops.push_of(pop)
+        if push is None:
             return None
-        return _in_iteration(self._known(frame, around).input(node), count)
+        always = _in_iteration(self._known(self.frames.of[push.node], {}).value(push.element), None)
+        if always is not None:
+            return always
+        frame = self.frames.of[pop]
+        turn, turns = self._turn(frame, around), self._turns_of(frame)
+        if turn is None or turns is None or turns > MAX_TURNS:
+            return None
+        if push.node not in self._popped:
+            self._popped[push.node] = None  # what depends on itself is unknown
+            self._popped[push.node] = self._put_in(push)
+        values = self._popped[push.node]
+        return values[turns - 1 - turn] if values is not None and len(values) == turns else None
+
+    def _put_in(self, push: Push) -> list[Value] | None:
+        """What a node puts into a list or stack, in every turn of its frame; None if it is not known how many."""
+        frame, values = self.frames.of[push.node], list[Value]()
+        if frame == 0:
+            return None
+        for turn, around in enumerate(self._turns(frame)):
+            count = self.count(frame)
+            assert count is not None  # as there are turns
+            for i in range(count_at(count, turn)):
+                value = self._known(frame, {**around, frame: i}).value(push.element)
+                values.append(_in_iteration(value, i))
+            if len(values) > MAX_TURNS:
+                return None
+        return values
+
+    def _turn(self, frame: int, around: _Around) -> int | None:
+        """The turn of an iteration of a frame: how many iterations, in all of its activations, come before it."""
+        if frame == 0:
+            return around.get(CALLER, 0 if self.caller.count == 1 else None)
+        parent, count = self._turn(self.frames.all[frame].parent, around), self.count(frame)
+        if parent is None or count is None or frame not in around:
+            return None
+        before = parent * count if isinstance(count, int) else sum(count[:parent])
+        return before + around[frame]
+
+    def _turns_of(self, frame: int) -> int | None:
+        """The number of iterations of a frame in all of its activations."""
+        if frame == 0:
+            return self.caller.count
+        parent, count = self._turns_of(self.frames.all[frame].parent), self.count(frame)
+        if parent is None or count is None:
+            return None
+        return parent * count if isinstance(count, int) else sum(count[:parent])
 
 
 def _in_iteration(value: Value, iteration: int | None) -> Value:
@@ -173,79 +236,6 @@ def _in_iteration(value: Value, iteration: int | None) -> Value:
     if isinstance(value, Truth):
         return value if value.at(0) == value else None
     return value if value.is_constant else None
-
-
-def numbers_of_for(start: int, limit: int, delta: int) -> range:
-    """The numbers with which a For calls its body. InvalidArgumentError for a step that does not lead to the limit."""
-    if start == limit:
-        return range(0)
-    if delta == 0 or (delta > 0) != (start < limit):
-        raise InvalidArgumentError(f"Invalid start/limit/delta: {start} {limit} {delta}")
-    return range(start, limit, delta)
-
-
-@dataclass(frozen=True, slots=True)
-class LoopValues:
-    """How often a loop runs its body, None if that is unknown, and the arguments of the body by turn."""
-
-    count: int | None
-    variables: Sequence[Value]
-
-
-def loop_values(node: NodeProperties, library: FunctionLibrary, inputs: Sequence[Value]) -> LoopValues:
-    """The count and variables of a While or For whose inputs have the values `inputs`.
-
-    Raises the errors of instantiating its functions, and InvalidArgumentError for a For that never reaches its limit.
-    """
-    functions = [_Function(instantiate_call(library, function)) for function in called_by(node, library)]
-    if node.op_def.record.calls is Calls.FOR:
-        return _for_values(functions[0], inputs)
-    cond, body = functions
-    variables = _variables(inputs, body.results)
-    goes_on = cond.results(variables)
-    holds = goes_on[0] if goes_on else None
-    return LoopValues(holds.first_false if isinstance(holds, Truth) else None, variables)
-
-
-def _for_values(body: _Function, inputs: Sequence[Value]) -> LoopValues:
-    """The first variable is the number that the loop gives to its body."""
-    start, _, delta, *others = inputs
-    bounds = [value.start for value in inputs[:3] if isinstance(value, Number) and value.is_constant]
-    known = [bound for bound in bounds if isinstance(bound, int)]
-
-    def following(variables: Sequence[Value]) -> list[Value]:
-        number = variables[0]
-        after = plus(number, delta) if isinstance(number, Number) and isinstance(delta, Number) else None
-        return [after, *body.results(variables)]
-
-    return LoopValues(len(numbers_of_for(*known)) if len(known) == 3 else None, _variables([start, *others], following))
-
-
-def _variables(starts: Sequence[Value], following: Callable[[Sequence[Value]], Sequence[Value]]) -> list[Value]:
-    """The variables of a loop by turn, from what they begin with; those that `following` does not give are unknown."""
-    numbers = range(len(starts))
-
-    def by_number(variables: Mapping[int, Value]) -> dict[int, Value]:
-        return {**dict.fromkeys(numbers), **dict(enumerate(following([variables[k] for k in numbers])))}
-
-    found = lines(dict(enumerate(starts)), by_number)
-    return [found[k] for k in numbers]
-
-
-class _Function:
-    """The results of a function from its arguments."""
-
-    def __init__(self, body: FunctionBody) -> None:
-        self.graph = JoinedGraph({"": body.graph})
-        numbers = {name: number for number, name in enumerate(self.graph.names)}
-        self.arguments = [numbers[node.name] for node in body.arguments]
-        self.ends = [numbers[node.name] for node in body.results]
-
-    def results(self, arguments: Sequence[Value]) -> list[Value]:
-        """One value per result, None for unknown ones."""
-        bound = {(n, 0): value for n, value in zip(self.arguments, arguments, strict=False)}
-        known = KnownValues(self.graph, {}, bound)
-        return [known.input(n) for n in self.ends]
 
 
 def first_turns(count: Count, turns: int) -> list[int]:

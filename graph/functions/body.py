@@ -271,7 +271,7 @@ def _named(place: str, node: str | None = None, op: str | None = None) -> Iterat
         yield
     except PartitaError as error:
         message = f"{error.message}\n\tIn {place}" if place else error.message
-        raise type(error)(message).located(node=node, op=op) from None
+        raise type(error)(message).located(node=node, op=op).because(error.reason) from None
 
 
 def _types(argument: ArgDef, attrs: Messages) -> Types:

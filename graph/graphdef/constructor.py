@@ -23,7 +23,7 @@ from ..library.calls import is_call
 from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.properties import NodeProperties, PropertiesCache, split_entry
-from ..protos import FunctionDefLibrary, LazyNodeDef, VersionDef
+from ..protos import FunctionDefLibrary, GraphDebugInfo, LazyNodeDef, VersionDef
 from ..tensor_id import parse_tensor_name
 from ..validate import check_arity, check_attrs, check_op_deprecation
 from ..versions import Versions
@@ -55,6 +55,7 @@ class Constructor:
         """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
         lazy = parse_lazily(graph_def)
         self.debug_info = debug_info_of(lazy)
+        parsed(GraphDebugInfo, self.debug_info)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
         self._nodes: Sequence[LazyNodeDef] = lazy.node

@@ -112,6 +112,8 @@ class ReadsHandle(Enum):
     """one value of that shape per element of input 1"""
     ROWS = "rows"
     """one row of the value per element of input 1"""
+    SLICES = "slices"
+    """one slice of the value per row of input 1, which has indices of its first axes"""
     SHAPE = "shape"
     """the shape itself, as a vector"""
     ITEM = "item"
@@ -210,10 +212,10 @@ class Facts(TypedDict, total=False):
     is_flat_in_functions: bool
     is_placeholder: bool
     must_be_fed: bool
+    keeps_by_node: bool
     keeps_first_axis: bool
     is_collective: bool
     is_test_only: bool
-    ignores_written_shapes: bool
 
 
 Rows = Mapping[str, Facts]
@@ -276,14 +278,19 @@ class OpRecord:
     """a placeholder, with or without a default value"""
     must_be_fed: bool = False
     """a placeholder without a default value"""
+    keeps_by_node: bool = False
+    """its kernel keeps a counter, a generator or seeds for its node, as those of `State.RANDOM` do"""
     keeps_first_axis: bool = False
     """axis 0 of its outputs is as long as axis 0 of its first input"""
     is_collective: bool = False
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
-    ignores_written_shapes: bool = False
-    """an import ignores `_output_shapes` that contradict its shape function, which once gave other shapes"""
+
+    @property
+    def is_per_node(self) -> bool:
+        """Whether each node has a kernel of its own, which goes on where it was: also in each call of a function."""
+        return self.state is State.RANDOM or self.keeps_by_node
 
     @property
     def is_send(self) -> bool:

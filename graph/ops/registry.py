@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from ...errors import InvalidArgumentError, NotFoundError
+from ...errors import InvalidArgumentError, NotFoundError, Reason
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
@@ -161,7 +161,7 @@ def lookup_op(name: str) -> OpSignature:
             f"Op type not registered '{name}' in binary running on this machine. "
             "Make sure that the op is one of TensorFlow's public ops or register it first.",
             op=name,
-        )
+        ).because(Reason.NO_OP)
     return signature
 
 

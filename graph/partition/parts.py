@@ -67,7 +67,7 @@ def _part(
     edges: EdgeEnds,
 ) -> Graph:
     part = Graph()
-    part.versions, part.fed_shapes = whole.versions, whole.fed_shapes
+    part.versions, part.fed_shapes, part.lowered = whole.versions, whole.fed_shapes, whole.lowered
     if whole.functions:
         kinds = (members.kinds[kind] for kind in distinct(members.kind_of[chosen]).tolist())
         part.functions = whole.functions.reachable(name for kind in kinds for name in functions_named_by(kind))

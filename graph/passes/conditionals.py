@@ -21,7 +21,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph import Graph
+from ..library.lowered_nodes import LoweredNode
 from ..node import Node
+from ..ops.record import Calls
 from ..protos import NameAttrList
 from .expansion import Expansion, Output
 
@@ -99,6 +101,10 @@ class _Conditional:
         for branch, call in zip(self.branches, calls, strict=True):
             self.graph.add_control_edge(pivots[branch.side], call)
         outputs = self._outputs(calls)
+        merges = (node.name for node, _ in outputs)
+        kind = Calls.IF if self.switch_op == "Switch" else Calls.CASE
+        switches = (switch.name, *(node.name for node in inputs))
+        self.graph.lowered[self.expansion.name] = LoweredNode(kind, switches, tuple(merges))
         executed = self.expansion.merge("branch_executed", [(pivots[branch.side], 0) for branch in self.branches])
         for call in calls:
             executed.control_input(call)

@@ -10,33 +10,43 @@ from __future__ import annotations
 
 from ...errors import InvalidArgumentError
 from ..dtypes import DataType, is_ref
+from ..functions.body import instantiate_call
 from ..graph import Graph
+from ..library.lowered_nodes import LoweredNode
 from ..node import Node
+from ..ops.record import Calls
 from .expansion import Expansion, Output
 
 
 def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
     """Replaces a While in place; returns the calls of condition and body. With `fetchable` its name keeps its outputs.
 
-    Raises InvalidArgumentError where condition or body do not fit the loop's variables, and where no iteration may run.
+    Raises InvalidArgumentError where condition or body do not fit the loop's variables, where these cannot change, and
+    where no iteration may run.
     """
     return _Loop(graph, node).lower(fetchable=fetchable)
 
 
 class _Loop:
-    """One While that is being replaced; lists of nodes are by loop variable, without resources."""
+    """One While that is being replaced; lists of nodes are by loop variable, without loop constants."""
 
     def __init__(self, graph: Graph, node: Node) -> None:
         self.graph = graph
         self.expansion = Expansion(graph, node)
         self.cond_name, self.body_name = self.expansion.new_name("cond"), self.expansion.new_name("body")
-        self.is_constant = [dtype == DataType.RESOURCE for dtype in node.input_types]
+        self.is_constant = self._constants(node)
 
     def lower(self, *, fetchable: bool) -> list[Node]:
         """Replaces the node; returns the calls of condition and body."""
         if self.expansion.node.attr("parallel_iterations") < 1:
             raise InvalidArgumentError(
                 "parallel_iterations must be > 0", node=self.expansion.name, op=self.expansion.node.op
+            )
+        if all(self.is_constant):
+            raise InvalidArgumentError(
+                "none of the loop's variables can change; add one that tells iterations apart, such as a counter",
+                node=self.expansion.name,
+                op=self.expansion.node.op,
             )
         enters = self._enters()
         changing = [enter for enter, constant in zip(enters, self.is_constant, strict=True) if not constant]
@@ -47,11 +57,24 @@ class _Loop:
         self.graph.add_control_edge(merges[0], cond)
         proceed = self.expansion.add("LoopCond", "LoopCond", (cond, 0))
         switches = self._switches(merges, proceed)
+        name, (switched, merged) = self.expansion.name, ([n.name for n in nodes] for nodes in (switches, merges))
+        self.graph.lowered[name] = LoweredNode(Calls.WHILE, tuple(switched), tuple(merged), frame=name)
         body = self._body(enters, switches)
         outputs, executed = self._exits(switches, fetchable=fetchable)
         self._close(merges, body)
         self.expansion.replace(outputs, executed)
         return [cond, body]
+
+    def _constants(self, node: Node) -> list[bool]:
+        """By loop variable: whether it is a resource that the body returns as it got it."""
+        types, library = node.input_types, self.graph.functions
+        if DataType.RESOURCE not in types or (function := self.expansion.function("body")).name not in library:
+            return [False] * len(types)
+        body = instantiate_call(library, function)
+        returned = [result.input_edge(0).src for result in body.results]
+        pairs = zip(types, body.arguments, returned, strict=False)
+        constants = [dtype == DataType.RESOURCE and argument == result for dtype, argument, result in pairs]
+        return constants + [False] * (len(types) - len(constants))
 
     def _enters(self) -> list[Node]:
         expansion, attrs = self.expansion, self.expansion.node.attrs

@@ -19,6 +19,7 @@ from .config_pb2 import (
     RunOptions,
 )
 from .cost_graph_pb2 import CostGraphDef
+from .debug_info_pb2 import GraphDebugInfo
 from .device_attributes_pb2 import DeviceAttributes, DeviceLocality
 from .example_pb2 import Example, Feature, LazyExample, LazyFeatureList, LazySequenceExample
 from .graph_pb2 import FunctionDef, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, VersionDef
@@ -72,6 +73,7 @@ __all__ = [
     "FunctionDefLibrary",
     "GPUOptions",
     "GradientDef",
+    "GraphDebugInfo",
     "GraphDef",
     "GraphOptions",
     "HistogramProto",

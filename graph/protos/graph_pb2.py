@@ -13,11 +13,12 @@ _sym_db = _symbol_database.Default()
 
 
 from partita.graph.protos import attr_value_pb2 as partita_dot_graph_dot_protos_dot_attr__value__pb2
+from partita.graph.protos import debug_info_pb2 as partita_dot_graph_dot_protos_dot_debug__info__pb2
 from partita.graph.protos import full_type_pb2 as partita_dot_graph_dot_protos_dot_full__type__pb2
 from partita.graph.protos import op_def_pb2 as partita_dot_graph_dot_protos_dot_op__def__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n partita/graph/protos/graph.proto\x12\x07partita\x1a%partita/graph/protos/attr_value.proto\x1a$partita/graph/protos/full_type.proto\x1a!partita/graph/protos/op_def.proto\"K\n\nVersionDef\x12\x10\n\x08producer\x18\x01 \x01(\x05\x12\x14\n\x0cmin_consumer\x18\x02 \x01(\x05\x12\x15\n\rbad_consumers\x18\x03 \x03(\x05\"\xfa\x02\n\x07NodeDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05input\x18\x03 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12(\n\x04\x61ttr\x18\x05 \x03(\x0b\x32\x1a.partita.NodeDef.AttrEntry\x12G\n\x17\x65xperimental_debug_info\x18\x06 \x01(\x0b\x32&.partita.NodeDef.ExperimentalDebugInfo\x12/\n\x11\x65xperimental_type\x18\x07 \x01(\x0b\x32\x14.partita.FullTypeDef\x1aQ\n\x15\x45xperimentalDebugInfo\x12\x1b\n\x13original_node_names\x18\x01 \x03(\t\x12\x1b\n\x13original_func_names\x18\x02 \x03(\t\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\"\xa3\x06\n\x0b\x46unctionDef\x12!\n\tsignature\x18\x01 \x01(\x0b\x32\x0e.partita.OpDef\x12,\n\x04\x61ttr\x18\x05 \x03(\x0b\x32\x1e.partita.FunctionDef.AttrEntry\x12\x33\n\x08\x61rg_attr\x18\x07 \x03(\x0b\x32!.partita.FunctionDef.ArgAttrEntry\x12M\n\x16resource_arg_unique_id\x18\x08 \x03(\x0b\x32-.partita.FunctionDef.ResourceArgUniqueIdEntry\x12\"\n\x08node_def\x18\x03 \x03(\x0b\x32\x10.partita.NodeDef\x12*\n\x03ret\x18\x04 \x03(\x0b\x32\x1d.partita.FunctionDef.RetEntry\x12\x39\n\x0b\x63ontrol_ret\x18\x06 \x03(\x0b\x32$.partita.FunctionDef.ControlRetEntry\x1a\x82\x01\n\x08\x41rgAttrs\x12\x35\n\x04\x61ttr\x18\x01 \x03(\x0b\x32\'.partita.FunctionDef.ArgAttrs.AttrEntry\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\x1aM\n\x0c\x41rgAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.partita.FunctionDef.ArgAttrs:\x02\x38\x01\x1a:\n\x18ResourceArgUniqueIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\x1a*\n\x08RetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x31\n\x0f\x43ontrolRetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x02\x10\x03\";\n\x0bGradientDef\x12\x15\n\rfunction_name\x18\x01 \x01(\t\x12\x15\n\rgradient_func\x18\x02 \x01(\t\"G\n\x12RegisteredGradient\x12\x15\n\rgradient_func\x18\x01 \x01(\t\x12\x1a\n\x12registered_op_type\x18\x02 \x01(\t\"\x9f\x01\n\x12\x46unctionDefLibrary\x12&\n\x08\x66unction\x18\x01 \x03(\x0b\x32\x14.partita.FunctionDef\x12&\n\x08gradient\x18\x02 \x03(\x0b\x32\x14.partita.GradientDef\x12\x39\n\x14registered_gradients\x18\x03 \x03(\x0b\x32\x1b.partita.RegisteredGradient\"\x9a\x01\n\x08GraphDef\x12\x1e\n\x04node\x18\x01 \x03(\x0b\x32\x10.partita.NodeDef\x12%\n\x08versions\x18\x04 \x01(\x0b\x32\x13.partita.VersionDef\x12\x13\n\x07version\x18\x03 \x01(\x05\x42\x02\x18\x01\x12,\n\x07library\x18\x02 \x01(\x0b\x32\x1b.partita.FunctionDefLibraryJ\x04\x08\x05\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n partita/graph/protos/graph.proto\x12\x07partita\x1a%partita/graph/protos/attr_value.proto\x1a%partita/graph/protos/debug_info.proto\x1a$partita/graph/protos/full_type.proto\x1a!partita/graph/protos/op_def.proto\"K\n\nVersionDef\x12\x10\n\x08producer\x18\x01 \x01(\x05\x12\x14\n\x0cmin_consumer\x18\x02 \x01(\x05\x12\x15\n\rbad_consumers\x18\x03 \x03(\x05\"\xfa\x02\n\x07NodeDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05input\x18\x03 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12(\n\x04\x61ttr\x18\x05 \x03(\x0b\x32\x1a.partita.NodeDef.AttrEntry\x12G\n\x17\x65xperimental_debug_info\x18\x06 \x01(\x0b\x32&.partita.NodeDef.ExperimentalDebugInfo\x12/\n\x11\x65xperimental_type\x18\x07 \x01(\x0b\x32\x14.partita.FullTypeDef\x1aQ\n\x15\x45xperimentalDebugInfo\x12\x1b\n\x13original_node_names\x18\x01 \x03(\t\x12\x1b\n\x13original_func_names\x18\x02 \x03(\t\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\"\xa3\x06\n\x0b\x46unctionDef\x12!\n\tsignature\x18\x01 \x01(\x0b\x32\x0e.partita.OpDef\x12,\n\x04\x61ttr\x18\x05 \x03(\x0b\x32\x1e.partita.FunctionDef.AttrEntry\x12\x33\n\x08\x61rg_attr\x18\x07 \x03(\x0b\x32!.partita.FunctionDef.ArgAttrEntry\x12M\n\x16resource_arg_unique_id\x18\x08 \x03(\x0b\x32-.partita.FunctionDef.ResourceArgUniqueIdEntry\x12\"\n\x08node_def\x18\x03 \x03(\x0b\x32\x10.partita.NodeDef\x12*\n\x03ret\x18\x04 \x03(\x0b\x32\x1d.partita.FunctionDef.RetEntry\x12\x39\n\x0b\x63ontrol_ret\x18\x06 \x03(\x0b\x32$.partita.FunctionDef.ControlRetEntry\x1a\x82\x01\n\x08\x41rgAttrs\x12\x35\n\x04\x61ttr\x18\x01 \x03(\x0b\x32\'.partita.FunctionDef.ArgAttrs.AttrEntry\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\x1a?\n\tAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12!\n\x05value\x18\x02 \x01(\x0b\x32\x12.partita.AttrValue:\x02\x38\x01\x1aM\n\x0c\x41rgAttrEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.partita.FunctionDef.ArgAttrs:\x02\x38\x01\x1a:\n\x18ResourceArgUniqueIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\x1a*\n\x08RetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x31\n\x0f\x43ontrolRetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01J\x04\x08\x02\x10\x03\";\n\x0bGradientDef\x12\x15\n\rfunction_name\x18\x01 \x01(\t\x12\x15\n\rgradient_func\x18\x02 \x01(\t\"G\n\x12RegisteredGradient\x12\x15\n\rgradient_func\x18\x01 \x01(\t\x12\x1a\n\x12registered_op_type\x18\x02 \x01(\t\"\x9f\x01\n\x12\x46unctionDefLibrary\x12&\n\x08\x66unction\x18\x01 \x03(\x0b\x32\x14.partita.FunctionDef\x12&\n\x08gradient\x18\x02 \x03(\x0b\x32\x14.partita.GradientDef\x12\x39\n\x14registered_gradients\x18\x03 \x03(\x0b\x32\x1b.partita.RegisteredGradient\"\xc1\x01\n\x08GraphDef\x12\x1e\n\x04node\x18\x01 \x03(\x0b\x32\x10.partita.NodeDef\x12%\n\x08versions\x18\x04 \x01(\x0b\x32\x13.partita.VersionDef\x12\x13\n\x07version\x18\x03 \x01(\x05\x42\x02\x18\x01\x12,\n\x07library\x18\x02 \x01(\x0b\x32\x1b.partita.FunctionDefLibrary\x12+\n\ndebug_info\x18\x05 \x01(\x0b\x32\x17.partita.GraphDebugInfob\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,36 +41,36 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_FUNCTIONDEF_CONTROLRETENTRY']._serialized_options = b'8\001'
   _globals['_GRAPHDEF'].fields_by_name['version']._options = None
   _globals['_GRAPHDEF'].fields_by_name['version']._serialized_options = b'\030\001'
-  _globals['_VERSIONDEF']._serialized_start=157
-  _globals['_VERSIONDEF']._serialized_end=232
-  _globals['_NODEDEF']._serialized_start=235
-  _globals['_NODEDEF']._serialized_end=613
-  _globals['_NODEDEF_EXPERIMENTALDEBUGINFO']._serialized_start=467
-  _globals['_NODEDEF_EXPERIMENTALDEBUGINFO']._serialized_end=548
-  _globals['_NODEDEF_ATTRENTRY']._serialized_start=550
-  _globals['_NODEDEF_ATTRENTRY']._serialized_end=613
-  _globals['_FUNCTIONDEF']._serialized_start=616
-  _globals['_FUNCTIONDEF']._serialized_end=1419
-  _globals['_FUNCTIONDEF_ARGATTRS']._serialized_start=984
-  _globals['_FUNCTIONDEF_ARGATTRS']._serialized_end=1114
-  _globals['_FUNCTIONDEF_ARGATTRS_ATTRENTRY']._serialized_start=550
-  _globals['_FUNCTIONDEF_ARGATTRS_ATTRENTRY']._serialized_end=613
-  _globals['_FUNCTIONDEF_ATTRENTRY']._serialized_start=550
-  _globals['_FUNCTIONDEF_ATTRENTRY']._serialized_end=613
-  _globals['_FUNCTIONDEF_ARGATTRENTRY']._serialized_start=1181
-  _globals['_FUNCTIONDEF_ARGATTRENTRY']._serialized_end=1258
-  _globals['_FUNCTIONDEF_RESOURCEARGUNIQUEIDENTRY']._serialized_start=1260
-  _globals['_FUNCTIONDEF_RESOURCEARGUNIQUEIDENTRY']._serialized_end=1318
-  _globals['_FUNCTIONDEF_RETENTRY']._serialized_start=1320
-  _globals['_FUNCTIONDEF_RETENTRY']._serialized_end=1362
-  _globals['_FUNCTIONDEF_CONTROLRETENTRY']._serialized_start=1364
-  _globals['_FUNCTIONDEF_CONTROLRETENTRY']._serialized_end=1413
-  _globals['_GRADIENTDEF']._serialized_start=1421
-  _globals['_GRADIENTDEF']._serialized_end=1480
-  _globals['_REGISTEREDGRADIENT']._serialized_start=1482
-  _globals['_REGISTEREDGRADIENT']._serialized_end=1553
-  _globals['_FUNCTIONDEFLIBRARY']._serialized_start=1556
-  _globals['_FUNCTIONDEFLIBRARY']._serialized_end=1715
-  _globals['_GRAPHDEF']._serialized_start=1718
-  _globals['_GRAPHDEF']._serialized_end=1872
+  _globals['_VERSIONDEF']._serialized_start=196
+  _globals['_VERSIONDEF']._serialized_end=271
+  _globals['_NODEDEF']._serialized_start=274
+  _globals['_NODEDEF']._serialized_end=652
+  _globals['_NODEDEF_EXPERIMENTALDEBUGINFO']._serialized_start=506
+  _globals['_NODEDEF_EXPERIMENTALDEBUGINFO']._serialized_end=587
+  _globals['_NODEDEF_ATTRENTRY']._serialized_start=589
+  _globals['_NODEDEF_ATTRENTRY']._serialized_end=652
+  _globals['_FUNCTIONDEF']._serialized_start=655
+  _globals['_FUNCTIONDEF']._serialized_end=1458
+  _globals['_FUNCTIONDEF_ARGATTRS']._serialized_start=1023
+  _globals['_FUNCTIONDEF_ARGATTRS']._serialized_end=1153
+  _globals['_FUNCTIONDEF_ARGATTRS_ATTRENTRY']._serialized_start=589
+  _globals['_FUNCTIONDEF_ARGATTRS_ATTRENTRY']._serialized_end=652
+  _globals['_FUNCTIONDEF_ATTRENTRY']._serialized_start=589
+  _globals['_FUNCTIONDEF_ATTRENTRY']._serialized_end=652
+  _globals['_FUNCTIONDEF_ARGATTRENTRY']._serialized_start=1220
+  _globals['_FUNCTIONDEF_ARGATTRENTRY']._serialized_end=1297
+  _globals['_FUNCTIONDEF_RESOURCEARGUNIQUEIDENTRY']._serialized_start=1299
+  _globals['_FUNCTIONDEF_RESOURCEARGUNIQUEIDENTRY']._serialized_end=1357
+  _globals['_FUNCTIONDEF_RETENTRY']._serialized_start=1359
+  _globals['_FUNCTIONDEF_RETENTRY']._serialized_end=1401
+  _globals['_FUNCTIONDEF_CONTROLRETENTRY']._serialized_start=1403
+  _globals['_FUNCTIONDEF_CONTROLRETENTRY']._serialized_end=1452
+  _globals['_GRADIENTDEF']._serialized_start=1460
+  _globals['_GRADIENTDEF']._serialized_end=1519
+  _globals['_REGISTEREDGRADIENT']._serialized_start=1521
+  _globals['_REGISTEREDGRADIENT']._serialized_end=1592
+  _globals['_FUNCTIONDEFLIBRARY']._serialized_start=1595
+  _globals['_FUNCTIONDEFLIBRARY']._serialized_end=1754
+  _globals['_GRAPHDEF']._serialized_start=1757
+  _globals['_GRAPHDEF']._serialized_end=1950
 # @@protoc_insertion_point(module_scope)

@@ -1,4 +1,5 @@
 from partita.graph.protos import attr_value_pb2 as _attr_value_pb2
+from partita.graph.protos import debug_info_pb2 as _debug_info_pb2
 from partita.graph.protos import full_type_pb2 as _full_type_pb2
 from partita.graph.protos import op_def_pb2 as _op_def_pb2
 from google.protobuf.internal import containers as _containers
@@ -142,13 +143,15 @@ class FunctionDefLibrary(_message.Message):
     def __init__(self, function: _Optional[_Iterable[_Union[FunctionDef, _Mapping]]] = ..., gradient: _Optional[_Iterable[_Union[GradientDef, _Mapping]]] = ..., registered_gradients: _Optional[_Iterable[_Union[RegisteredGradient, _Mapping]]] = ...) -> None: ...
 
 class GraphDef(_message.Message):
-    __slots__ = ("node", "versions", "version", "library")
+    __slots__ = ("node", "versions", "version", "library", "debug_info")
     NODE_FIELD_NUMBER: _ClassVar[int]
     VERSIONS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    DEBUG_INFO_FIELD_NUMBER: _ClassVar[int]
     node: _containers.RepeatedCompositeFieldContainer[NodeDef]
     versions: VersionDef
     version: int
     library: FunctionDefLibrary
-    def __init__(self, node: _Optional[_Iterable[_Union[NodeDef, _Mapping]]] = ..., versions: _Optional[_Union[VersionDef, _Mapping]] = ..., version: _Optional[int] = ..., library: _Optional[_Union[FunctionDefLibrary, _Mapping]] = ...) -> None: ...
+    debug_info: _debug_info_pb2.GraphDebugInfo
+    def __init__(self, node: _Optional[_Iterable[_Union[NodeDef, _Mapping]]] = ..., versions: _Optional[_Union[VersionDef, _Mapping]] = ..., version: _Optional[int] = ..., library: _Optional[_Union[FunctionDefLibrary, _Mapping]] = ..., debug_info: _Optional[_Union[_debug_info_pb2.GraphDebugInfo, _Mapping]] = ...) -> None: ...

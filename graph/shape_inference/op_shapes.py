@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
-from ..analysis.shape_functions import ShapeContext, lookup, merge
+from ..analysis.shape_functions import ShapeContext, lookup, merge, with_rank_at_least
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass, ReadsHandle, State
@@ -108,7 +108,9 @@ def shapes_through_handle(
         case ReadsHandle.ELEMENTS:
             return (_elements(shape, inputs[1], behind[1] if len(behind) > 1 else ()),)
         case ReadsHandle.ROWS if shape is not None and inputs[1] is not None:
-            return ((*inputs[1], *shape[1:]),)
+            return (_rows(shape, inputs[1], properties.attrs["batch_dims"]),)
+        case ReadsHandle.SLICES if (gather := lookup("GatherNd")) is not None:
+            return tuple(gather(context_of(properties, (shape, inputs[1]), {})))
         case ReadsHandle.ITEM:
             return _components(properties, behind)
         case ReadsHandle.ITEMS:
@@ -119,6 +121,13 @@ def shapes_through_handle(
             has_all = not properties.attrs["allow_small_batch"]
             return _stacked(_components(properties, ((), (), *behind)), values[1] if has_all else None)
     return None
+
+
+def _rows(value: tuple[int | None, ...], indices: tuple[int | None, ...], batch: int) -> Shape:
+    """The shape of rows of a value, along the axis behind the first `batch` ones, which the indices have, too."""
+    with_rank_at_least(value, batch + 1)
+    with_rank_at_least(indices, batch)
+    return (*value[:batch], *indices[batch:], *value[batch + 1 :])
 
 
 def _elements(value: Shape, keys: Shape, key: Shape) -> Shape:

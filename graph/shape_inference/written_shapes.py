@@ -9,7 +9,8 @@ from ...errors import InvalidArgumentError
 from ..analysis.shape_functions import merge
 from ..dtypes import Shape
 from ..ops.properties import NodeProperties
-from ..protos import AttrValue
+from ..protos import AttrValue, TensorShapeProto
+from ..tensor import shape_from_proto
 from .calls import Shapes
 
 OUTPUT_SHAPES = "_output_shapes"
@@ -18,7 +19,7 @@ OUTPUT_SHAPES = "_output_shapes"
 def written_shapes(properties: NodeProperties) -> Shapes | None:
     """The shapes in the node's attr; None without the attr, and for an attr of that name with another meaning.
 
-    Raises InvalidArgumentError for a size that is no size.
+    Raises InvalidArgumentError for what is no shape.
     """
     if OUTPUT_SHAPES not in properties.attrs or not _has_shapes(properties.attrs.message(OUTPUT_SHAPES)):
         return None
@@ -33,7 +34,7 @@ def _has_shapes(value: AttrValue) -> bool:
 def with_written(name: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
     """Inferred shapes and those in the node's attr together, the inferred ones where there are none.
 
-    Raises InvalidArgumentError if they contradict each other, unless the op's written shapes are ignored.
+    Raises InvalidArgumentError if they contradict each other.
     """
     try:
         written = written_shapes(properties)
@@ -47,21 +48,24 @@ def with_written(name: str, properties: NodeProperties, shapes: Shapes) -> Shape
             f"{len(written)} outputs",
             node=name,
         )
-    try:
-        return tuple([_both(name, output, *pair) for output, pair in enumerate(zip(shapes, written, strict=False))])
-    except InvalidArgumentError:
-        if properties.op_def.record.ignores_written_shapes:
-            return shapes
-        raise
+    return tuple([_both(name, output, *pair) for output, pair in enumerate(zip(shapes, written, strict=False))])
 
 
 def _invalid(name: str, properties: NodeProperties, error: InvalidArgumentError) -> InvalidArgumentError:
     """The error for a written shape that is none: TensorFlow's, with its missing quote."""
     protos = properties.attrs.message(OUTPUT_SHAPES).list.shape
-    bad = next(i for i, proto in enumerate(protos) if any(dim.size < -1 for dim in proto.dim))
+    bad = next(i for i, proto in enumerate(protos) if not _is_shape(proto))
     return InvalidArgumentError(
         f"Node '{name} has an invalid {OUTPUT_SHAPES} attribute (shape #{bad} error:'{error.message}')", node=name
     )
+
+
+def _is_shape(proto: TensorShapeProto) -> bool:
+    try:
+        shape_from_proto(proto)
+    except InvalidArgumentError:
+        return False
+    return True
 
 
 def _both(name: str, output: int, inferred: Shape, written: Shape) -> Shape:

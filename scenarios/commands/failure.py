@@ -6,16 +6,15 @@ an `UnimplementedError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ...errors import NotFoundError, PartitaError, RequestError, UnimplementedError
+from ...errors import PartitaError, Reason, RequestError, UnimplementedError
 
 RUN_FAILED = 1
 BAD_CONFIGURATION = 2
 UNSUPPORTED_OP = 3
 DOES_NOT_FIT = 4  # the code of a step that was timed, not of an error
-_NO_KERNEL = "No OpKernel was registered"
 
 
 class ConfigurationError(RequestError):
@@ -24,28 +23,27 @@ class ConfigurationError(RequestError):
     code = "INVALID_ARGUMENT"
 
 
+def _no_hint(error: PartitaError) -> str:
+    return ""
+
+
 @contextmanager
-def configuring(subject: str = "") -> Iterator[None]:
-    """Turns errors of the body into ConfigurationErrors that begin with `subject`, except for unsupported ops."""
+def configuring(subject: str = "", hint: Callable[[PartitaError], str] = _no_hint) -> Iterator[None]:
+    """Turns errors of the body into ConfigurationErrors, except for unsupported ops.
+
+    They begin with `subject` and end with what `hint` says about the error.
+    """
     prefix = f"{subject}: " if subject else ""
     try:
         yield
     except (UnimplementedError, ConfigurationError):
         raise
     except PartitaError as error:
-        if _lacks_op(error):
+        if error.reason in (Reason.NO_OP, Reason.NO_KERNEL):
             raise UnimplementedError(f"{prefix}{error.message}", node=error.node, op=error.op) from error
-        raise ConfigurationError(f"{prefix}{error}") from error
+        raise ConfigurationError(f"{prefix}{error}{hint(error)}") from error
     except OSError as error:
         raise ConfigurationError(f"{prefix}{error.strerror or error}; check the path {error.filename!r}") from error
-
-
-def _lacks_op(error: PartitaError) -> bool:
-    """Whether an op is not registered, or no device type has a kernel for it.
-
-    The placer reports the second case as TensorFlow does, as INVALID_ARGUMENT, so the text decides.
-    """
-    return (isinstance(error, NotFoundError) and error.op is not None) or error.message.startswith(_NO_KERNEL)
 
 
 def exit_code(error: BaseException) -> int:

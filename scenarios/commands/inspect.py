@@ -23,7 +23,7 @@ from ...graph.library.calls import calls_functions
 from ...graph.passes.lower_functional import lower_functional
 from .failure import configuring
 from .feeds import shape_text
-from .request import ends, import_graph, live_nodes, read_graph, read_saved_model
+from .request import check_needs_no_model, ends, import_graph, live_nodes, read_graph, read_saved_model
 from .screen import Screen
 
 _LISTED = 40
@@ -83,10 +83,15 @@ class Findings:
     signatures: list[Call]
 
 
-def inspect(path: Path, tags: str, as_json: bool) -> None:
+def inspect(path: Path, tags: str | None, as_json: bool) -> None:
     """Prints what is in a graph file, or in the graph of a SavedModel with `tags`; raises ConfigurationError."""
     screen = Screen()
-    file, saved = read_saved_model(path, tags, screen) if path.is_dir() else (read_graph(path, screen), None)
+    saved = None
+    if path.is_dir():
+        file, saved = read_saved_model(path, tags, screen)
+    else:
+        check_needs_no_model(path, None, tags)
+        file = read_graph(path, screen)
     graph = import_graph(file, screen)
     with screen.working("looking at the nodes"), configuring(f"graph {str(path)!r}"):
         report = findings(graph, saved.signatures if saved is not None else {})

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ...devices import Cluster
 from ...devices.kinds import cluster_kinds
-from ...errors import PartitaError
+from ...errors import PartitaError, Reason
 from ...graph.device_name import find_full_name
 from .failure import configuring
 from .request import Request, wanted_devices
-
-_ASKED = re.compile(r"was explicitly assigned to (\S+) but available devices are")
 
 
 @contextmanager
 def placing(request: Request, cluster: Cluster, asked: Iterable[str], subject: str = "") -> Iterator[None]:
     """As `configuring`, and suggests an option when a device does not exist. `asked` are the requested devices."""
-    with configuring(subject):
-        try:
-            yield
-        except PartitaError as error:
-            match = _ASKED.search(error.message)
-            if match is not None:
-                error.message += _hint(match[1], request, cluster, asked)
-            raise
+
+    def hint(error: PartitaError) -> str:
+        if error.reason is not Reason.NO_DEVICE or error.device is None:
+            return ""
+        return _hint(error.device, request, cluster, asked)
+
+    with configuring(subject, hint):
+        yield
 
 
 def _hint(missing: str, request: Request, cluster: Cluster, asked: Iterable[str]) -> str:

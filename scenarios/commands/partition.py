@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...devices.pipeline import Imported, Placed, Pruned
+from ...actors.running import ConstantEvaluator
+from ...devices.pipeline import Imported, Lowered, Partitioned, Placed, Pruned
 from ...graph import Graph, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name
@@ -47,7 +48,13 @@ def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
     Raises ConfigurationError for a graph that cannot be lowered or placed, for names that do not exist, and when no
     node is left to run.
     """
-    return cut_of(prune(place(loaded, screen), loaded, screen), loaded, screen)
+    return optimised(cut_of(prune(place(loaded, screen), loaded, screen), loaded, screen))
+
+
+def lower(loaded: Loaded) -> Lowered:
+    """The graph of the request after the passes over whole graphs; ConfigurationError if it cannot be lowered."""
+    with configuring():
+        return Imported(loaded.pipeline, loaded.graph).lower()
 
 
 def place(loaded: Loaded, screen: Screen) -> Placed:
@@ -57,7 +64,7 @@ def place(loaded: Loaded, screen: Screen) -> Placed:
         screen.working(f"placing {of_nodes(loaded.graph)}"),
         placing(loaded.request, loaded.cluster, requested),
     ):
-        return Imported(loaded.pipeline, loaded.graph).lower().place()
+        return lower(loaded).place()
 
 
 def prune(placed: Placed, loaded: Loaded, screen: Screen) -> Pruned:
@@ -66,13 +73,19 @@ def prune(placed: Placed, loaded: Loaded, screen: Screen) -> Pruned:
         return placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
 
 
-def cut_of(pruned: Pruned, loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """The graph of each device, in the order of the cluster; ConfigurationError when no node is left to run."""
+def cut_of(pruned: Pruned, loaded: Loaded, screen: Screen) -> Partitioned:
+    """The graph of each device before the passes over partitions; ConfigurationError when no node is left to run."""
     with screen.working(f"cutting {of_nodes(pruned.graph)}"), configuring():
-        parts = pruned.cut(loaded.request.recv_epochs).in_order()
-        if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
+        cut = pruned.cut(loaded.request.recv_epochs)
+        if not any(part.num_nodes > SINK_ID + 1 for part in cut.graphs.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
-    return parts
+    return cut
+
+
+def optimised(cut: Partitioned) -> dict[str, Graph]:
+    """The graph of each device that runs, in the order of the cluster; ConfigurationError for a pass that fails."""
+    with configuring("--passes"):
+        return cut.optimise(ConstantEvaluator()).in_order()
 
 
 def file_name(device: str) -> str:

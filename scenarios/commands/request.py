@@ -25,6 +25,8 @@ from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedG
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
+from ...graph.passes.names import INLINE
+from ...graph.passes.selection import Passes
 from .choices import Choices, read_choices
 from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
@@ -48,8 +50,9 @@ class Request:
     devices: str | None = None
     cluster: Path | None = None
     signature: str | None = None
-    tags: str = ",".join(SERVING_TAGS)
-    inline: bool = True
+    tags: str | None = None
+    passes: str = INLINE
+    inline: bool | None = None
     soft_placement: bool = False
     recv_epochs: bool = False
     shapes: tuple[str, ...] = ()
@@ -69,6 +72,12 @@ class Request:
         costs = {"--costs": Path(self.measured) if self.measured else None}
         single = {"--feeds": self.feeds_file, "--cluster": self.cluster, "--trace-in": self.trace_in}
         return {"GRAPH": self.graph, **single, **feeds, **costs, **calibrations}
+
+    @property
+    def all_passes(self) -> str:
+        """The passes of `--passes`, with `--inline` or without `--no-inline`; raises as `Passes.parse`."""
+        names = [name for name in Passes.parse(self.passes).names if name != INLINE or self.inline is not False]
+        return ",".join(names if INLINE in names or not self.inline else [INLINE, *names])
 
     @property
     def measured(self) -> str | None:
@@ -127,7 +136,7 @@ class Loaded:
     def pipeline(self) -> Pipeline:
         """The pipeline with the settings of the flags."""
         request = self.request
-        return Pipeline(self.cluster, inline_calls=request.inline, allow_soft_placement=request.soft_placement)
+        return Pipeline(self.cluster, Passes.parse(request.all_passes), allow_soft_placement=request.soft_placement)
 
     def values(self) -> dict[str, Array]:
         """The feeds; ConfigurationError when one was named without a file."""
@@ -143,10 +152,17 @@ def read_graph(path: Path, screen: Screen) -> GraphFile:
         return _graph_file(read_graph_bytes(path), path)
 
 
-def read_saved_model(path: Path, tags: str, screen: Screen) -> tuple[GraphFile, SavedGraph]:
-    """Reads the graph of a SavedModel with `tags`; raises as `read_graph`."""
+def check_needs_no_model(path: Path, signature: str | None, tags: str | None) -> None:
+    """ConfigurationError for a flag that only the folder of a SavedModel has a use for."""
+    for flag, value in {"--signature": signature, "--tags": tags}.items():
+        if value is not None:
+            raise ConfigurationError(f"{flag}: {str(path)!r} is not a SavedModel folder")
+
+
+def read_saved_model(path: Path, tags: str | None, screen: Screen) -> tuple[GraphFile, SavedGraph]:
+    """Reads the graph of a SavedModel with `tags`, by default that which serves; raises as `read_graph`."""
     with screen.working(f"reading {path.name}"), configuring():
-        saved = load_saved_model(path, tags.split(","))
+        saved = load_saved_model(path, SERVING_TAGS if tags is None else tags.split(","))
         return _graph_file(saved.graph_def.SerializeToString(), path), saved
 
 
@@ -174,8 +190,7 @@ def read(request: Request, screen: Screen) -> Inputs:
     shapes = [split_shape(text) for text in request.shapes]
     choices = read_choices(request.trips, request.branches)
     if not request.graph.is_dir():
-        if request.signature is not None:
-            raise ConfigurationError(f"--signature: {str(request.graph)!r} is not a SavedModel folder")
+        check_needs_no_model(request.graph, request.signature, request.tags)
         graph = read_graph(request.graph, screen)
         return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices)
     graph, saved = read_saved_model(request.graph, request.tags, screen)

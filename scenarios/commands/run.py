@@ -44,7 +44,13 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
             screen.working("importing", inputs.graph.nodes, "nodes") as progress,
             placing(request, inputs.cluster, inputs.graph.devices, f"graph {str(request.graph)!r}"),
         ):
-            opening = open_session(inputs.graph.data, inputs.cluster, config=_settings(request), on_read=progress)
+            opening = open_session(
+                inputs.graph.data,
+                inputs.cluster,
+                config=ConfigProto(allow_soft_placement=request.soft_placement),
+                passes=request.all_passes,
+                on_read=progress,
+            )
             session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
         if out is not None and not loaded.fetches:
@@ -70,18 +76,6 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
         show(timeline, loaded.cluster, screen)
     else:
         screen.line(f"simulated step time: none ({why_none})")
-
-
-def _settings(request: Request) -> ConfigProto:
-    """The settings of the session that runs a request, on the graph that is simulated.
-
-    Level L0, because options that are present ask for L1, whose graph is not the timed one.
-    """
-    settings = ConfigProto(allow_soft_placement=request.soft_placement)
-    if request.inline:
-        options = settings.graph_options.optimizer_options
-        options.opt_level, options.do_function_inlining = options.L0, True
-    return settings
 
 
 async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:

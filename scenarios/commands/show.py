@@ -1,9 +1,9 @@
 """`partita show`: a graph as text at one stage of the pipeline.
 
-    raw -> lowered -> placed -> pruned -> partitioned -> plan
+    raw -> lowered -> placed -> pruned -> partitioned -> optimised -> plan
 
-The stages are those of `partita run` with the same flags, without the optimiser. No kernel runs. Functions are compiled
-for plans, which depend on how long they are.
+The stages are those of `partita run` with the same flags. Of kernels only those of constants run, for the pass `fold`.
+Functions are compiled for plans, which depend on how long they are.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...actors.plans.levels import Unfoldable
 from ...actors.sessions.graph_manager import GraphManager
 from ...devices import Cluster
 from ...devices.pipeline import Partitioned
-from ...graph import Graph, lower_functional
+from ...graph import Graph
 from ...graph.partition.printer import partitions_text
 from ...graph.printer import graph_text
-from .failure import ConfigurationError, configuring
-from .partition import cut_of, place, prune
+from .failure import ConfigurationError
+from .partition import cut_of, lower, optimised, place, prune
 from .request import Loaded, Request, load
 from .screen import Screen
 
@@ -54,20 +54,20 @@ def _text(loaded: Loaded, stage: str, device: str | None, pattern: str | None, s
     if stage == "raw":
         return graph_text(loaded.graph, only=fits)
     if stage == "lowered":
-        with configuring():
-            return graph_text(lower_functional(loaded.graph, inline_calls=loaded.request.inline), only=fits)
+        return graph_text(lower(loaded).graph, only=fits)
     placed = place(loaded, screen)
     if stage == "placed":
         return graph_text(placed.graph, only=_on(placed.graph, device, fits))
     pruned = prune(placed, loaded, screen)
     if stage == "pruned":
         return graph_text(pruned.graph, only=_on(pruned.graph, device, fits))
-    parts = cut_of(pruned, loaded, screen)
+    cut = cut_of(pruned, loaded, screen)
+    parts = cut.in_order() if stage == "partitioned" else optimised(cut)
     if device is not None and device not in parts:
         raise ConfigurationError(
             f"--device: {device!r} has no part in the request; the devices that have are {', '.join(parts)}"
         )
-    if stage == "partitioned":
+    if stage != "plan":
         return partitions_text(parts, only=fits, shown=list(parts) if device is None else [device])
     plans = _plans(Partitioned(loaded.pipeline, parts), placed.graph)
     return "\n\n".join(text for name, text in plans.items() if device in (None, name))

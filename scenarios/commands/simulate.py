@@ -14,7 +14,7 @@ from ...devices.timing import simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
 from ...devices.timing.memory.kinds import Place
 from ...devices.units import format_bytes, format_ns
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
 from ...graph.formats.traces import TraceSource, step_stats_of
 from ..report import NOT_CALIBRATED
@@ -25,7 +25,6 @@ from .partition import place_and_cut
 from .request import Loaded, Request, load
 from .screen import Screen, of_nodes
 
-_NOTHING_TO_TIME = "the timeline "  # begins the errors for a step of 0 ns
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 _BESIDE_BAR = len("  |") + len("| 100.0 %  ")
 
@@ -49,7 +48,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
     try:
         timeline = simulated(loaded, parts, screen, recorded)
     except InvalidArgumentError as error:
-        if error.message.startswith(_NOTHING_TO_TIME):
+        if error.reason is Reason.NO_TIME:
             raise
         raise ConfigurationError(str(error)) from error
     if trace is not None:

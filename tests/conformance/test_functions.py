@@ -17,6 +17,7 @@ import pytest
 from partita.devices import local_cluster
 from partita.devices.pipeline import Pipeline, Placed
 from partita.graph.partition import name_counter
+from partita.graph.passes.selection import Passes
 from partita.graph.protos import GraphDef
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, cases, load_partitions, read_bytes
@@ -49,7 +50,9 @@ class Mode:
         """The graph lowered and placed by Partita."""
         cluster = local_cluster(f"cpu:{len(self.case.devices)}")
         assert cluster.names == self.case.devices
-        return Pipeline(cluster, inline_calls=bool(self.suffix)).read(self.case.graph_def()).lower().place()
+        return (
+            Pipeline(cluster, Passes.parse("inline" if self.suffix else "")).read(self.case.graph_def()).lower().place()
+        )
 
     def requests(self) -> Iterator[tuple[int, Path, int]]:
         """Number, folder and counter of each step that was cut; none if TensorFlow cannot run the mode."""

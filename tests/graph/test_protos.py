@@ -45,13 +45,19 @@ def _type(field: FieldDescriptor) -> str:
     return str(described.full_name).removeprefix("partita.")
 
 
+def _label(field: FieldDescriptor) -> str:
+    owner = field.containing_oneof  # that of an optional number is made up, after its name
+    is_optional = owner is not None and owner.name == f"_{field.name}"
+    return "repeated " if field.is_repeated else "optional " if is_optional else ""
+
+
 def _declaration(field: FieldDescriptor) -> str:
     deprecated = " [deprecated = true]" if field.GetOptions().deprecated else ""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         entry = field.message_type.fields_by_name
         kind = f"map<{_type(entry['key'])}, {_type(entry['value'])}>"
     else:
-        kind = f"{'repeated ' if field.is_repeated else ''}{_type(field)}"
+        kind = f"{_label(field)}{_type(field)}"
     return f"{kind} {field.name} = {field.number}{deprecated}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, TensorProto, numpy_to_tensor, tensor_to_numpy
 from partita.graph.dtypes import Array
-from partita.graph.tensor import shape_to_proto
+from partita.graph.protos import TensorShapeProto
+from partita.graph.tensor import shape_from_proto, shape_to_proto
 from tests.strategies import tensor_protos, tensors
 
 
@@ -100,3 +103,39 @@ def test_arrays_that_no_tensor_holds_are_refused() -> None:
         numpy_to_tensor(np.array(["2020-01-01"], "datetime64[D]"))
     with pytest.raises(InvalidArgumentError, match="bytes or text"):
         numpy_to_tensor(np.array([1, None], object))
+
+
+_HUGE = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((2, -3), "dimensions with values below -1"),
+        ((_HUGE, _HUGE, -5), "is too large (more than 2**63 - 1 entries)"),
+        ((-5, _HUGE, _HUGE), "dimensions with values below -1"),
+        ((1 << 31, 1 << 32), "is too large (more than 2**63 - 1 entries)"),
+        ((_HUGE, _HUGE, 0), "is too large (more than 2**63 - 1 entries)"),
+        ((*(1,) * 254, -5), "has too many dimensions"),
+        ((0, _HUGE, _HUGE), ""),
+        ((-1, _HUGE, _HUGE), ""),
+        ((_HUGE, -1, _HUGE), ""),
+        ((1 << 62, 1), ""),
+        ((1,) * 254, ""),
+    ],
+)
+def test_a_shape_is_one_that_a_tensor_may_have(sizes: tuple[int, ...], message: str) -> None:
+    """TensorFlow 2.21 accepts these and refuses those: elements are counted up to the first unknown size."""
+    proto = TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in sizes])
+    if message:
+        with pytest.raises(InvalidArgumentError, match=re.escape(message)):
+            shape_from_proto(proto)
+    else:
+        assert shape_from_proto(proto) == tuple(None if size < 0 else size for size in sizes)
+
+
+def test_an_unknown_shape_has_no_sizes() -> None:
+    """Not even unknown ones."""
+    proto = TensorShapeProto(unknown_rank=True, dim=[TensorShapeProto.Dim(size=-1)])
+    with pytest.raises(InvalidArgumentError, match="must not have any dimensions set"):
+        shape_from_proto(proto)

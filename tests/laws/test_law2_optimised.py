@@ -21,8 +21,8 @@ from partita.graph.dtypes import Array
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import split_graph
 from partita.graph.passes.client_graph import client_graph
-from partita.graph.passes.optimisations import Optimisations
-from partita.graph.passes.optimizer import optimize
+from partita.graph.passes.optimising.optimizer import optimize
+from partita.graph.passes.selection import Passes
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from tests.actors.graphs import Conditional, conditionals
 from tests.actors.programs import Program, programs
@@ -52,7 +52,8 @@ def test_what_is_dead_stays_dead(case: Conditional | Program, inlining: bool) ->
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     parts = split_graph(client_graph(graph, list(case.feeds), case.fetches, (), cpu(0)))
-    wanted, evaluator = Optimisations(inlining=inlining), ConstantEvaluator()
+    options = OptimizerOptions(do_function_inlining=inlining)
+    wanted, evaluator = Passes.of(GraphOptions(optimizer_options=options)), ConstantEvaluator()
     optimised = [optimize(part, wanted, evaluator) for part in parts.values()]
     binders = {cpu(i): Binder(cpu(i), DeviceState(seed=0)) for i in range(3)}
     plain, ours = (

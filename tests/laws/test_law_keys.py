@@ -6,52 +6,25 @@ other devices call too. Every call adds 1; with keys that two calls share, they 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partita.actors import open_session
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef, NameAttrList
-from partita.rendezvous import LocalRendezvous
 from partita.rendezvous.key import call_number, loop_number
 from tests.function_defs import function_of
+from tests.keys import no_key_sent_twice
 from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu
 
-MAKER = "partita.actors.sessions.workers.LocalRendezvous"
 DEVICES = 4
 Callers = list[tuple[str, int]]
-
-
-class Counted(LocalRendezvous):
-    """Counts how often each key is sent."""
-
-    __slots__ = ("sent",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: Counter[Hashable] = Counter()
-        COUNTED.append(self)
-
-    def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see the rendezvous
-        self.sent[key] += 1
-        super().send(key, value, is_dead)
-
-
-COUNTED: list[Counted] = []
-
-
-def sent_twice() -> list[Hashable]:
-    """The keys that one step has sent twice, of the steps since the last look."""
-    steps, COUNTED[:] = COUNTED[:], []
-    return [key for step in steps for key, count in step.sent.items() if count > 1]
 
 
 def adds_one(b: GraphBuilder, callers: Callers, x: Tensor) -> list[Tensor]:
@@ -90,15 +63,8 @@ def calls(functions: list[str]) -> st.SearchStrategy[Callers]:
     return st.lists(caller, min_size=1, max_size=4)
 
 
-@pytest.fixture(autouse=True)
-def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every step of a session meets at a rendezvous that counts."""
-    monkeypatch.setattr(MAKER, Counted)
-    COUNTED.clear()
-
-
 @pytest.mark.parametrize("clock", ["real", "virtual"])
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20)
 @given(inner=calls(["hop"]), outer=calls(["hop", "around"]))
 async def test_no_key_is_sent_twice(clock: Literal["real", "virtual"], inner: Callers, outer: Callers) -> None:
     """And every call gets its own tensors."""
@@ -108,10 +74,10 @@ async def test_no_key_is_sent_twice(clock: Literal["real", "virtual"], inner: Ca
         x = 10.0 * number
         sums = sum(10 * k * x + 1 for k in range(1, len(inner) + 1))
         expected.append(x + 1 if function == "hop" else sums)
-    async with open_session(graph_def, cpus(DEVICES), config=HARD_PLACEMENT, clock=clock) as session:
-        assert await session.run(fetches, {"x": np.float32(1)}) == expected
-    assert any(step.sent for step in COUNTED)
-    assert not sent_twice()
+    with no_key_sent_twice() as sent:
+        async with open_session(graph_def, cpus(DEVICES), config=HARD_PLACEMENT, clock=clock) as session:
+            assert await session.run(fetches, {"x": np.float32(1)}) == expected
+    assert any(sent.values()) is (clock == "real")  # on the virtual clock the player passes tensors on, without keys
 
 
 def test_frames_of_loops_and_calls_are_told_apart_whatever_their_names_are() -> None:

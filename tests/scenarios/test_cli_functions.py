@@ -10,11 +10,8 @@ import pytest
 
 from partita.graph import load_graph_def
 from partita.graph.builder import GraphBuilder
-from partita.graph.passes.optimisations import Optimisations
 from partita.graph.protos import AttrValue, FunctionDef
-from partita.scenarios.commands.request import Request
-from partita.scenarios.commands.run import _settings
-from tests.call_chains import chain, frames_left
+from tests.actors.call_chains import chain, frames_left
 from tests.conformance.corpus import COMMITTED
 from tests.function_defs import LOWER, func_attr, function_of
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
@@ -176,15 +173,6 @@ def test_kept_calls_take_longer_on_a_gpu(partita: CommandLine, tmp_path: Path) -
         assert ran["simulated"] == json.loads(partita.done("simulate", *request, *flags))
         times[flags] = ran["simulated"]["makespan_ns"]
     assert times[()] == times["--inline",] < times["--no-inline",]
-
-
-@pytest.mark.parametrize("inline", [True, False])
-def test_the_graph_that_runs_is_the_one_that_is_timed(inline: bool) -> None:
-    """No option of the session asks for passes that merge or fold nodes, which the timed graph still has."""
-    options = _settings(Request(Path("g.pb"), inline=inline)).graph_options
-    wanted = Optimisations.of(options)
-    assert (wanted.common_subexpressions, wanted.constant_folding, wanted.inlining) == (False, False, inline)
-    assert options.HasField("optimizer_options") is inline
 
 
 def test_choices_name_the_same_loops_inlined_or_not(partita: CommandLine, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
         "show": ["show", folder / "g.pb", *fed],
         "inspect": ["inspect", folder / "g.pb"],
         "scenario": ["scenario"],
+        "workload": ["workload", "mlp", "--out", folder / "mlp.pb"],
         "devices": ["devices"],
         "ops": ["ops", "MatMul"],
         "explain": ["explain", folder / "g.pb", "y", *fed],

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.conformance.corpus import COMMITTED
-from tests.scenarios.command_line import CommandLine
+from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 MODEL = COMMITTED / "saved_model" / "v1_ref_variables" / "model"
 TAGGED = COMMITTED / "saved_model" / "v1_two_metagraphs" / "model"
@@ -59,14 +59,16 @@ def test_simulating_needs_no_values(partita: CommandLine, tmp_path: Path) -> Non
 
 
 def test_what_is_wrong_is_said(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """Unknown signature, tags or model, and a signature for a plain graph."""
+    """Unknown signature, tags or model, and a signature or tags for a plain graph."""
     for arguments, text in [
         ((MODEL, "--signature", "nope"), "has no signature 'nope'; it has 'bump', 'serving_default'"),
         ((MODEL, "--tags", "train"), "Could not find meta graph def matching supplied tags"),
         ((tmp_path,), "Could not find SavedModel"),
-        ((graph, "--signature", "x"), "is not a SavedModel folder"),
+        ((graph, "--signature", "x"), f"--signature: '{graph}' is not a SavedModel folder"),
+        ((graph, "--tags", "serve"), f"--tags: '{graph}' is not a SavedModel folder"),
         ((MODEL,), "'x' (float [?,3]) is not fed"),
     ]:
         result = partita("run", *arguments)
         assert result.code == 2, result
         assert text in result.err
+    assert_one_clear_line(partita("inspect", graph, "--tags", "serve"), 2, "--tags", "is not a SavedModel folder")

@@ -11,7 +11,7 @@ from tests.function_defs import func_attr, function_of
 from tests.goldens import assert_text
 from tests.scenarios.command_line import CPU, CommandLine, assert_one_clear_line
 
-STAGES = ["raw", "lowered", "placed", "pruned", "partitioned", "plan"]
+STAGES = ["raw", "lowered", "placed", "pruned", "partitioned", "optimised", "plan"]
 
 
 @pytest.mark.parametrize("stage", STAGES)

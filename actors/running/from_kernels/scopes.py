@@ -1,7 +1,8 @@
 """Random generators of functions that kernels call: as in TensorFlow, every iterator over a dataset begins them anew.
 
-Functions with random ops are compiled once more for each scope at work, with generators of their own. When a scope is
-gone, what was compiled for it is kept for the next one, so that a program with one iterator at a time compiles once.
+Functions with random ops, or others whose kernels go on where they were (`OpRecord.is_per_node`), are compiled once
+more for each scope at work, with generators of their own. When a scope is gone, what was compiled for it is kept for
+the next one, so that a program with one iterator at a time compiles once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from weakref import WeakKeyDictionary, finalize
 
 import numpy as np
 
-from ....graph.ops.record import State, record_of
+from ....graph.ops.record import record_of
 
 if TYPE_CHECKING:
     from ....devices.kernels.functions import Scope
@@ -32,22 +33,22 @@ Functions = TypeVar("Functions", bound=Restartable)
 class Scopes(Generic[Functions]):
     """The functions of each scope; `make` compiles nothing yet."""
 
-    __slots__ = ("_free", "_is_random", "_library", "_make", "_num_begun", "_of")
+    __slots__ = ("_free", "_library", "_make", "_num_begun", "_of", "_remembers")
 
     def __init__(self, library: FunctionLibrary, make: Callable[[], Functions]) -> None:
         self._library = library
         self._make = make
         self._of: WeakKeyDictionary[Scope, Functions] = WeakKeyDictionary()
         self._free: list[Functions] = []
-        self._is_random: dict[str, bool] = {}
+        self._remembers: dict[str, bool] = {}
         self._num_begun = 0
 
     def matter_to(self, name: str) -> bool:
-        """Whether a function has random ops that remember, itself or in those that it calls."""
-        is_random = self._is_random.get(name)
-        if is_random is None:
-            is_random = self._is_random[name] = self._has_random_ops(name)
-        return is_random
+        """Whether a function has nodes whose kernels keep something for them, itself or in those that it calls."""
+        remembers = self._remembers.get(name)
+        if remembers is None:
+            remembers = self._remembers[name] = self._has_kept(name)
+        return remembers
 
     def of(self, scope: Scope, seed: int) -> Functions:
         """The functions of a scope; `seed` is that of the device, from which nodes without seeds draw."""
@@ -60,7 +61,7 @@ class Scopes(Generic[Functions]):
             finalize(scope, self._free.append, functions).atexit = False
         return functions
 
-    def _has_random_ops(self, name: str) -> bool:
+    def _has_kept(self, name: str) -> bool:
         found = (self._library.find(name) for name in self._library.closure([name]))
         functions = [function for function in found if function is not None]
-        return any(record_of(node.op).state is State.RANDOM for function in functions for node in function.node_def)
+        return any(record_of(node.op).is_per_node for function in functions for node in function.node_def)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.analysis.trip_counts import numbers_of_for
+from ....graph.analysis.loop_values import numbers_of_for
 from ..callee import Callee, CallTurn
 from .looks import Looks
 

@@ -47,12 +47,11 @@ class VirtualCallee(Callee):
     ) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
         assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by its oracle alone
-        depth, instance = self.instance(call, turn)
         around = call.activation.calls[call.node]
         assert isinstance(around, KernelCall)  # as the node calls a function
         ended = partial(self._ended, call, done)
         oracle = call.run.oracle
-        run = GraphRun(oracle, self.body, self.actor, arguments, depth, call, self.name, str(instance), ended)
+        run = GraphRun(oracle, self.body, self.actor, arguments, self.depth_of(call), call, self.name, ended)
         around.start(run, turn)
 
     def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:

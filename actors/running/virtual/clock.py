@@ -1,6 +1,6 @@
 """The virtual clock of a session: simulated time, which moves only when nobody can act.
 
-The clock owns the stage: the simulated hardware and its log, which the players of all steps under way share. Its task
+The clock owns the simulated hardware and its log, which the players of all steps under way share. Its task
 moves the time to the next event when all of this holds:
 
 - no player has a node left that is ready and not yet given to the hardware;
@@ -28,7 +28,7 @@ import numpy as np
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from ....devices.timing.playing.stage import Stage
+from ....devices.timing.playing.shared_hardware import SharedHardware
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
@@ -49,7 +49,7 @@ class VirtualClock:
         self.cluster = cluster
         self.cost_source = cost_source
         self._pacer = pacer
-        self._stage: Stage | None = None
+        self._stage: SharedHardware | None = None
         self._past_ns = 0  # until the present hardware was made
         self._posted: dict[Player, None] = {}  # players that have something to release
         self._steps: set[object] = set()
@@ -66,10 +66,10 @@ class VirtualClock:
         return self._past_ns + (0 if self._stage is None else self._stage.engine.now())
 
     @property
-    def stage(self) -> Stage:
+    def shared(self) -> SharedHardware:
         """The hardware; it is made for the first of the steps that are under way together."""
         if self._stage is None:
-            self._stage = Stage(self.cluster)
+            self._stage = SharedHardware(self.cluster)
         return self._stage
 
     def keep(self, record: StepRecord) -> None:
@@ -116,13 +116,13 @@ class VirtualClock:
 
     def after(self, delay_ns: int, action: Callable[[], None]) -> None:
         """Calls `action` after so many simulated nanoseconds, if a step is under way all the time."""
-        stage = self.stage
+        shared = self.shared
 
         def act() -> None:
-            if stage is self._stage:
+            if shared is self._stage:
                 action()
 
-        stage.engine.after(delay_ns, act)
+        shared.engine.after(delay_ns, act)
 
     # The task
 
@@ -152,14 +152,14 @@ class VirtualClock:
                     await self._pacer.yield_now()
 
     def _can_act(self) -> bool:
-        return bool(self._steps) and not self._num_preparing and bool(self._posted or self.stage.engine.has_events)
+        return bool(self._steps) and not self._num_preparing and bool(self._posted or self.shared.engine.has_events)
 
     def _move(self) -> None:
         """Moves the time from event to event until a step has ended, all wait, or the time budget is used up."""
         pacer = self._pacer
         end = pacer.clock() + pacer.slice_s
         self._settle()
-        while self._steps and not self._gives_way and self.stage.engine.next_event():
+        while self._steps and not self._gives_way and self.shared.engine.next_event():
             self._settle()
             if pacer.clock() > end:
                 return

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ....errors import InternalError, InvalidArgumentError, PartitaError, of_kernel
-from ...plans.instructions import DEAD, read
+from ....errors import InvalidArgumentError, PartitaError, of_kernel
 from ..pending import PendingCall, Place, add_call_chain
+from ..tokens.results import Results
 
 if TYPE_CHECKING:
-    from ....devices.timing.bodies.levels import Levels
     from ....devices.timing.playing.activation import Activation
     from ..device_actor import DeviceActor
     from ..step import Step
@@ -30,9 +29,10 @@ _NS_PER_S = 10**9
 
 @dataclass(eq=False)
 class GraphRun:
-    """A run of a body in the step of an oracle: what a place of the player names as its graph.
+    """A run of a body in the step of an oracle.
 
-    `call`, `function`, `depth` and `frame` are as in `pending.Caller`; they have their defaults for a request.
+    `call`, `function` and `depth` are as in `pending.Caller`; they have their defaults for a request. There are no keys
+    of messages, so `frame` is always empty.
     """
 
     oracle: KernelOracle
@@ -42,20 +42,15 @@ class GraphRun:
     depth: int = 0
     call: PendingCall | None = None
     function: str = ""
-    frame: str = ""
     ended: Callable[[GraphRun], None] | None = None
     """called when all nodes that can run have, for a called function"""
-    results: dict[int, Any] = field(default_factory=dict)
+    results: Results = field(default_factory=Results)
     _calls: dict[int, tuple[Activation, int]] = field(default_factory=dict)  # deferred nodes that run, by number
     _num_calls: int = 0
 
     def __post_init__(self) -> None:
         self.step: Step = self.oracle.step
-
-    @property
-    def levels(self) -> Levels | None:
-        """The levels of its graph; see `activation.Played`."""
-        return self.body.bodies.levels
+        self.frame = ""
 
     def argument(self, index: int) -> Any:
         """An argument. InvalidArgumentError if there is none of that number."""
@@ -63,15 +58,9 @@ class GraphRun:
             raise InvalidArgumentError(f"GetArg {index} is not within [0, {len(self.feeds)})")
         return self.feeds[index]
 
-    def store(self, index: int, value: Any) -> None:
-        """A node has computed a result. InternalError if another one has it already."""
-        if index in self.results:
-            raise InternalError(f"Retval[{index}] has already been set.")
-        self.results[index] = value
-
     def result(self, index: int) -> Any:
         """Result number `index`; DEAD if no node has computed it."""
-        return read(self.results.get(index, DEAD))
+        return self.results.get(index)
 
     # Deferred nodes: the protocol `pending.Caller`
 

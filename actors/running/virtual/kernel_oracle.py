@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ....devices.timing.bodies.body import is_small
+from ....devices.timing.playing.activation import Activation, PlayedLoop
 from ....devices.timing.playing.oracle import Computed, Turns
 from ....errors import InternalError, PartitaError, of_kernel
 from ....graph.dtypes import item_size
@@ -25,18 +27,18 @@ from ...plans.instructions import DEAD, passed_on
 from ...plans.output_checks import check_received
 from ...plans.roles import Role
 from .body import dims_of
-from .graph_run import GraphRun
 from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
     from ....devices.kernels.op_cost import Dims
     from ....devices.timing.bodies.body import Body
     from ....devices.timing.costs.source import OpCost
-    from ....devices.timing.playing.activation import Activation, Facts, Playing
-    from ....devices.timing.playing.oracle import Iteration
+    from ....devices.timing.playing.activation import NodeFacts, Playing
+    from ....devices.timing.playing.oracle import AskedIteration
     from ....devices.timing.playing.player import Player
     from ..step import Step
     from .clock import VirtualClock
+    from .graph_run import GraphRun
 
 
 class KernelOracle:
@@ -46,12 +48,29 @@ class KernelOracle:
         self.step = step
         self.clock = clock
         self.player: Player
+        self.runs: dict[Activation, GraphRun] = {}
+        """the runs of graphs that are under way, by the activation of what is outside their loops"""
+        self._is_closed = False
         self._inputs: dict[int, list[Any]] = {}  # of deferred nodes that have begun, by row
 
     @property
     def is_over(self) -> bool:
-        """Whether the step has failed."""
-        return self.step.error is not None
+        """Whether the step has failed, or is over."""
+        return self._is_closed or self.step.error is not None
+
+    def run_of(self, activation: Activation) -> GraphRun:
+        """The run of the graph that an activation belongs to."""
+        while isinstance(activation.run, PlayedLoop):
+            activation = activation.run.parent
+        return self.runs[activation]
+
+    def close(self) -> None:
+        """The step has ended: what it has left keeps no tensor, however long its record is kept."""
+        self._is_closed = True
+        self.runs.clear()
+        self._inputs.clear()
+        for activation in self.player.activations:
+            activation.tokens = None
 
     # Bodies
 
@@ -59,13 +78,13 @@ class KernelOracle:
         """Nobody knows how often a loop runs."""
         return Turns(None, 0, is_uniform=False)
 
-    def body(self, iteration: Iteration) -> Body:
+    def body(self, iteration: AskedIteration) -> Body:
         """The whole level of a loop."""
-        return _run(iteration.parent).body.bodies.body(iteration.frame)
+        return self.run_of(iteration.parent).body.bodies.body(iteration.frame)
 
     def call(self, player: Playing, caller: Activation, node: int) -> KernelCall:
         """Whatever the kernel of the node calls."""
-        run = _run(caller)
+        run = self.run_of(caller)
         kind: Calls | None = run.body.graph.properties[run.body.number(caller, node)].op_def.record.calls
         return KernelCall(player, caller, node, kind, self)
 
@@ -75,9 +94,13 @@ class KernelOracle:
         """Whether an output is a dead token."""
         return value is DEAD
 
+    def is_small(self, inputs: list[Any]) -> bool:
+        """Whether a node with these inputs takes little."""
+        return is_small(map(dims_of, inputs))
+
     def compute(self, activation: Activation, node: int, inputs: list[Any]) -> Computed | None:
         """Computes the outputs of a live node and what they cost; an error is located, and fails the step."""
-        run = _run(activation)
+        run = self.run_of(activation)
         try:
             outputs = self._outputs(run, activation, node, inputs)
             cost = self._record(activation, node, inputs, outputs)
@@ -99,7 +122,8 @@ class KernelOracle:
         if kernel.role is Role.ARG:
             return [run.argument(kernel.part.properties[kernel.node].attrs["index"])]
         if kernel.role is Role.RETVAL:
-            run.store(kernel.part.properties[kernel.node].attrs["index"], passed_on(inputs[0]))
+            when = tuple(turn.number for turn in activation.place.loops)
+            run.results.store(kernel.part.properties[kernel.node].attrs["index"], when, passed_on(inputs[0]))
             return []
         return kernel.part.outputs(kernel.node, inputs)
 
@@ -110,7 +134,7 @@ class KernelOracle:
 
     def received(self, activation: Activation, node: int, value: Any) -> int | None:
         """The bytes of a tensor; an error of another type than the receive expects fails the step."""
-        run, facts = _run(activation), _facts(activation)
+        run, facts = self.run_of(activation), _facts(activation)
         properties = run.body.graph.properties[run.body.number(activation, node)]
         try:
             check_received(value, properties.output_types[0])
@@ -125,7 +149,7 @@ class KernelOracle:
     def start(self, activation: Activation, node: int, inputs: list[Any]) -> None:
         """Starts the kernel of a node that waits for something."""
         self._inputs[activation.base + node] = inputs
-        _run(activation).launch(activation, node, inputs)
+        self.run_of(activation).launch(activation, node, inputs)
 
     def arrived(self, activation: Activation, node: int, outputs: Sequence[Any]) -> None:
         """A deferred node has its outputs."""
@@ -140,7 +164,7 @@ class KernelOracle:
 
     def finish(self, activation: Activation, node: int, outputs: Sequence[Any]) -> int | None:
         """How long a node takes after its wait; an error of the source of costs fails the step."""
-        run, inputs = _run(activation), self._inputs.pop(activation.base + node)
+        run, inputs = self.run_of(activation), self._inputs.pop(activation.base + node)
         try:
             cost = self._record(activation, node, inputs, outputs)
         except PartitaError as error:
@@ -150,7 +174,7 @@ class KernelOracle:
         return max(cost.time_ns - run.body.waits_ns(run.body.number(activation, node), *sizes), 0)
 
     def _record(self, activation: Activation, node: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> OpCost:
-        run, facts = _run(activation), _facts(activation)
+        run, facts = self.run_of(activation), _facts(activation)
         sizes = tuple(map(dims_of, outputs))
         number = run.body.number(activation, node)
         cost = run.body.price(number, tuple(map(dims_of, inputs)), sizes, self.clock.cost_source)
@@ -164,12 +188,6 @@ def _shapes(outputs: Sequence[Any]) -> tuple[Dims | None, ...]:
     return tuple(None if output is DEAD else dims_of(output) for output in outputs)
 
 
-def _run(activation: Activation) -> GraphRun:
-    run = activation.place.graph
-    assert isinstance(run, GraphRun)  # `VirtualStep` begins with one
-    return run
-
-
-def _facts(activation: Activation) -> Facts:
+def _facts(activation: Activation) -> NodeFacts:
     assert activation.facts is not None  # as its body is asked
     return activation.facts

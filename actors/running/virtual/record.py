@@ -30,13 +30,13 @@ class StepRecord:
         """Step `number` of the session starts now."""
         self.number = number
         self.state: StepState = "running"
-        self.stage = player.stage
-        self.past_ns = clock.now_ns - self.stage.engine.now()
+        self.shared = player.shared
+        self.past_ns = clock.now_ns - self.shared.engine.now()
         """when the hardware began, in the time of the session"""
         self._player = player
         self._cluster = clock.cluster
-        self._start_ns = self._end_ns = self.stage.engine.now()
-        self._first_entry = self.end_entry = len(self.stage.log)
+        self._start_ns = self._end_ns = self.shared.engine.now()
+        self._first_entry = self.end_entry = len(self.shared.log)
 
     @property
     def activations(self) -> Sequence[Activation]:
@@ -46,7 +46,7 @@ class StepRecord:
     def close(self, state: StepState) -> None:
         """The step has ended, once: later entries of the log are what it has left on the hardware."""
         if self.state == "running":
-            self.state, self.end_entry, self._end_ns = state, len(self.stage.log), self.stage.engine.now()
+            self.state, self.end_entry, self._end_ns = state, len(self.shared.log), self.shared.engine.now()
 
     @property
     def span(self) -> StepSpan:
@@ -56,7 +56,7 @@ class StepRecord:
 
     def ran(self) -> RanSteps:
         """What the step has done, from 0."""
-        return ran_steps(self.activations, Entries(self.stage.log, self._first_entry, self.end_entry, self._start_ns))
+        return ran_steps(self.activations, Entries(self.shared.log, self._first_entry, self.end_entry, self._start_ns))
 
     def timeline(self) -> Timeline:
         """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
@@ -81,5 +81,5 @@ class StepRecord:
     def _link_loads(self, link: str) -> list[LinkLoad]:
         """What a link carried during the step, for whatever step that was under way."""
         start, end = self._start_ns, self._end_ns
-        loads = [(max(a, start), min(b, end), load) for a, b, load in self.stage.engine.network.loads(link)]
+        loads = [(max(a, start), min(b, end), load) for a, b, load in self.shared.engine.network.loads(link)]
         return [(a - start, b - start, load) for a, b, load in loads if a < b]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> SessionTimeline:
     """All steps of a session until now. Raises InvalidArgumentError where they took no simulated time."""
-    shared = [list(group) for _, group in groupby(records, lambda record: id(record.stage))]
+    shared = [list(group) for _, group in groupby(records, lambda record: id(record.shared))]
     ran = [group for group in shared if any(record.activations for record in group)]
     parts = [(group[0].past_ns, _events(group, clock.cluster.names)) for group in ran]
     events = joined_events(parts) if parts else Events.of([])
@@ -42,7 +42,7 @@ def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> Sess
         return [
             (group[0].past_ns + start, group[0].past_ns + end, load)
             for group in shared
-            for start, end, load in group[0].stage.engine.network.loads(link)
+            for start, end, load in group[0].shared.engine.network.loads(link)
         ]
 
     return SessionTimeline(
@@ -76,7 +76,7 @@ def _log_until_now(record: StepRecord, activations: Sequence[Activation], failed
     What is under way ends now, and what has not begun is left out; so is what a failed step would have done without
     taking time: `failed_at` is by activation the entry at which its step failed, -1 of others.
     """
-    engine, source = record.stage.engine, record.stage.log
+    engine, source = record.shared.engine, record.shared.log
     now = engine.now()
     entries, start_ns, end_ns = (
         np.array(column, np.int64) for column in (source.entries, source.start_ns, source.end_ns)

@@ -61,7 +61,8 @@ def callable_request(
         feed_devices,
         _full_names(own.fetch, own.fetch_devices, cluster),
     )
-    signature = Signature(tuple(own.feed), tuple(own.fetch), tuple(own.target), wiring=wiring if any(wiring) else None)
+    names = tuple(own.feed), tuple(own.fetch), tuple(own.target)
+    signature = Signature(*names, wiring=wiring if any(wiring) else None, is_callable=True)
     return signature, own.run_options if own.HasField("run_options") else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .gather import row_starts
 
@@ -144,6 +145,8 @@ def approx_top_k(node: Construction) -> Kernel:
         raise UnimplementedError("ApproxTopK without aggregation exists on TPUs only")
 
     def run(x: Array) -> tuple[Array, Array]:
+        require(x.ndim > 0, "input must be >= 1-D, got shape []")
+        require(-x.ndim <= axis < x.ndim, f"reduction_dimension {axis} is no axis of an input of rank {x.ndim}")
         rows = np.moveaxis(x, axis, -1)
         if rows.shape[-1] < k:
             raise InvalidArgumentError(f"input must have last dimension >= k = {k} but was {rows.shape[-1]}")

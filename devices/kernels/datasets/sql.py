@@ -49,10 +49,11 @@ def _connected(path: str) -> sqlite3.Connection:
 
 
 class _RowsIterator(Source):
-    __slots__ = ("_database", "_dataset", "_rows")
+    __slots__ = ("_database", "_dataset", "_query", "_rows")
 
     def __init__(self, dataset: _Rows) -> None:
         self._dataset = dataset
+        self._query = ""
         self._database: sqlite3.Connection | None = None
         self._rows: sqlite3.Cursor | None = None
 
@@ -64,7 +65,7 @@ class _RowsIterator(Source):
         try:
             row = self._rows.fetchone() if self._database is not None else None
         except sqlite3.Error as error:
-            raise UnknownError(f"Step() failed: [1] {error}: {self._dataset.query}") from None
+            raise UnknownError(f"Step() failed: [1] {error}: {self._query}") from None
         if row is None:
             self._close()
             return None
@@ -73,11 +74,12 @@ class _RowsIterator(Source):
 
     def _open(self) -> None:
         dataset = self._dataset
+        self._query = _text(dataset.query)
         try:
             self._database = _connected(dataset.path)
-            self._rows = self._database.execute(dataset.query)
+            self._rows = self._database.execute(self._query)
         except (sqlite3.Error, sqlite3.Warning) as error:  # the latter is how Python 3.11 refuses a second statement
-            raise UnknownError(f"Prepare() failed: [1] {error}: {dataset.query}") from None
+            raise UnknownError(f"Prepare() failed: [1] {error}: {self._query}") from None
         columns = len(self._rows.description or ())
         require(
             columns == len(dataset.form.types),
@@ -115,7 +117,7 @@ def _text(query: bytes) -> str:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows(Dataset):
     path: str
-    query: str
+    query: bytes
 
     def iterator(self) -> _RowsIterator:
         return _RowsIterator(self)
@@ -139,6 +141,6 @@ def sql_dataset(node: Construction) -> Kernel:
             f"The database type, {name}, is not supported by SqlDataset. The set of supported databases is: "
             "{'sqlite'}.",
         )
-        return carrying_dataset(_Rows(form, os.fsdecode(np.asarray(path).item()), _text(np.asarray(query).item())))
+        return carrying_dataset(_Rows(form, os.fsdecode(text_of(path, "data_source_name")), text_of(query, "query")))
 
     return make

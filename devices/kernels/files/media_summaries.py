@@ -26,7 +26,7 @@ _TINY = 1e-6
 def _tags(tag: Array, kind: str, most: int, count: int) -> list[bytes]:
     """The tags of the entries; they are numbered if there might be several."""
     base: bytes = np.asarray(tag).item() + b"/" + kind.encode()
-    return [base] if most == 1 else [base + f"/{i}".encode() for i in range(min(most, count))]
+    return [base][:count] if most == 1 else [base + f"/{i}".encode() for i in range(min(most, count))]
 
 
 def _visible(image: Array, bad_colour: Array) -> Array:

@@ -13,7 +13,7 @@ from ..op_cost import CostContext, Product, flops, products
 _LAYOUTS = {(False, False): "NN", (False, True): "TN", (True, False): "NT"}  # of (first, second factor transposed)
 
 
-@flops("MatMul", "SparseMatMul", "_FusedMatMul", matrix=True)
+@flops("MatMul", "SparseMatMul", "_FusedMatMul", matrix="product")
 def matmul(c: CostContext) -> int:
     """2*m*k*n; which axis is k depends on the transposition of the factor."""
     a = c.inputs[0]
@@ -21,7 +21,7 @@ def matmul(c: CostContext) -> int:
     return 2 * k * c.elements_out()
 
 
-@flops("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", matrix=True)
+@flops("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", matrix="product")
 def batch_matmul(c: CostContext) -> int:
     """2*m*k*n for every matrix of the (broadcast) batch; k is the second to last axis of x if that is adjoint."""
     x = c.inputs[0]
@@ -57,7 +57,7 @@ def einsum_product(c: CostContext) -> Product | None:
     return Product(m, n, k, batch) if k > 1 and m * n > 1 else None
 
 
-@flops("Einsum", "XlaEinsum", matrix=True)
+@flops("Einsum", "XlaEinsum", matrix="product")
 def einsum(c: CostContext) -> int:
     """One multiplication per factor after the first and one addition for every point of the space of all labels."""
     sizes = _label_sizes(c)
@@ -96,25 +96,25 @@ def _label_sizes(c: CostContext) -> dict[str, int]:
     return sizes
 
 
-@flops("Cholesky", "BatchCholesky", matrix=True)
+@flops("Cholesky", "BatchCholesky", matrix="factorisation")
 def cholesky(c: CostContext) -> int:
     """n**3 / 3 per matrix (Golub and Van Loan, section 4.2)."""
     return c.elements_in() * c.inputs[0][-1] // 3
 
 
-@flops("MatrixInverse", "BatchMatrixInverse", matrix=True)
+@flops("MatrixInverse", "BatchMatrixInverse", matrix="factorisation")
 def matrix_inverse(c: CostContext) -> int:
     """2 * n**3 per matrix: LU factors and n solves (Golub and Van Loan, section 3.2)."""
     return 2 * c.elements_in() * c.inputs[0][-1]
 
 
-@flops("MatrixTriangularSolve", "BatchMatrixTriangularSolve", matrix=True)
+@flops("MatrixTriangularSolve", "BatchMatrixTriangularSolve", matrix="factorisation")
 def triangular_solve(c: CostContext) -> int:
     """n**2 per right-hand side (Golub and Van Loan, section 3.1)."""
     return c.inputs[0][-1] * c.elements_out()
 
 
-@flops("MatrixSolve", "BatchMatrixSolve", matrix=True)
+@flops("MatrixSolve", "BatchMatrixSolve", matrix="factorisation")
 def matrix_solve(c: CostContext) -> int:
     """2/3 * n**3 for the factors and 2 * n**2 per right-hand side (Golub and Van Loan, section 3.2)."""
     n = c.inputs[0][-1]

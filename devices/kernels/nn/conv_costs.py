@@ -39,19 +39,19 @@ def _per_output(filter_dims: Dims) -> int:
     return 2 * prod(filter_dims[:-1])
 
 
-@flops(*_CONVOLUTIONS, matrix=True)
+@flops(*_CONVOLUTIONS, matrix="convolution")
 def convolution(c: CostContext) -> int:
     """inputs: image, filter."""
     return _per_output(c.inputs[1]) * c.elements_out()
 
 
-@flops(*_INPUT_GRADIENTS, matrix=True)
+@flops(*_INPUT_GRADIENTS, matrix="convolution")
 def convolution_input_gradient(c: CostContext) -> int:
     """inputs: image or its sizes, filter, gradient of the output."""
     return _per_output(c.inputs[1]) * c.elements_in(2)
 
 
-@flops(*_FILTER_GRADIENTS, matrix=True)
+@flops(*_FILTER_GRADIENTS, matrix="convolution")
 def convolution_filter_gradient(c: CostContext) -> int:
     """inputs: image, filter or its sizes, gradient of the output; the output has the filter's shape."""
     return _per_output(c.outputs[0]) * c.elements_in(2)
@@ -110,7 +110,7 @@ def depthwise_filter_gradient(c: CostContext) -> int:
     return 2 * prod(c.outputs[0][:2]) * c.elements_in(2)
 
 
-@flops("FusedPadConv2D", "FusedResizeAndPadConv2D", matrix=True)
+@flops("FusedPadConv2D", "FusedResizeAndPadConv2D", matrix="convolution")
 def mirrored_convolution(c: CostContext) -> int:
     """The filter is the last input."""
     return _per_output(c.inputs[-1]) * c.elements_out()

@@ -10,18 +10,18 @@ def _rows(c: CostContext, port: int) -> int:
     return c.elements_in(port) // max(c.inputs[port][-1], 1)
 
 
-@flops("LSTMBlockCell", matrix=True)
+@flops("LSTMBlockCell", matrix="product")
 def lstm_block_cell(c: CostContext) -> int:
     return 2 * _rows(c, 0) * c.elements_in(3)
 
 
-@flops("BlockLSTM", "BlockLSTMV2", matrix=True)
+@flops("BlockLSTM", "BlockLSTMV2", matrix="product")
 def block_lstm(c: CostContext) -> int:
     """At every step."""
     return 2 * _rows(c, 1) * c.elements_in(4)
 
 
-@flops("BlockLSTMGrad", "BlockLSTMGradV2", matrix=True)
+@flops("BlockLSTMGrad", "BlockLSTMGradV2", matrix="product")
 def block_lstm_grad(c: CostContext) -> int:
     """At every step a product for the inputs and one for the weights."""
     return 4 * _rows(c, 1) * c.elements_in(4)
@@ -33,7 +33,7 @@ def lstm_block_cell_grad(c: CostContext) -> int:
     return 25 * c.elements_in(1)
 
 
-@flops("GRUBlockCell", "GRUBlockCellGrad", matrix=True)
+@flops("GRUBlockCell", "GRUBlockCellGrad", matrix="product")
 def gru_block_cell(c: CostContext) -> int:
     """One product with the weights of the gates, one with those of the candidate."""
     return 2 * _rows(c, 0) * (c.elements_in(2) + c.elements_in(3))

@@ -18,7 +18,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name, numpy_dtype
 from ....graph.formats.feature_columns import NONE, TYPES, Column, column_of, features_of
-from ..checks import require
+from ..checks import require, single_of, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, padded, sparse_parts, splits_of
 
@@ -236,7 +236,7 @@ def parse_example(node: Construction) -> Kernel:
     def run(serialized: Array, names: Array, *rest: Array) -> Any:  # tensors by feature
         rank = np.ndim(serialized)
         require(rank == 1, f"Expected serialized to be a vector, got shape: {shape_text(np.shape(serialized))}")
-        flat = [np.asarray(key).item() for key in rest[: dense_end - 2]]
+        flat = [single_of(np.asarray(key), "every key") for key in rest[: dense_end - 2]]
         keys = texts(flat[: sparse_end - 2]), texts(flat[sparse_end - 2 :]), list[str]()
         defaults = rest[dense_end - 2 :]
         check_keys(schema, keys, defaults)
@@ -275,9 +275,7 @@ def parse_single_example(node: Construction) -> Kernel:
     schema = schema_of(node)
 
     def run(serialized: Array, *defaults: Array) -> Any:  # tensors by feature
-        shape = np.shape(serialized)
-        require(not shape, f"Expected serialized to be a scalar, got shape: {shape_text(shape)}")
         _check_defaults(schema, defaults)
-        return _parse(schema, Batch([np.asarray(serialized).item()], None), keys, defaults)
+        return _parse(schema, Batch([text_of(serialized, "serialized")], None), keys, defaults)
 
     return run

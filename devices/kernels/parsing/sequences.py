@@ -185,7 +185,7 @@ def parse_sequence_example_v2(node: Construction) -> Kernel:
     def run(serialized: Array, names: Array, *rest: Array) -> Any:  # tensors by feature
         context = context_features.keyed("Context", *rest[:3])
         lists = list_features.keyed("Sequence", *rest[3:6])
-        may_lack: list[bool] = rest[6].tolist()
+        may_lack: list[bool] = np.asarray(rest[6]).reshape(-1).tolist()
         _check_key_counts(context, lists, may_lack)
         return _parse(_batch(serialized, names), context, lists, rest[7:], may_lack)
 

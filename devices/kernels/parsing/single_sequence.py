@@ -15,7 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
 from ....graph.formats.feature_columns import NONE, Piece, column_of, feature_text, sequence_of, steps_of
-from ..checks import require
+from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, places
 from .examples import texts
@@ -95,7 +95,7 @@ class _Record:
 
 
 def _scalars(inputs: tuple[Array, ...]) -> list[str]:
-    return texts([np.asarray(key).item() for key in inputs])
+    return texts([text_of(key, "every key") for key in inputs])
 
 
 @kernel("ParseSingleSequenceExample")
@@ -109,13 +109,17 @@ def parse_single_sequence_example(node: Construction) -> Kernel:
     default_text = "def_value[{d}].shape() == {default} != context_dense_shapes_[{d}] == {shape}"
 
     def run(*inputs: Array) -> Any:  # tensors by feature
-        shape, name = np.shape(inputs[0]), np.asarray(inputs[-1]).item().decode(errors="replace")
-        require(not shape, f"Expected serialized to be a scalar, got shape: {shape_text(shape)}")
+        serialized, name = text_of(inputs[0], "serialized"), text_of(inputs[-1], "debug_name").decode(errors="replace")
+        lacking = np.shape(inputs[1])
+        require(
+            len(lacking) == 1,
+            f"feature_list_dense_missing_assumed_empty must be a vector of keys, not of shape {shape_text(lacking)}",
+        )
         may_lack = set(texts(inputs[1]))
         keys = [_scalars(inputs[start:end]) for start, end in pairwise(limits)]
         defaults = inputs[limits[-1] : -1]
         check_defaults(context_shapes, defaults, default_text)
-        record = _Record(np.asarray(inputs[0]).item(), name)
+        record = _Record(serialized, name)
         sparse = [record.context_sparse(*each) for each in zip(keys[0], context_sparse, strict=True)]
         dense = zip(keys[1], context_dense, context_shapes, defaults, strict=True)
         step_sparse = zip(keys[2], list_sparse, strict=True)

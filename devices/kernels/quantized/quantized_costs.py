@@ -25,20 +25,20 @@ def matmul_product(c: CostContext) -> Product:
     return Product(m, n, c.inputs[0][0 if c.attrs.get("transpose_a") else 1])
 
 
-@flops(*_MAT_MULS, matrix=True)
+@flops(*_MAT_MULS, matrix="product")
 def matmul(c: CostContext) -> int:
     """2k for each element of the product."""
     return 2 * c.elements_out() * c.inputs[0][0 if c.attrs.get("transpose_a") else 1]
 
 
-@flops("UniformQuantizedConvolution", "UniformQuantizedConvolutionHybrid", matrix=True)
+@flops("UniformQuantizedConvolution", "UniformQuantizedConvolutionHybrid", matrix="convolution")
 def uniform_conv(c: CostContext) -> int:
     """2 for each cell and channel of the window at each element of the result."""
     features = uniform_conv_numbers(c.attrs["dimension_numbers"], len(c.inputs[1])).window[0]
     return 2 * c.elements_out() * (c.elements_in(1) // max(c.inputs[1][features], 1))
 
 
-@flops("UniformQuantizedDot", "UniformQuantizedDotHybrid", matrix=True)
+@flops("UniformQuantizedDot", "UniformQuantizedDotHybrid", matrix="product")
 def uniform_dot(c: CostContext) -> int:
     """2k for each element of the product of two plain matrices."""
     return 2 * c.elements_out() * c.inputs[0][1]
@@ -58,7 +58,7 @@ def depthwise_conv(c: CostContext) -> int:
     *("QuantizedConv2DAndRequantize", "QuantizedConv2DPerChannel", "QuantizedConv2DWithBias"),
     *("QuantizedConv2DWithBiasAndRelu", "QuantizedConv2DWithBiasAndReluAndRequantize"),
     "QuantizedConv2DWithBiasAndRequantize",
-    matrix=True,
+    matrix="convolution",
 )
 def conv(c: CostContext) -> int:
     """2 for each cell and channel of the window at each element of the result."""

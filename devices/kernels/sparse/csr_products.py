@@ -41,7 +41,7 @@ def mat_mul(node: Construction) -> Kernel:
                 f"{shape_text(csr_of(a).shape)} vs. {shape_text(b.shape)}"
             )
         require(left.shape[:-2] == right.shape[:-2], "Batch dimensions of a and b must match")
-        factors = right.reshape(-1, *right.shape[-2:])
+        factors = right.reshape(len(left.parts), *right.shape[-2:])
         result = np.stack([_product(part, factor) for part, factor in zip(left.parts, factors, strict=True)])
         result = result.reshape(*left.shape[:-1], right.shape[-1])
         result = np.swapaxes(result, -1, -2) if turn_result else result

@@ -187,13 +187,14 @@ def variable_of(node: Construction) -> VariableOf:
 
 
 def initialised_variable_of(node: Construction) -> VariableOf:
-    """As `variable_of`, but a missing variable is a FailedPreconditionError: it was deleted or never assigned to."""
+    """As `variable_of`, but what is no variable here is a FailedPreconditionError: it was deleted or never assigned to,
+    or is on another device."""
     find = variable_of(node)
 
     def initialised(value: Array) -> Variable:
         try:
             return find(value)
-        except NotFoundError as error:
+        except (NotFoundError, InvalidArgumentError) as error:
             handle = handle_of(value)
             raise FailedPreconditionError(
                 f"Could not find variable {handle.name}. This could mean that the variable has been deleted. "

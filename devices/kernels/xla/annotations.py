@@ -8,7 +8,7 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..checks import require
+from ..checks import require, vector_of
 from ..half_types import BFLOAT16, widen
 from ..registry import Construction, Kernel, kernel, outputs, simple
 
@@ -21,7 +21,8 @@ simple("XlaOptimizationBarrier", lambda *tensors: outputs(tensors))
 
 def broadcast_helper(left: Array, right: Array, axes: Array) -> tuple[Array, Array]:
     """Both operands; the one of lower rank gets sizes of one, so that its axes become `axes` of the other."""
-    if not axes.size:
+    places = vector_of(axes, "broadcast_dims")
+    if not places:
         require(
             left.ndim == right.ndim or 0 in (left.ndim, right.ndim),
             "If broadcast_dims is empty, both arguments must have equal rank; argument shapes, or at least one "
@@ -29,7 +30,6 @@ def broadcast_helper(left: Array, right: Array, axes: Array) -> tuple[Array, Arr
         )
         return left, right
     narrow, wide = sorted((left, right), key=lambda x: x.ndim)
-    places = axes.tolist()
     require(
         len(places) == narrow.ndim,
         f"broadcast_dims must have size equal to the smaller argument rank; broadcast_dims has {len(places)} "

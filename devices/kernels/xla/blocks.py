@@ -12,7 +12,7 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ....graph.ops.xla.blocks import Blocks
-from ..checks import require
+from ..checks import require, scalar_of
 from ..registry import Construction, Kernel, kernel, outputs, simple
 
 
@@ -59,7 +59,7 @@ def _slices(start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
 
 def set_dynamic_size(x: Array, axis: Array, size: Array) -> Array:
     """The first elements along an axis."""
-    number, count = int(axis), int(size)
+    number, count = scalar_of(axis, "dim_index"), scalar_of(size, "size")
     require(0 <= number < x.ndim, f"dim_index must be in [0, {x.ndim}), got {number}")
     require(0 <= count <= x.shape[number], f"size must be at most {x.shape[number]}, got {count}")
     return x[(slice(None),) * number + (slice(count),)]

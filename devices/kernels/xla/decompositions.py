@@ -1,6 +1,6 @@
 """Eigenvalues and singular values in XLA's form; LAPACK computes them, so the attrs for iterations have no effect.
 
-The signs of vectors may differ from XLA's, as those of two LAPACKs do.
+The signs of vectors may differ from XLA's, as those of two LAPACKs do. Where LAPACK finds nothing, all is NaN.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ def self_adjoint_eig(node: Construction) -> Kernel:
 
     def decompose(a: Array) -> tuple[Array, Array]:
         require(a.ndim >= 2 and a.shape[-1] == a.shape[-2], f"Arguments to eigen must be square: {shape_text(a.shape)}")
-        values, vectors = np.linalg.eigh(a, triangle)
+        try:
+            values, vectors = np.linalg.eigh(a, triangle)
+        except np.linalg.LinAlgError:  # NaN among the numbers
+            values, vectors = np.full(a.shape[:-1], np.nan), np.full_like(a, np.nan)
         return values.astype(a.dtype), vectors
 
     return in_float32(decompose, node.output_types[0])
@@ -38,7 +41,10 @@ def svd(node: Construction) -> Kernel:
 
     def decompose(a: Array) -> tuple[Array, Array, Array]:
         require(a.ndim >= 2, f"Arguments to SVD must have rank at least 2: {shape_text(a.shape)}")
-        u, values, v = np.linalg.svd(a, full_matrices=True)
+        try:
+            u, values, v = np.linalg.svd(a, full_matrices=True)
+        except np.linalg.LinAlgError:  # NaN among the numbers
+            u, values, v = (np.full(x.shape, np.nan, a.dtype) for x in np.linalg.svd(np.zeros_like(a)))
         return values.astype(a.dtype), u, np.conj(np.swapaxes(v, -1, -2))
 
     return in_float32(decompose, node.output_types[0])

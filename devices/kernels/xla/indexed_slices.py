@@ -14,7 +14,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.xla.dimension_numbers import GatherNumbers, gather_numbers
-from ..checks import require
+from ..checks import require, vector_of
 from ..registry import Construction, Kernel, kernel
 
 
@@ -28,13 +28,39 @@ def gather(node: Construction) -> Kernel:
         return within_slices(numbers, sizes, index_rank)
 
     def take(x: Array, starts: Array, sizes: Array) -> Array:
-        wanted = tuple(sizes.tolist())
+        wanted = tuple(vector_of(sizes, "slice_sizes"))
         fits = len(wanted) == x.ndim and all(0 <= part <= whole for part, whole in zip(wanted, x.shape, strict=True))
         require(fits, f"slice sizes {shape_text(wanted)} do not fit an operand of shape {shape_text(x.shape)}")
+        check_axes(numbers, starts.shape, len(wanted))
+        is_one = all(wanted[axis] == 1 for axis in numbers.collapsed + numbers.operand_batch)
+        require(is_one, f"slice sizes {shape_text(wanted)} must be 1 along the axes that the result lacks")
         places = offsets_of(wanted, index_rank(numbers, starts))
         return np.asarray(x[tuple(places_of_slices(numbers, x.shape, wanted, starts, places))])
 
     return take
+
+
+def check_axes(numbers: GatherNumbers, starts: tuple[int, ...], rank: int) -> None:
+    """InvalidArgumentError unless the roles of axes fit start indices of that shape and an operand of that rank."""
+    outer = len(starts) - (numbers.vector_axis < len(starts))
+    require(numbers.vector_axis <= len(starts), f"start indices {shape_text(starts)} lack axis {numbers.vector_axis}")
+    components = starts[numbers.vector_axis] if numbers.vector_axis < len(starts) else 1
+    require(
+        components == len(numbers.start_map),
+        f"a start index has {components} numbers along axis {numbers.vector_axis} of {shape_text(starts)}, not "
+        f"{len(numbers.start_map)}",
+    )
+    for axes, limit, what in (
+        (numbers.offset, outer + len(numbers.offset), "result"),
+        (numbers.collapsed + numbers.operand_batch, rank, "operand"),
+        (numbers.start_map + numbers.operand_batch, rank, "operand"),
+        ((*numbers.index_batch, numbers.vector_axis), len(starts) + 1, "start indices"),
+    ):
+        is_fitting = len({*axes}) == len(axes) and all(axis < limit for axis in axes)
+        require(is_fitting, f"axes {shape_text(axes)} are not different ones of a {what} of rank {limit}")
+    dropped = len(numbers.collapsed) + len(numbers.operand_batch)
+    require(len(numbers.offset) + dropped == rank, f"an operand of rank {rank} has {rank - dropped} axes of slices")
+    require(len(numbers.operand_batch) == len(numbers.index_batch), "operand and indices have other batch axes")
 
 
 def index_rank(numbers: GatherNumbers, starts: Array) -> int:
@@ -93,5 +119,7 @@ def places_of_slices(
     outer = _outer_axes(numbers, rank)
     for own, index_axis in zip(numbers.operand_batch, numbers.index_batch, strict=True):
         axis = outer[index_axis - (numbers.vector_axis < index_axis)]
-        places[own] = np.arange(shape[own]).reshape([shape[own] if i == axis else 1 for i in range(rank)])
+        size = starts.shape[index_axis]
+        batch = np.minimum(np.arange(size), shape[own] - 1)
+        places[own] = batch.reshape([size if i == axis else 1 for i in range(rank)])
     return places

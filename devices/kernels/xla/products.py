@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -11,13 +12,14 @@ from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.linalg.einsum_shapes import Equation
 from ....graph.ops.nn.windows import Walk
 from ....graph.ops.xla.dimension_numbers import DotNumbers, conv_numbers, dot_numbers
-from ..checks import require
+from ..checks import require, scalar_of, vector_of
 from ..half_types import in_float32
 from ..linalg.einsum import contraction
 from ..nn.conv_arithmetic import convolve
 from ..nn.sliding import Sweep
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
-from .slices import pad
+from .slices import ends_of, pad
 
 
 @kernel("XlaDot", "XlaDotV2")
@@ -62,22 +64,41 @@ def conv(node: Construction) -> Kernel:
     def convolution(
         x: Array, w: Array, strides: Array, padding: Array, dilation: Array, window_dilation: Array, groups: Array
     ) -> Array:
-        require(x.ndim == len(to_image), f"a convolution of rank {len(to_image)}, not of {shape_text(x.shape)}")
-        require(w.ndim == len(to_window), f"a convolution of rank {len(to_window)}, not of {shape_text(w.shape)}")
+        for name, operand in (("lhs", x), ("rhs", w)):
+            require(
+                operand.ndim == len(to_image), f"{name} must have rank {len(to_image)}, not {shape_text(operand.shape)}"
+            )
         x, w = x.transpose(to_image).astype(dtype, copy=False), w.transpose(to_window).astype(dtype, copy=False)
-        depth = x.shape[-1]
-        require(
-            depth == w.shape[-2] * int(groups),
-            f"Expected the input features {depth} to be {int(groups)} times the filter's {w.shape[-2]}",
-        )
-        window = Window(tuple(strides.tolist()), tuple(window_dilation.tolist()))
-        x = spread(x, padding, dilation)
+        _check_groups(x.shape, w.shape, scalar_of(groups, "feature_group_count"), batch_groups)
+        rank = x.ndim - 2
+        window = Window(_distances(strides, rank, "window_strides"), _distances(window_dilation, rank, "rhs_dilation"))
+        x = spread(x, np.array(ends_of(padding, rank)), np.array(_distances(dilation, rank, "lhs_dilation")))
         images, features = np.split(x, batch_groups), np.split(w, batch_groups, axis=-1)
         parts = [window.convolve(image, feature) for image, feature in zip(images, features, strict=True)]
         result: Array = parts[0] if batch_groups == 1 else np.concatenate(parts, axis=-1)
         return result.transpose(from_result)
 
     return in_float32(convolution, node.output_types[0])
+
+
+def _distances(x: Array, rank: int, what: str) -> tuple[int, ...]:
+    """One positive number per spatial axis, ones if none are given."""
+    given = vector_of(x, what)
+    fits = len(given) in (0, rank) and all(size > 0 for size in given)
+    require(fits, f"{what} must be {rank} positive numbers, or none: {shape_text(given)}")
+    return tuple(given) or (1,) * rank
+
+
+def _check_groups(image: Sequence[int], window: Sequence[int], groups: int, batch_groups: int) -> None:
+    """InvalidArgumentError unless features, and images, can be cut into as many groups; features are the last axes."""
+    depth, *_, inner, outer = image[-1], *window
+    require(groups > 0, f"feature_group_count must be a positive number, got {groups}")
+    require(depth == inner * groups, f"Expected the input features {depth} to be {groups} times the filter's {inner}")
+    parts = groups * batch_groups
+    require(outer % parts == 0, f"Expected the output features {outer} to be a multiple of the {parts} groups")
+    require(
+        image[0] % batch_groups == 0, f"Expected the batch of {image[0]} to be a multiple of the {batch_groups} groups"
+    )
 
 
 class Window:
@@ -94,6 +115,7 @@ class Window:
             0 if n < reach else (n - reach) // s + 1
             for n, reach, s in zip(x.shape[1:-1], reaches, self.strides, strict=True)
         ]
+        output_shape((x.shape[0], *counts, w.shape[-1]), x.dtype)
         return convolve(x, w, Sweep(window, self.strides, self.dilations, tuple(Walk(n, 0, 0) for n in counts)))
 
 

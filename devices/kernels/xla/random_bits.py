@@ -14,7 +14,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
-from ..checks import require
+from ..checks import require, scalar_of, vector_of
+from ..output_size import output_shape
 from ..random import philox, threefry
 from ..registry import Construction, Kernel, kernel
 
@@ -29,13 +30,13 @@ def rng_bit_generator(node: Construction) -> Kernel:
     require(dtype.kind == "u", f"Unsupported type for XlaRngBitGenerator: {dtype.name}; use an unsigned one")
 
     def draw(algorithm: Array, state: Array, shape: Array) -> tuple[Array, Array]:
-        sizes = tuple(np.asarray(shape).tolist())
+        number, sizes = scalar_of(np.asarray(algorithm), "algorithm"), vector_of(np.asarray(shape), "shape")
         require(all(size >= 0 for size in sizes), f"shape must have non-negative sizes: {shape_text(sizes)}")
-        if algorithm in (_PHILOX, _AUTO):
-            return _philox(np.asarray(state), sizes, dtype)
-        if algorithm == _THREEFRY:
-            return _threefry(np.asarray(state), sizes, dtype)
-        raise InvalidArgumentError(f"Unsupported algorithm id: {algorithm}")
+        if number in (_PHILOX, _AUTO):
+            return _philox(np.asarray(state), output_shape(sizes, dtype), dtype)
+        if number == _THREEFRY:
+            return _threefry(np.asarray(state), output_shape(sizes, dtype), dtype)
+        raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
 
     return draw
 

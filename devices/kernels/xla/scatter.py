@@ -21,7 +21,7 @@ from ..datasets.dataset import Steps
 from ..half_types import widen
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import Computation, carry_out, reducer
-from .indexed_slices import are_inside, index_rank, places_of_slices, within_slices
+from .indexed_slices import are_inside, check_axes, index_rank, places_of_slices, within_slices
 
 
 @deferred_kernel("XlaScatter")
@@ -48,6 +48,12 @@ def _targets(
         rank == len(updates) and len(numbers.offset) + len(dropped) == len(shape),
         f"updates of shape {shape_text(updates)} do not fit an operand of shape {shape_text(shape)}",
     )
+    check_axes(numbers, starts.shape, len(shape))
+    outer = [size for axis, size in enumerate(updates) if axis not in numbers.offset]
+    require(
+        outer == [size for axis, size in enumerate(starts.shape) if axis != numbers.vector_axis],
+        f"updates of shape {shape_text(updates)} do not fit scatter indices of shape {shape_text(starts.shape)}",
+    )
     window = iter([updates[axis] for axis in numbers.offset])
     sizes = tuple([1 if axis in dropped else next(window) for axis in range(len(shape))])
     fits = all(
@@ -56,8 +62,8 @@ def _targets(
     require(fits, f"slices of shape {shape_text(sizes)} do not fit an operand of shape {shape_text(shape)}")
     offsets = within_slices(numbers, sizes, index_rank(numbers, starts))
     inside = np.broadcast_to(are_inside(numbers, shape, sizes, starts, rank), updates)
-    if not inside.any():
-        return inside, np.zeros(updates, np.int64)
+    if not inside.any() or 0 in shape:
+        return np.zeros(updates, bool), np.zeros(updates, np.int64)
     places = places_of_slices(numbers, shape, sizes, starts, offsets)
     return inside, np.broadcast_to(np.ravel_multi_index(places, shape) if places else np.int64(0), updates)
 

@@ -12,6 +12,7 @@ from ....graph.dtypes import Array
 from ....graph.ops.arrays.strided import IndexEntry
 from ....graph.ops.xla.xla_shapes import padded_size
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import simple
 
 
@@ -58,6 +59,14 @@ def dynamic_update_slice(x: Array, update: Array, starts: Array) -> Array:
     return result
 
 
+def ends_of(padding: Array, rank: int) -> list[list[int]]:
+    """The widths (low, high) for each axis, zeros if none are given; InvalidArgumentError for another shape."""
+    shape = padding.shape
+    require(shape in ((rank, 2), (0, 2)), f"padding must have shape [{rank},2], or [0,2], not {shape_text(shape)}")
+    ends: list[list[int]] = padding.tolist()
+    return ends or [[0, 0]] * rank
+
+
 def pad(x: Array, value: Array, low: Array, high: Array, interior: Array) -> Array:
     """Each axis with `low` and `high` cells added at its ends, dropped if negative, and `interior` between each two."""
     require(value.ndim == 0, f"padding_value input must be scalar, found rank {value.ndim}")
@@ -65,7 +74,7 @@ def pad(x: Array, value: Array, low: Array, high: Array, interior: Array) -> Arr
         require(widths.shape == (x.ndim,), f"padding_{name} must be a 1D tensor of size {x.ndim}")
     require(bool((interior >= 0).all()), "padding_interior must be non-negative")
     axes = list(zip(x.shape, low.tolist(), high.tolist(), interior.tolist(), strict=True))
-    result = np.full([padded_size(*axis) for axis in axes], value, x.dtype)
+    result = np.full(output_shape([padded_size(*axis) for axis in axes], x.dtype), value, x.dtype)
     target: list[IndexEntry] = []
     source: list[IndexEntry] = []
     for (size, before, _, between), whole in zip(axes, result.shape, strict=True):

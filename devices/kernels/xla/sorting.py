@@ -18,7 +18,7 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
-from ..checks import require
+from ..checks import require, scalar_of
 from ..datasets.dataset import Steps
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import Computation, carry_out
@@ -34,8 +34,9 @@ def variadic_sort(node: Construction) -> Start:
         *arrays, dimension = map(np.asarray, inputs)
         shape = arrays[0].shape
         require(all(x.shape == shape for x in arrays), "the arrays of a sort must have one shape")
-        axis = int(dimension) + (len(shape) if dimension < 0 else 0)
-        require(0 <= axis < max(len(shape), 1), f"no dimension {dimension} to sort in shape {shape_text(shape)}")
+        number = scalar_of(dimension, "dimension")
+        axis = number + (len(shape) if number < 0 else 0)
+        require(0 <= axis < max(len(shape), 1), f"no dimension {number} to sort in shape {shape_text(shape)}")
         carry_out(call, _sorted(comparator, arrays, axis))
 
     return start

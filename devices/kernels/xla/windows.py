@@ -16,15 +16,17 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
-from ..checks import require
+from ..checks import require, vector_of
 from ..datasets.dataset import Steps
 from ..half_types import widen
 from ..output_size import output_shape
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import Computation, carry_out, reducer
 from .scatter import combine_at
+from .slices import ends_of
 
 Slices = tuple[slice, ...]
+_SETTINGS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +42,13 @@ class Sliding:
 
     def check(self) -> None:
         """InvalidArgumentError unless there is one positive number per axis of each kind."""
-        lists = all(isinstance(sizes, list) for sizes in (self.window, self.strides, self.padding))
-        lists = lists and isinstance(self.spreads, list) and isinstance(self.dilations, list)
-        require(lists, "sizes, strides, dilations and padding of a window must be vectors and a matrix")
         rank = len(self.shape)
         kinds = (self.window, self.strides, self.spreads, self.dilations)
-        for name, sizes in zip(("dimensions", "strides", "base dilations", "dilations"), kinds, strict=True):
+        for name, sizes in zip(_SETTINGS, kinds, strict=True):
             require(
                 len(sizes) == rank and all(size > 0 for size in sizes),
-                f"window {name} must be {rank} positive numbers: {shape_text(sizes)}",
+                f"{name} must be {rank} positive numbers: {shape_text(sizes)}",
             )
-        require(
-            len(self.padding) == rank and all(len(ends) == 2 for ends in self.padding),
-            f"padding must have shape [{rank},2]",
-        )
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -70,10 +65,18 @@ class Sliding:
         return max(size - reach, -1) // self.strides[axis] + 1 if size >= reach else 0
 
     def cells(self) -> Iterator[tuple[Slices, Slices]]:
-        """For each cell, in order: the windows that have an element there, and these elements."""
-        for cell in product(*map(range, self.window)):
+        """For each cell that may be filled, in order: the windows that have an element there, and these elements."""
+        if 0 in self.counts or 0 in self.shape:
+            return
+        for cell in product(*map(self._offsets, range(len(self.shape)))):
             along = [self._along(axis, offset) for axis, offset in enumerate(cell)]
             yield tuple([windows for windows, _ in along]), tuple([elements for _, elements in along])
+
+    def _offsets(self, axis: int) -> range:
+        """The cells of a window along an axis that reach an element of any window: a window may be all padding."""
+        dilation, low = self.dilations[axis], self.padding[axis][0]
+        first = -(((self._count(axis) - 1) * self.strides[axis] - low) // dilation)
+        return range(max(first, 0), min(self.window[axis], (low + self._spread(axis) - 1) // dilation + 1))
 
     def _along(self, axis: int, offset: int) -> tuple[slice, slice]:
         """The windows along an axis that have an element at one cell, and the elements: both are equally spaced."""
@@ -106,8 +109,9 @@ def reduce_window(node: Construction) -> Start:
         dilations: Array,
         pad: Array,
     ) -> None:
-        settings = [np.asarray(setting).tolist() for setting in (window, strides, spreads, dilations, pad)]
-        sliding = Sliding(np.shape(x), *settings)
+        settings = zip(_SETTINGS, (window, strides, spreads, dilations), strict=True)
+        sizes, steps, holes, gaps = (vector_of(np.asarray(setting), name) for name, setting in settings)
+        sliding = Sliding(np.shape(x), sizes, steps, holes, gaps, ends_of(np.asarray(pad), np.ndim(x)))
         sliding.check()
         require(np.ndim(initial) == 0, f"init_value must be a scalar but got {shape_text(np.shape(initial))}")
         carry_out(call, _windows_reduced(computation, np.asarray(x), np.asarray(initial), sliding))
@@ -139,8 +143,9 @@ def select_and_scatter(node: Construction) -> Start:
         call: Call, x: Array, window: Array, strides: Array, padding: Array, source: Array, initial: Array
     ) -> None:
         ones = [1] * np.ndim(x)
-        sizes, steps, ends = (np.asarray(setting).tolist() for setting in (window, strides, padding))
-        sliding = Sliding(np.shape(x), sizes, steps, ones, ones, ends)
+        settings = zip(_SETTINGS, (window, strides), strict=False)
+        sizes, steps = (vector_of(np.asarray(setting), name) for name, setting in settings)
+        sliding = Sliding(np.shape(x), sizes, steps, ones, ones, ends_of(np.asarray(padding), np.ndim(x)))
         sliding.check()
         require(
             np.shape(source) == sliding.counts,

@@ -44,14 +44,14 @@ def dot_product(c: CostContext) -> Product:
     return Product(m, c.elements_out() // max(batch * m, 1), k, batch)
 
 
-@flops("XlaDot", "XlaDotV2", matrix=True)
+@flops("XlaDot", "XlaDotV2", matrix="product")
 def dot(c: CostContext) -> int:
     """2k for each element of the result."""
     numbers = dot_numbers(c.attrs["dimension_numbers"])
     return 2 * c.elements_out() * prod(c.inputs[0][axis] for axis in numbers.left_contracted)
 
 
-@flops("XlaConv", "XlaConvV2", matrix=True)
+@flops("XlaConv", "XlaConvV2", matrix="convolution")
 def conv(c: CostContext) -> int:
     """2 for each cell and channel of the window at each element of the result."""
     features = conv_numbers(c.attrs["dimension_numbers"]).window[0]

@@ -11,19 +11,23 @@ and may run many times.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....graph.shape_inference.infer import InferredShapes
 from ....graph.shape_inference.unknown_sizes import counted_size
+from ..hardware.iterations import MOST_ELEMENTS, Turn
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
-    from ....graph.shape_inference.infer import InferredShapes, Shapes
+    from ....graph.shape_inference.infer import Shapes
     from ...kernels.op_cost import Dims
     from ...topology import Route
     from ..costs.source import OpCost
@@ -37,7 +41,7 @@ class Consumers(NamedTuple):
     targets: list[int]
 
 
-class Ends(NamedTuple):
+class TokenEdges(NamedTuple):
     """As `Consumers`, with the port that each edge enters (as in `Edges`) and the output that it leaves."""
 
     starts: list[int]
@@ -46,7 +50,7 @@ class Ends(NamedTuple):
     outputs: list[int]
 
 
-class Part(IntEnum):
+class NodePart(IntEnum):
     """What a node that is asked for when it is ready has to do with the hardware."""
 
     TAKES_DEVICE = 0  # it is computed when its device takes it
@@ -66,10 +70,10 @@ class Asked:
     are undecided: then tokens may be dead.
     """
 
-    parts: list[Part]
+    parts: list[NodePart]
     duty: NDArray[np.uint8]
-    at_end: Ends
-    at_launch: Ends | None
+    at_end: TokenEdges
+    at_launch: TokenEdges | None
     is_merge: list[bool]
     is_trigger: list[bool]
     num_inputs: list[int]
@@ -138,3 +142,25 @@ class Body:
 def sizes_of(shapes: Shapes) -> tuple[Dims, ...]:
     """Shapes; those of unknown size, which nobody reads, without elements."""
     return tuple(map(counted_size, shapes))
+
+
+def is_small(inputs: Iterable[Dims]) -> bool:
+    """Whether an op that reads tensors of these shapes takes little, so that an executor runs it first."""
+    return sum(map(prod, inputs)) <= MOST_ELEMENTS
+
+
+def turns_of(body: Body) -> list[Turn]:
+    """By node what decides when it runs, in the first of overlapping iterations; of an asked body the rank."""
+    graph, nodes = (body.graph, list(range(len(body)))) if body.gates is None else (body.gates.whole, body.gates.nodes)
+    ranks = graph.import_ranks
+    numbers = {node: number for number, node in enumerate(sorted(nodes, key=ranks.__getitem__))}
+    return [Turn(small, numbers[node]) for small, node in zip(_are_small(body), nodes, strict=True)]
+
+
+def _are_small(body: Body) -> list[bool]:
+    """By node whether it takes little, False where the shapes of inputs are not known."""
+    if not isinstance(body.shapes, InferredShapes):
+        return [False] * len(body)
+    case_of = body.shapes.case_of.tolist()
+    small = {case: is_small(sizes_of(body.shapes.read(case))) for case in set(case_of)}
+    return [small[case] for case in case_of]

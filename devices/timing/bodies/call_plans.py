@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
 from ....graph.analysis.counters import Number, Truth, Value
-from ....graph.analysis.trip_counts import Caller, Count, TripCounts, loop_values
+from ....graph.analysis.loop_values import loop_values
+from ....graph.analysis.trip_counts import Caller, Count, TripCounts
 from ....graph.dtypes import DataType, base_type
 from ....graph.library.calls import arguments_of_its_own, called_by, inputs_before_arguments
 from ....graph.ops.record import Calls

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from re import compile as pattern
-from re import escape
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -33,7 +32,6 @@ Answer: TypeAlias = "Count | Truth | None"
 """a branch, one per turn, or one that depends on the number of the iteration; None is unknown"""
 
 _THROUGH = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH)
-_LOWERED = pattern(r"(.+)/(?:switch_pred|branch_index)/_\d+")
 _ARGUMENT = pattern(r"_arg_(.+)_\d+_\d+")
 
 
@@ -55,6 +53,7 @@ class Conditions:
         self.of: dict[int, int] = {}
         found: dict[tuple[Output, int], int] = {}
         names: list[list[str]] = []
+        of_switch = {switch: name for name, lowered in graph.lowered.items() for switch in lowered.switches}
         for n in np.flatnonzero(graph.of_class(NodeClass.SWITCH)).tolist():
             source, passed = _origin(graph, graph.inputs_of(n)[1])
             if graph.node_class(source[0]) is NodeClass.LOOP_COND:
@@ -65,23 +64,11 @@ class Conditions:
                 found[key] = len(names)
                 names.append([_shown(graph, source), graph.names[source[0]], *passed])
             self.of[n] = found[key]
-            lowered = self._lowered(n)
+            lowered = of_switch.get(graph.names[n], "")
             if lowered and lowered not in names[found[key]]:
                 names[found[key]].insert(0, lowered)
         for (source, num_branches), number in found.items():
             self.all.append(Condition(source, num_branches, tuple(dict.fromkeys(names[number]))))
-
-    def _lowered(self, n: int) -> str:
-        """The name of the If or Case that a Switch was made for, "" for others."""
-        name, properties = self.graph.names[n], self.graph.properties[n]
-        direct = _LOWERED.fullmatch(name)
-        if direct:
-            return direct[1]
-        for group in properties.colocated_with:
-            match = pattern(rf"(.+)/{escape(group)}/_\d+").fullmatch(name)
-            if match:
-                return match[1]
-        return ""
 
     def answers(self, trips: TripCounts, choices: Choices, path: CallPath) -> list[Answer]:
         """The answer of every condition; `path` begins its names."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....errors import PartitaError
-from ....graph.analysis.frames import frame_name
 from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.levels import frame_name
 from ....graph.library.calls import called_by, calls_functions, calls_gradient
 from ....graph.ops.record import LOOPS, Calls, NodeClass
 from ....graph.passes.body_graph import body_graph

@@ -27,11 +27,11 @@ from .dependencies import Edges, consumers_of
 from .liveness import Liveness, Variant
 
 if TYPE_CHECKING:
-    from ....graph.analysis.frames import Frames
     from ....graph.analysis.joined import JoinedGraph
+    from ....graph.analysis.levels import Frames
 
 
-class Target(NamedTuple):
+class TokenTarget(NamedTuple):
     """Where an edge into another level or iteration ends, by joint number, and the output that it leaves."""
 
     node: int
@@ -53,11 +53,11 @@ class Levels:
         self.calls = calls
         self.graph = whole.graph
         of = np.array(self.frames.of, np.int64)
-        crosses = (of[edges.src] != of[edges.dst]) | self.graph.closes_loop(edges.src, edges.dst)
-        self.tokens: tuple[dict[int, list[Target]], dict[int, list[Target]]] = ({}, {})
+        crosses = frames.crosses(self.graph, edges.src, edges.dst)
+        self.tokens: tuple[dict[int, list[TokenTarget]], dict[int, list[TokenTarget]]] = ({}, {})
         """consumers in other levels or iterations by their source: of its end, and of its launch"""
         for src, output, dst, port, at_launch in zip(*(column[crosses].tolist() for column in edges), strict=True):
-            self.tokens[at_launch].setdefault(src, []).append(Target(dst, port, output))
+            self.tokens[at_launch].setdefault(src, []).append(TokenTarget(dst, port, output))
         self._is_merge = self.graph.of_class(NodeClass.MERGE)
         self._asks = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)
         self._compiled: dict[tuple[int, bytes, bytes], Body] = {}

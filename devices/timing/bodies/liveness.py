@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ....graph.analysis.counters import NEVER, Truth
-from ....graph.analysis.frames import ROOT, Frame, Frames
 from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.levels import OUTSIDE, Frame, Frames
 from ....graph.analysis.trip_counts import Count
 from ....graph.ops.record import NodeClass
 from .conditions import OF_LOOP, Answer, Conditions
@@ -137,9 +137,9 @@ class Liveness:
         never = set[int]()
         for number, level in enumerate(self.levels):
             around = outside.get(level.frame.parent, set())
-            enters = frozenset() if number == ROOT else self.dead_enters(number, around)
+            enters = frozenset() if number == OUTSIDE else self.dead_enters(number, around)
             sides = tuple(fixed[condition] for condition in level.asked)
-            runs = number == ROOT or counts[number] != 0
+            runs = number == OUTSIDE or counts[number] != 0
             variants = [Variant(goes_on, True, sides, enters) for goes_on in ((True, False) if runs else (False,))]
             dead = [self.dead_outputs(number, variant) for variant in variants]
             outside[number] = dead[0]

@@ -57,18 +57,26 @@ class NodePlaces:
         """By node the device whose model prices it: the host of a GPU for what only touches host memory."""
         return np.where(self.memory.is_host_node, hosts_of(self.cluster)[self.device], self.device)
 
+    @cached_property
+    def _launches(self) -> Flags:
+        """By node whether its device launches kernels."""
+        return np.array([device.spec.launches_kernels for device in self.cluster], np.bool_)[self.device]
+
     def duties(self, is_free: Flags) -> Numbers:
-        """By node what the hardware does for it, FREE where it takes no time; transfers are left out."""
+        """By node what the hardware does for it, FREE where it takes no time; transfers are left out.
+
+        A CPU does itself what is done on the host of a GPU.
+        """
         graph = self.graph
         waits = np.array([kind.op_def.record.waits for kind in graph.kinds], np.bool_)[graph.kind_of]
         passes = np.array([is_on_host(op) for op in graph.ops], np.bool_)[graph.kind_of]
-        duty = np.where(waits, Duty.WAIT, np.where(self.memory.is_host_node | passes, Duty.HOST, Duty.COMPUTE))
+        is_host = self._launches & (self.memory.is_host_node | passes)
+        duty = np.where(waits, Duty.WAIT, np.where(is_host, Duty.HOST, Duty.COMPUTE))
         return np.where(is_free, Duty.FREE, duty)
 
     def on_stream(self, duty: Numbers) -> Flags:
         """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""
-        launches = np.array([device.spec.launches_kernels for device in self.cluster], np.bool_)[self.device]
-        return launches & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
+        return self._launches & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
 
     def routes(self, receives: Numbers) -> dict[int, Route]:
         """The route of every receive whose tensor crosses links."""

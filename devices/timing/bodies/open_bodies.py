@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....graph.analysis.frames import frames_of
+from ....graph.analysis.levels import frames_of
 from ....graph.arrays import Flags, Numbers, grouped
 from ....graph.columns import Ids
 from ....graph.ops.record import RECVS, SENDS, NodeClass
@@ -24,7 +24,7 @@ from ...kernels.op_cost import is_free
 from ..costs.source import FREE
 from ..hardware.engine import Duty
 from ..memory.tensors import KnownShapes
-from .body import Asked, Body, Consumers, Ends, Part
+from .body import Asked, Body, Consumers, NodePart, TokenEdges
 from .dependencies import Edges, dependencies, edges_of, merges_after
 from .levels import Levels
 from .node_places import NodePlaces
@@ -123,7 +123,7 @@ class OpenBodies:
             is_merge=is_merge.tolist(),
             is_trigger=body.graph.of_class(NodeClass.CONTROL_TRIGGER).tolist(),
             num_inputs=[len(properties.input_types) for properties in body.graph.properties],
-            begins=[n for n, part in enumerate(parts) if left[n] == (part is Part.RECEIVES)],
+            begins=[n for n, part in enumerate(parts) if left[n] == (part is NodePart.RECEIVES)],
             is_open=self.is_open,
         )
         return replace(body, waits=left, asked=asked)
@@ -133,14 +133,14 @@ UNKNOWN_NS = -1
 """the time of a node that is asked for"""
 
 
-def _parts(graph: JoinedGraph, free: Flags, deferred: Flags) -> list[Part]:
-    parts = np.where(free, Part.MAY_BE_FREE, Part.TAKES_DEVICE)
-    parts[deferred] = Part.DEFERRED
-    parts[graph.of_class(*SENDS)] = Part.SENDS
-    parts[graph.of_class(*RECVS)] = Part.RECEIVES
-    return list(map(Part, parts.tolist()))
+def _parts(graph: JoinedGraph, free: Flags, deferred: Flags) -> list[NodePart]:
+    parts = np.where(free, NodePart.MAY_BE_FREE, NodePart.TAKES_DEVICE)
+    parts[deferred] = NodePart.DEFERRED
+    parts[graph.of_class(*SENDS)] = NodePart.SENDS
+    parts[graph.of_class(*RECVS)] = NodePart.RECEIVES
+    return list(map(NodePart, parts.tolist()))
 
 
-def _ends(edges: Edges, count: int) -> Ends:
+def _ends(edges: Edges, count: int) -> TokenEdges:
     starts, order = grouped(edges.src, count)
-    return Ends(starts.tolist(), *(column[order].tolist() for column in (edges.dst, edges.port, edges.output)))
+    return TokenEdges(starts.tolist(), *(column[order].tolist() for column in (edges.dst, edges.port, edges.output)))

@@ -118,7 +118,10 @@ class ScriptPlanner:
         unknown = []
         for number, frame in enumerate(trips.frames.all[1:], 1):
             given = self.choices.trips(site.path.name(frame.name))
-            count = trips.count(number) if given is None else given
+            if given is not None:
+                trips.given[number] = given
+        for number in range(1, len(trips.frames.all)):
+            count = trips.count(number)
             if count is None:
                 unknown.append(number)
                 count = 1

@@ -60,6 +60,7 @@ class Engine:
         self.streams: list[Gpu | None] = []
         """by device: the stream of a GPU"""
         self._places = [self._places_of(device, profile.end_of(device.name)) for device in cluster.devices]
+        self._places_of_iterations = [self._of_iterations(places) for places in self._places]
         self._released_by: dict[int, int] = {}  # receives whose transfer has not started: the entry that released them
         self._latency_ns: dict[int, int] = {}  # of receives that were asked for
         self._copies: dict[int, int] = {}  # receives whose transfer has started: its entry
@@ -77,17 +78,22 @@ class Engine:
             compute, host = Delays(*parts, launches=is_gpu), self._waits
         return {Duty.COMPUTE: compute, Duty.HOST: host, Duty.WAIT: self._waits}
 
+    def _of_iterations(self, places: dict[Duty, Place]) -> dict[Duty, Place]:
+        """Where the rows of overlapping iterations run."""
+        compute = places[Duty.COMPUTE]
+        return {**places, Duty.COMPUTE: compute.of_iterations} if isinstance(compute, Lanes) else places
+
     def now(self) -> int:
         """Nanoseconds since the start of the clock."""
         return self._instants.now()
 
-    def place(self, duty: Duty, device: int) -> Place:
-        """Where rows of a duty run on a device."""
-        return self._places[device][duty]
+    def place(self, duty: Duty, device: int, *, overlaps: bool = False) -> Place:
+        """Where rows of a duty run on a device; `overlaps` is for those of loops whose iterations do."""
+        return (self._places_of_iterations if overlaps else self._places)[device][duty]
 
-    def start(self, row: int, duty: Duty, device: int, cause: int) -> None:
+    def start(self, row: int, duty: Duty, device: int, cause: int, *, overlaps: bool = False) -> None:
         """A row is ready to run on a device; the entry `cause` released it, -1 for none."""
-        self._places[device][duty].take(row, cause)
+        self.place(duty, device, overlaps=overlaps).take(row, cause)
 
     def passes(self, row: int, cause: int) -> int:
         """A free row passes now; returns its entry."""

@@ -1,6 +1,7 @@
 """What ops run on: the lanes of a CPU, the launch thread and stream of a GPU.
 
-Ready rows are taken in the order in which they became ready, those of one instant by their number.
+Ready rows are taken in the order in which they became ready, those of one instant by their number; those of loops whose
+iterations overlap as `iterations` says.
 
 A GPU's kernels are launched one after the other by a host thread and run one after the other in the order of their
 launches. With n independent kernels of k ns each, and l ns a launch, the last one ends at
@@ -26,6 +27,7 @@ from typing import Protocol
 from simpy import Event
 
 from .instants import Instants
+from .iterations import Iterations, Turn
 from .log import KINDS, LAUNCH, Log
 from .profile import EndOf
 
@@ -42,6 +44,9 @@ class Feeder(Protocol):
 
     def time_ns(self, row: int) -> int:
         """The time of a row on its device at full speed, asked when a lane takes it or its launch is done."""
+
+    def turn(self, row: int) -> Turn:
+        """What decides when a row runs that is one of overlapping iterations; asked when it is ready."""
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The kernel of a row is launched now, when `entry` ends; its values are there when `ticket` is completed.
@@ -109,14 +114,28 @@ class _Queue:
 class Lanes:
     """The lanes of a device that computes as ops become ready, each one op at a time; the lowest idle lane is first."""
 
-    __slots__ = ("_end_of", "_feeder", "_idle", "_instants", "_is_asked", "_last", "_log", "_queue")
+    __slots__ = (
+        "_end_of",
+        "_feeder",
+        "_idle",
+        "_instants",
+        "_is_asked",
+        "_iterations",
+        "_last",
+        "_log",
+        "_queue",
+        "of_iterations",
+    )
 
     def __init__(self, instants: Instants, log: Log, feeder: Feeder, lanes: int, end_of: EndOf) -> None:
+        """`of_iterations` takes the rows of overlapping iterations."""
         self._instants = instants
         self._log = log
         self._feeder = feeder
         self._end_of = end_of
         self._queue = _Queue()
+        self._iterations = Iterations(feeder.turn)
+        self.of_iterations: Place = _OfIterations(self)
         self._idle = list(range(lanes))  # a heap
         self._last = [-1] * lanes  # by lane: the entry that occupied it last
         self._is_asked = False
@@ -128,17 +147,27 @@ class Lanes:
             self._is_asked = True
             self._instants.second_half(self._fill)
 
+    def take_iteration(self, row: int, cause: int) -> None:
+        """The same for a row of overlapping iterations."""
+        self._iterations.add(row, cause, self._instants.now())
+        if self._idle and not self._is_asked:
+            self._is_asked = True
+            self._instants.second_half(self._fill)
+
     def state(self, name: Name) -> Hashable:
         """What decides what happens next, apart from what has begun: equal states go on alike."""
-        return self._queue.state(name, self._instants.now()), tuple(sorted(self._idle)), self._is_asked
+        now = self._instants.now()
+        queues = self._queue.state(name, now), self._iterations.state(name, now)
+        return queues, tuple(sorted(self._idle)), self._is_asked
 
     def _fill(self) -> None:
         self._is_asked = False
-        queue, idle, log = self._queue, self._idle, self._log
+        queue, iterations, idle, log = self._queue, self._iterations, self._idle, self._log
         now = self._instants.now()
-        while idle and queue:
+        while idle and (queue or iterations):
             lane = heappop(idle)
-            row, cause = queue.pop(now, self._last[lane])
+            is_of_iteration = bool(iterations) and (iterations.has_small or not queue)
+            row, cause = (iterations if is_of_iteration else queue).pop(now, self._last[lane])
             end = self._end_of(now, self._feeder.time_ns(row))
             entry = self._last[lane] = log.record(row * KINDS, now, end, cause)
             if lane:
@@ -150,12 +179,21 @@ class Lanes:
         self._is_asked = True  # so that what it releases does not ask again
         self._feeder.ended(row, entry)
         self._is_asked = False
-        if self._queue:
+        if self._queue or self._iterations:
             if self._instants.is_last():
                 self._fill()
             else:
                 self._is_asked = True
                 self._instants.second_half(self._fill)
+
+
+class _OfIterations:
+    """A device as the place where the rows of overlapping iterations run."""
+
+    __slots__ = ("take",)
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.take = lanes.take_iteration
 
 
 class Gpu:

@@ -99,23 +99,14 @@ class Holdings:
         for piece in self.pieces:
             groups[piece.run, piece.part.output].append(piece)
         rows = [
-            (output, memory, count * size_bytes, run.since_ns, end)
+            (part.output, part.memory, count * part.size_bytes, run.since_ns, end)
             for (run, like), pieces in groups.items()
             for count, end in _lives(pieces, end_ns, self.single.get((run, like), {}))
             if end > run.since_ns
-            for output, memory, size_bytes in all_parts(pieces[0].part)
+            for part in (pieces[0].part,)
+            if part.size_bytes
         ]
         return Copies(*np.array(rows, np.int64).reshape(-1, len(Copies._fields)).T)
-
-
-def all_parts(part: Part) -> Iterator[tuple[int, int, int]]:
-    """(output, memory, bytes) of a part, and of what is in it where that is a list."""
-    if part.size_bytes:
-        yield part.output, part.memory, part.size_bytes
-    for parts, count in part.inner:
-        for inner in parts:
-            for output, memory, size_bytes in all_parts(inner):
-                yield output, memory, count * size_bytes
 
 
 def _lives(pieces: Sequence[Piece], end_ns: Numbers, single: dict[int, int]) -> Iterator[tuple[int, int]]:

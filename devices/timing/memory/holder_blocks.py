@@ -13,39 +13,47 @@ from typing import NamedTuple
 from .holder_state import HolderState
 from .holders import Entry, Holder, Net, Part, Parts, Run
 
-_MAX_LAG = 3  # iterations by which a tensor is looked for that another holder got earlier
+_MAX_LAG = 40  # iterations by which a tensor is looked for that another holder got earlier
+
+
+class MustBePlayedError(Exception):
+    """What holders have after iterations that were not played does not follow from the iterations before."""
 
 
 class Repetition(NamedTuple):
     """Iterations that were not played: those of the entries `first` to `end` of the log, `runs` times more.
 
-    After them it is `time_ns`.
+    After them it is `time_ns`. `is_nested` says that the loop is in another one, or another one in it.
     """
 
     first: int
     end: int
     runs: int
     time_ns: int
+    is_nested: bool
 
 
 def repeat(state: HolderState, block: Repetition) -> None:
-    """Changes all holders that were there before the block, and that have changed in what it repeats."""
+    """Changes all holders that were there before the block, and that have changed in what it repeats.
+
+    Raises MustBePlayedError where iterations replace elements, put in lists of tensors, or wait for elements, and for
+    loops in loops: what is kept, and what of that is the same tensor, depends on each iteration there.
+    """
     state.now = block.time_ns, block.end - 1
     changed = [
-        holder
-        for holder in state.holders.values()
-        if holder.born < block.first and holder.journal and holder.journal[-1][0] >= block.first
+        holder for holder in state.holders.values() if holder.born < block.first and holder.changed_since(block.first)
     ]
+    if changed and block.is_nested:
+        raise MustBePlayedError
     copying = _Copying(state, block, _successors(changed, block.first), state.run(block.time_ns))
     for holder in changed:
         _repeat_in(holder, copying)
 
 
 class _Successor(NamedTuple):
-    """What an iteration puts in where earlier ones put in another tensor: the output, and how many iterations later."""
+    """What later iterations put in where an earlier one put in another tensor: their outputs, to that of the last."""
 
-    output: int
-    lag: int
+    outputs: tuple[int, ...]
 
 
 class _Copying(NamedTuple):
@@ -65,21 +73,21 @@ def _successors(holders: Sequence[Holder], first: int) -> dict[int, _Successor]:
     for holder in holders:
         puts = [(order, parts) for order, what, parts, _ in holder.journal if what == "put"]
         count = sum(order >= first for order, _ in puts)
-        newest = puts[len(puts) - count :]
-        for lag in range(1, _MAX_LAG + 1):
-            older = puts[max(len(puts) - count * (lag + 1), 0) : len(puts) - count * lag]
-            for (_, before), (_, after) in zip(older[::-1], newest[::-1], strict=False):
-                for part, later in zip(before, after, strict=False):
-                    if part.output != later.output:
-                        successors.setdefault(part.output, _Successor(later.output, lag))
+        for place in range(count):
+            at_place = [parts for _, parts in puts[::-1][place::count][: _MAX_LAG + 1]]  # the newest first
+            for outputs in zip(*([part.output for part in parts] for parts in at_place), strict=False):
+                for lag in range(1, len(outputs)):
+                    if outputs[lag] != outputs[lag - 1]:
+                        successors.setdefault(outputs[lag], _Successor(outputs[lag - 1 :: -1]))
     return successors
 
 
 def _repeat_in(holder: Holder, copying: _Copying) -> None:
     state, block = copying.state, copying.block
     order, net = state.now[1], holder.changes_since(block.first)
-    if net.from_front:  # also if as many are put: what replaces an element may be a tensor that is there anyway
-        _put_copies(holder, net.more, copying)
+    if (net.from_front and net.more) or holder.waiting or holder.last_wait >= block.first:
+        raise MustBePlayedError
+    if net.from_front:
         state.drop(holder.take_first(net.from_front * block.runs, order))
     elif net.growth > 0:
         more = Net(more=list(net.more))
@@ -112,10 +120,11 @@ def _put_iterations(
     first, end = numbers
     successor = copying.successors.get(parts[0].output) if len(parts) == 1 and count == 1 else None
     if successor is not None and parts[0].output not in before:
-        parts = (state.part(successor.output),)
-        for _ in range(first, min(end, successor.lag)):
-            state.put(holder, Entry(parts))
-        first, end = max(first - successor.lag, 0), end - successor.lag
+        lag = len(successor.outputs)
+        for number in range(first, min(end, lag)):
+            state.put(holder, Entry((state.part(successor.outputs[number]),)))
+        parts = (state.part(successor.outputs[-1]),)
+        first, end = max(first - lag, 0), end - lag
     if first < end:
         copied = tuple([_copied(state, part, before) for part in parts])
         state.put(holder, Entry(copied, copying.run, first * count, end * count))
@@ -123,16 +132,7 @@ def _put_iterations(
 
 def _copied(state: HolderState, part: Part, before: set[int]) -> Part:
     """A part that every further iteration puts in: another tensor like it, or the same tensor again."""
+    if state.tensors.is_list[part.output] or state.gradients.get(part.output, part.output) in state.holders:
+        raise MustBePlayedError
     is_same = part.output in before or bool(state.tensors.is_fixed[part.output])
-    return part._replace(is_shared=is_same, inner=_inner(state, part))
-
-
-def _inner(state: HolderState, part: Part) -> tuple[tuple[Parts, int], ...]:
-    """What is in a part that is a list, or the handle of an object."""
-    holder = state.holders.get(state.gradients.get(part.output, part.output))
-    if holder is None or part.inner:
-        return part.inner
-    return tuple(
-        (tuple([inner._replace(inner=_inner(state, inner)) for inner in entry.parts]), entry.count)
-        for entry in holder.entries
-    )
+    return part._replace(is_shared=is_same)

@@ -126,6 +126,11 @@ class HolderState:
 
     def put(self, holder: Holder, entry: Entry) -> None:
         """Puts an element, or a run, into a holder."""
+        if holder.waiting and entry.run is None:
+            holder.last_wait = self.now[1]
+            self.give(holder.waiting.popleft(), entry)
+            self.holdings.until += [(part.output, self.now[0]) for part in entry.parts]
+            return
         holder.put(entry, self.now[1])
         if entry.run is None:
             self._holds.update(part.output for part in entry.parts)
@@ -178,8 +183,4 @@ class HolderState:
         if number not in known:
             known[number] = output
             self.holdings.begins[output] = run.since_ns
-            if part.inner:
-                holder = self.holders[output] = Holder(output, self.now[1])
-                for parts, count in part.inner:
-                    self.put(holder, Entry(parts, self.run(run.since_ns), 0, count))
         return known[number]

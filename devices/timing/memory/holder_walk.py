@@ -101,7 +101,12 @@ def _add(state: HolderState, node: HolderNode) -> None:
 
 
 def _take_first(state: HolderState, node: HolderNode) -> None:
-    state.take(node, state.changed(node).take_first(1, state.now[1]))
+    """From a queue without elements an op takes the next one that is put: it waits for it, though not in its time."""
+    holder = state.changed(node)
+    if not holder.entries:
+        holder.waiting.append(node)
+        holder.last_wait = state.now[1]
+    state.take(node, holder.take_first(1, state.now[1]))
 
 
 def _take_last(state: HolderState, node: HolderNode) -> None:

@@ -18,18 +18,18 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from .tensors import HolderNode
+
 
 class Part(NamedTuple):
     """A tensor in a holder: a component of an element.
 
-    `output` is the output whose buffer it has, or for a copy the one that it is like. The parts of a list have its
-    elements as `inner`, with their numbers.
+    `output` is the output whose buffer it has, or for a copy the one that it is like.
     """
 
     output: int
     size_bytes: int
     memory: int
-    inner: tuple[tuple[Parts, int], ...] = ()
     is_shared: bool = False
     """a copy that is none: every iteration of a block puts in the same tensor"""
 
@@ -82,6 +82,10 @@ class Holder:
     of: Holder | None = None
     """the array of whose gradients this is one"""
     cursor: int = 0
+    waiting: deque[HolderNode] = field(default_factory=deque)
+    """ops that wait for an element"""
+    last_wait: int = -1
+    """the entry of the log at which these changed last"""
 
     def __len__(self) -> int:
         return sum(entry.count for entry in self.entries)
@@ -147,6 +151,10 @@ class Holder:
             entries=deque(replace(entry) for entry in self.entries),
             journal=list(self.journal),
         )
+
+    def changed_since(self, order: int) -> bool:
+        """Whether it has changed, or an op has waited for it, since an entry of the log."""
+        return (bool(self.journal) and self.journal[-1][0] >= order) or self.last_wait >= order
 
     def changes_since(self, order: int) -> Net:
         """What has changed since an entry of the log."""

@@ -17,25 +17,27 @@ if TYPE_CHECKING:
     from ....graph.ops.record import Calls
     from ...kernels.op_cost import Dims
     from ..bodies.body import Body
-    from ..bodies.levels import Levels, Target
+    from ..bodies.levels import Levels, TokenTarget
     from ..costs.source import OpCost
     from ..hardware.streams import Feeder
     from ..hardware.streams import Place as Waiting
 
 
-class Played(Protocol):
-    """A graph that is played: a script, which decides all beforehand, or a run of a graph with values."""
+class PlayedGraph(Protocol):
+    """A graph that is played: a script, which decides all beforehand, or the bodies of one that is asked."""
 
     @property
     def levels(self) -> Levels | None:
         """Its levels, None if it is one body without loops, conditions and calls."""
 
 
-class Run:
+class PlayedRun:
     """A loop or call that is being played, or what else wants to hear of the end of an activation."""
 
     count: int | None = None
     """how often the loop runs; None if nobody knows"""
+    overlaps = False
+    """whether it is a loop of which several iterations run at a time"""
 
     def began(self, activation: Activation) -> None:
         """An activation of it begins."""
@@ -51,12 +53,12 @@ class Run:
         return None
 
 
-class Turn(NamedTuple):
+class LoopTurn(NamedTuple):
     """An iteration of a loop that is being played."""
 
     name: str
     number: int
-    loop: Run
+    loop: PlayedRun
 
 
 class Place(NamedTuple):
@@ -65,11 +67,11 @@ class Place(NamedTuple):
     `loops` are the iterations of all loops around, outermost first.
     """
 
-    graph: Played
+    graph: PlayedGraph
     path: CallPath = CallPath()
     turn: int = 0
     number: int = 0
-    loops: tuple[Turn, ...] = ()
+    loops: tuple[LoopTurn, ...] = ()
 
 
 class Passed(NamedTuple):
@@ -90,7 +92,8 @@ class Tokens:
     """What has come to the nodes of an activation that is asked, and what they have computed and not yet passed on.
 
     `dead` marks nodes with a dead input, `taken` the Merges that have what they go on with; `dead_inputs` counts those
-    of other Merges. `sent` are receives whose tensor was sent while they still waited for something else.
+    of other Merges. `sent` are receives whose tensor was sent while they still waited for something else. `small` has
+    nodes that have been computed before they took a device, and whether they take little.
     """
 
     inputs: dict[int, list[Any]] = field(default_factory=dict)  # Any: tensors of any type
@@ -99,10 +102,11 @@ class Tokens:
     taken: set[int] = field(default_factory=set)
     dead_inputs: dict[int, int] = field(default_factory=dict)
     sent: set[int] = field(default_factory=set)
+    small: dict[int, bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Facts:
+class NodeFacts:
     """What is known of the nodes of an activation that was asked, after they have run.
 
     A dead output has the shape None; `sizes` are the bytes of receives.
@@ -145,7 +149,13 @@ class Activation:
     )
 
     def __init__(
-        self, body: Body, base: int, place: Place, run: Run | None, player: Feeder, places: Sequence[Waiting | None]
+        self,
+        body: Body,
+        base: int,
+        place: Place,
+        run: PlayedRun | None,
+        player: Feeder,
+        places: Sequence[Waiting | None],
     ) -> None:
         """`places` are those of the hardware, by node; the engine tells `player` of its rows."""
         self.body = body
@@ -157,11 +167,11 @@ class Activation:
         self.waits = body.waits.copy()
         self.left = 0 if body.asked is not None else len(body)
         self.left_in: dict[int, int] | None = None
-        self.opened: dict[int, Iterations] = {}
-        self.calls: dict[int, Calling] = {}
+        self.opened: dict[int, PlayedLoop] = {}
+        self.calls: dict[int, PlayedCall] = {}
         self.open_merges = {merge for merges in body.into_merges.values() for merge in merges}
         self.tokens: Tokens | None = None
-        self.facts: Facts | None = None
+        self.facts: NodeFacts | None = None
 
     def ends_by_partition(self) -> None:
         """It is an iteration: its partitions end one by one."""
@@ -169,7 +179,7 @@ class Activation:
         counts = self.body.gates.counts
         self.left_in = counts.copy() if self.body.asked is None else dict.fromkeys(counts, 0)
 
-    def inner(self) -> list[Run]:
+    def inner(self) -> list[PlayedRun]:
         """The loops and calls that it has begun."""
         return [*self.opened.values(), *self.calls.values()]
 
@@ -184,7 +194,7 @@ class Activation:
         return "/".join(f"{turn.name}:{turn.number}" for turn in self.place.loops)
 
 
-class Iterations(Run):
+class PlayedLoop(PlayedRun):
     """What is known of a loop by those who read the record of a step."""
 
     parent: Activation
@@ -197,7 +207,7 @@ class Iterations(Run):
         return self.iterations[next(reversed(self.iterations))]
 
 
-class Calling(Run):
+class PlayedCall(PlayedRun):
     """What is known of a call by those who read the record of a step.
 
     `last` is the activation whose results are those of the call, None of a loop that did not run; `before` has by first
@@ -219,10 +229,10 @@ class Playing(Protocol):
     def next_row(self) -> int:
         """The first row of the next activation."""
 
-    def begin(self, body: Body, place: Place, run: Run | None, cause: int) -> Activation:
+    def begin(self, body: Body, place: Place, run: PlayedRun | None, cause: int) -> Activation:
         """Begins an activation; its nodes without inputs are released by the entry `cause`."""
 
-    def deliver(self, activation: Activation, consumers: Sequence[Target], passed: Passed) -> None:
+    def deliver(self, activation: Activation, consumers: Sequence[TokenTarget], passed: Passed) -> None:
         """Counts down nodes of an activation that another one has fed."""
 
     def hold(self, activation: Activation, place: int) -> None:
@@ -234,5 +244,5 @@ class Playing(Protocol):
     def call_ended(self, caller: Activation, node: int, cause: int) -> None:
         """The functions that a node called have ended."""
 
-    def begun(self, loop: Run, number: int) -> None:
+    def begun(self, loop: PlayedRun, number: int) -> None:
         """An iteration begins, and all of the loop run alike."""

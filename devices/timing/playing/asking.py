@@ -1,7 +1,7 @@
 """Plays bodies that are asked: nodes are computed one by one, and a Switch says only then which of its sides is dead.
 
-A node is ready as in any body; what it does depends on its `Part`. Values go along the edges with the tokens, and are
-gone when the node that they came to has taken them. A dead token makes the node that it comes to dead, except:
+A node is ready as in any body; what it does depends on its `NodePart`. Values go along the edges with the tokens, and
+are gone when the node that they came to has taken them. A dead token makes the node that it comes to dead, except:
 
     Merge             goes on with its first live input; it is dead when all of its inputs are, or what enters its loop
     ControlTrigger    runs whatever comes
@@ -18,13 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....graph.ops.record import NodeClass
-from ..bodies.body import Asked, Ends, Part
+from ..bodies.body import Asked, NodePart, TokenEdges
 from ..bodies.dependencies import TRANSFER
 from ..hardware.streams import NO_TICKET
-from .activation import Activation, Facts, Passed, Tokens
+from .activation import Activation, NodeFacts, Passed, Tokens
 
 if TYPE_CHECKING:
-    from ..bodies.levels import Target
+    from ..bodies.levels import TokenTarget
     from .oracle import Computed, NodeOracle
     from .player import Player
 
@@ -46,7 +46,7 @@ class Asking:
         asked = activation.body.asked
         if asked is not None:
             activation.tokens = Tokens(dead=bytearray(len(activation.body)) if asked.is_open else None)
-            activation.facts = Facts()
+            activation.facts = NodeFacts()
             for node in asked.begins:
                 _hold(activation, node)
 
@@ -56,6 +56,12 @@ class Asking:
             return 0
         computed = self._compute(activation, row - activation.base)
         return 0 if computed is None else computed.time_ns
+
+    def is_small(self, activation: Activation, node: int) -> bool:
+        """Whether a node that is ready takes little."""
+        tokens, _ = _columns(activation)
+        small = tokens.small.pop(node, None)
+        return self.oracle.is_small(tokens.inputs.get(node, [])) if small is None else small
 
     def launched(self, activation: Activation, row: int, ticket: int, entry: int) -> bool:
         """Passes the outputs of a kernel on to its stream; returns whether nobody needs to hear of its end."""
@@ -89,7 +95,7 @@ class Asking:
         _columns(activation)[0].outputs[node] = outputs
         self.player.later(activation, node, cause)
 
-    def deliver(self, activation: Activation, consumers: Sequence[Target], passed: Passed) -> None:
+    def deliver(self, activation: Activation, consumers: Sequence[TokenTarget], passed: Passed) -> None:
         """Passes tokens to nodes of an activation, given by their numbers in its graph, from another one."""
         gates = activation.body.gates
         assert gates is not None  # as another one feeds it
@@ -109,17 +115,17 @@ class Asking:
                 self._pass_dead(activation, node, cause, ready)
                 continue
             match asked.parts[node]:
-                case Part.TAKES_DEVICE:
+                case NodePart.TAKES_DEVICE:
                     self._take(activation, node, cause)
-                case Part.MAY_BE_FREE:
+                case NodePart.MAY_BE_FREE:
                     self._compute_now(activation, node, cause, ready)
-                case Part.SENDS:
+                case NodePart.SENDS:
                     value = self.oracle.sent(activation, node, tokens.inputs.pop(node))
                     entry = self._engine.passes(activation.base + node, cause)
                     self._passes(activation, node, entry, [value], ready)
-                case Part.RECEIVES:
+                case NodePart.RECEIVES:
                     self._receive(activation, node, cause, ready)
-                case Part.DEFERRED:
+                case NodePart.DEFERRED:
                     self._defer(activation, node, cause, ready)
 
     # Nodes
@@ -129,7 +135,7 @@ class Asking:
         computed = self.oracle.compute(activation, node, tokens.inputs.pop(node, []))
         if computed is not None:
             tokens.outputs[node] = computed.outputs
-            self.player.stage.times[activation.base + node] = computed.time_ns
+            self.player.shared.times[activation.base + node] = computed.time_ns
         return computed
 
     def _take(self, activation: Activation, node: int, cause: int) -> None:
@@ -138,12 +144,14 @@ class Asking:
         place.take(activation.base + node, cause)
 
     def _compute_now(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
+        tokens, row = _columns(activation)[0], activation.base + node
+        inputs = tokens.inputs.get(node, [])
         computed = self._compute(activation, node)
-        row = activation.base + node
         ticket = self.player.take_ticket(row)
         if computed is None:
             return
         if not computed.is_free:
+            tokens.small[node] = self.oracle.is_small(inputs)
             self._take(activation, node, cause)
             return
         outputs, stream = computed.outputs, self._engine.streams[activation.body.device[node]]
@@ -153,7 +161,7 @@ class Asking:
             self._launch(activation, node, ticket, cause, outputs, ready)
             return
         entry = self._engine.passes(row, cause)
-        _columns(activation)[0].outputs.pop(node)
+        tokens.outputs.pop(node)
         if on_stream:
             self._launch(activation, node, NO_TICKET, entry, outputs, ready)
         self._passes(activation, node, entry, outputs, ready)
@@ -225,7 +233,7 @@ class Asking:
 
     def _note_ticket(self, activation: Activation, node: int, ticket: int) -> None:
         """A kernel is behind its inputs in the stream in any case; what may be free waits for them."""
-        if _columns(activation)[1].parts[node] is Part.MAY_BE_FREE:
+        if _columns(activation)[1].parts[node] is NodePart.MAY_BE_FREE:
             self.player.note_ticket(activation.base + node, ticket)
 
     def _pass_dead(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
@@ -249,7 +257,7 @@ class Asking:
         self,
         activation: Activation,
         node: int,
-        ends: Ends,
+        ends: TokenEdges,
         outputs: Values,
         entry: int,
         ready: _Ready,
@@ -288,7 +296,7 @@ class Asking:
                 inputs = tokens.inputs[node] = [None] * max(asked.num_inputs[node], 1)
             inputs[max(port, 0)] = value
         activation.waits[node] -= 1
-        if asked.parts[node] is Part.RECEIVES:
+        if asked.parts[node] is NodePart.RECEIVES:
             return self._comes_to_receive(activation, node, port)
         if activation.waits[node]:
             return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....graph.ops.record import LOOPS, Calls
-from .activation import Activation, Calling, Place, Playing
+from .activation import Activation, Place, PlayedCall, Playing
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
 
 
-class CallRun(Calling):
+class CallRun(PlayedCall):
     """One run of a node that calls functions; it ends with the last of their nodes."""
 
     def __init__(self, player: Playing, caller: Activation, node: int, kind: Calls | None) -> None:

@@ -22,7 +22,7 @@ from ..hardware.log import COPY, KINDS
 from ..memory.holder_blocks import Repetition
 
 if TYPE_CHECKING:
-    from .activation import Activation, Run
+    from .activation import Activation, PlayedRun
     from .player import Player
 
 _ALWAYS, _SOMETIMES = 32, 3  # iterations that are compared: the first ones, then as many after every power of two
@@ -42,7 +42,7 @@ class Segment:
     end: int | None = None
     offset_ns: int = 0
     runs: int = 1
-    numbers: dict[Run, tuple[int, int]] = field(default_factory=dict)
+    numbers: dict[PlayedRun, tuple[int, int]] = field(default_factory=dict)
     period: int = 0
     """entries that a repetition has, 0 for what was played"""
 
@@ -65,9 +65,9 @@ class Folding:
         self.segments = [Segment(0)]
         self.repetitions: list[Repetition] = []
         """what the segments repeat, in order"""
-        self.begun: list[tuple[Run, int]] = []
+        self.begun: list[tuple[PlayedRun, int]] = []
         """loops of which an iteration has begun since the last check, with its number"""
-        self._seen: dict[Run, list[_Seen]] = {}
+        self._seen: dict[PlayedRun, list[_Seen]] = {}
         self._offsets = [(0, 0)]  # from an instant of the clock on: what to add to get the time of the step
 
     def time_ns(self, clock_ns: int) -> int:
@@ -89,7 +89,7 @@ class Folding:
             if left >= FEWEST and (number < _ALWAYS or beyond < _SOMETIMES):
                 self._compare(loop, number)
 
-    def _compare(self, loop: Run, number: int) -> None:
+    def _compare(self, loop: PlayedRun, number: int) -> None:
         state = self._state(loop, number)
         seen = self._seen.setdefault(loop, [])
         if state is None:
@@ -104,7 +104,7 @@ class Folding:
         seen.append(here)
         del seen[:-_KEPT]
 
-    def _is_alone(self, loop: Run, entry: int) -> bool:
+    def _is_alone(self, loop: PlayedRun, entry: int) -> bool:
         """Whether all that happened since an entry was in a loop, without transfers."""
         entries = self.player.log.entries
         for k in range(entry, len(entries)):
@@ -113,7 +113,13 @@ class Folding:
                 return False
         return True
 
-    def _fold(self, loop: Run, before: _Seen, here: _Seen) -> None:
+    def _is_nested(self, loop: PlayedRun, entry: int) -> bool:
+        """Whether the loop is in another one, or another one has run in it since an entry."""
+        entries = self.player.log.entries
+        places = {self.player.owner(entries[k] // KINDS).place for k in range(entry, len(entries))}
+        return any(len(place.loops) > 1 for place in places)
+
+    def _fold(self, loop: PlayedRun, before: _Seen, here: _Seen) -> None:
         period = here.number - before.number
         assert loop.count is not None  # as in `check`
         runs = (loop.count - here.number - 1) // period
@@ -137,11 +143,13 @@ class Folding:
         numbers = _shifted(last.numbers, loop, skipped, skipped)
         self.segments += [*repeated, Segment(here.entry, None, last.offset_ns + runs * period_ns, 1, numbers)]
         after_ns = here.now_ns + runs * period_ns
-        self.repetitions.append(Repetition(before.entry, here.entry, runs, after_ns))
+        self.repetitions.append(
+            Repetition(before.entry, here.entry, runs, after_ns, self._is_nested(loop, before.entry))
+        )
         self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
         loop.shorten(skipped)
 
-    def _state(self, loop: Run, number: int) -> Hashable | None:
+    def _state(self, loop: PlayedRun, number: int) -> Hashable | None:
         """What decides how the step goes on, with iterations of the loop counted from `number`."""
         player = self.player
 
@@ -167,6 +175,8 @@ class Folding:
         return hardware, tuple(activations), player.tickets(name)
 
 
-def _shifted(numbers: dict[Run, tuple[int, int]], loop: Run, first: int, last: int) -> dict[Run, tuple[int, int]]:
+def _shifted(
+    numbers: dict[PlayedRun, tuple[int, int]], loop: PlayedRun, first: int, last: int
+) -> dict[PlayedRun, tuple[int, int]]:
     low, high = numbers.get(loop, (0, 0))
     return {**numbers, loop: (low + first, high + last)}

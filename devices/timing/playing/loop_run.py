@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from ....graph.analysis.frames import is_constant_enter
-from .activation import Activation, Iterations, Passed, Place, Playing, Turn
-from .oracle import Iteration
+from ....graph.analysis.levels import is_constant_enter
+from .activation import Activation, LoopTurn, Passed, Place, PlayedLoop, Playing
+from .oracle import AskedIteration
 
 if TYPE_CHECKING:
-    from ..bodies.levels import Target
+    from ..bodies.levels import TokenTarget
     from .oracle import Oracle
 
 
@@ -39,7 +39,7 @@ class _Window:
         self.dead_exits: list[Passed] = []  # of the latest iteration
 
 
-class LoopRun(Iterations):
+class LoopRun(PlayedLoop):
     """One activation of a loop, begun by the first of its Enters."""
 
     def __init__(self, player: Playing, oracle: Oracle, parent: Activation, frame: int) -> None:
@@ -59,6 +59,7 @@ class LoopRun(Iterations):
         self._enters = [enter for enter in enters if local[enter] >= 0]
         # In the iteration of a loop around that only finds its end, nothing but constants enters: no turn of this loop.
         is_dead = all(is_constant_enter(self.graph.properties[enter]) for enter in self._enters)
+        self.overlaps = self.description.parallel_iterations > 1
         self._oracle = oracle
         self.count, self.first_turn, self._is_uniform = oracle.turns(parent, frame, is_dead=is_dead)
         self._first_place = -1
@@ -137,7 +138,7 @@ class LoopRun(Iterations):
             return
         self.player.deliver(self.parent, self._consumers(passed), passed)
 
-    def _consumers(self, passed: Passed) -> Sequence[Target]:
+    def _consumers(self, passed: Passed) -> Sequence[TokenTarget]:
         return self.tokens[passed.ticket is not None].get(passed.node, ())
 
     def _deliver(self, number: int, passed: Passed) -> None:
@@ -148,10 +149,10 @@ class LoopRun(Iterations):
         activation = self.iterations.get(number)
         if activation is None:
             turn = self.first_turn + number
-            body = self._oracle.body(Iteration(self.parent, self.frame, number, turn, self.count, self.dead))
+            body = self._oracle.body(AskedIteration(self.parent, self.frame, number, turn, self.count, self.dead))
             loops = (
                 *self.parent.place.loops,
-                Turn(self.parent.place.path.name(self.description.name), number, self),
+                LoopTurn(self.parent.place.path.name(self.description.name), number, self),
             )
             place = Place(self.parent.place.graph, self.parent.place.path, turn, number, loops)
             activation = self.iterations[number] = self.player.begin(body, place, self, -1)

@@ -12,9 +12,9 @@ from ....graph.ops.record import Calls
 from ..bodies.choices import entry
 from ..bodies.liveness import side
 from ..bodies.scripts import Script, check_branch
-from .activation import Activation, Place, Playing, Turn
+from .activation import Activation, LoopTurn, Place, Playing
 from .call_run import CallRun
-from .oracle import Iteration, Turns
+from .oracle import AskedIteration, Turns
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
@@ -34,7 +34,7 @@ class ModelOracle:
             return Turns(0, 0, script.is_uniform)
         return Turns(script.count(frame, turn), script.first_turn(frame, turn), script.is_uniform)
 
-    def body(self, iteration: Iteration) -> Body:
+    def body(self, iteration: AskedIteration) -> Body:
         """The variant for the branches of that iteration."""
         parent, frame, number, turn, count, dead = iteration
         assert count is not None  # `turns` has counted
@@ -99,10 +99,10 @@ class ModelCall(CallRun):
             beyond = step - len(scripts)
             index = step if beyond < 0 else len(scripts) - self.per_turn + beyond % self.per_turn
             script = scripts[index if len(scripts) > 1 else 0]
-            turn, number, loops = self.first_turn + iteration, iteration, (*loops, Turn(self.name, iteration, self))
+            turn, number, loops = self.first_turn + iteration, iteration, (*loops, LoopTurn(self.name, iteration, self))
         elif self.call.kind is Calls.MAP:
             script = scripts[0]
-            turn, number, loops = turn * self.steps + step, step, (*loops, Turn(self.name, step, self))
+            turn, number, loops = turn * self.steps + step, step, (*loops, LoopTurn(self.name, step, self))
         elif self.call.kind in (Calls.IF, Calls.CASE):
             count = loops[-1].loop.count if loops else None
             if count is None or number < count:

@@ -29,7 +29,7 @@ class Turns(NamedTuple):
     is_uniform: bool
 
 
-class Iteration(NamedTuple):
+class AskedIteration(NamedTuple):
     """Which iteration of which loop: the activation around, its frame, the number, the turn; `of` how many go on.
 
     `dead` are the Enters that do not run.
@@ -57,7 +57,7 @@ class Oracle(Protocol):
     def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> Turns:
         """How often a loop runs; in a dead one, which nothing but constants enters, no iteration goes on."""
 
-    def body(self, iteration: Iteration) -> Body:
+    def body(self, iteration: AskedIteration) -> Body:
         """The body of an iteration."""
 
     def call(self, player: Playing, caller: Activation, node: int) -> CallRun:
@@ -73,6 +73,9 @@ class NodeOracle(Oracle, Protocol):
 
     def is_dead(self, value: Any) -> bool:
         """Whether an output is a dead token."""
+
+    def is_small(self, inputs: list[Any]) -> bool:
+        """Whether a node with these inputs takes little, see `hardware.iterations`."""
 
     def compute(self, activation: Activation, node: int, inputs: list[Any]) -> Computed | None:
         """Computes a node; None if that failed, and the step with it."""

@@ -26,7 +26,7 @@ from ....graph.ops.properties import NodeProperties, properties_of
 from ....graph.ops.record import Calls, NodeClass
 from ....graph.shape_inference.infer import Shapes
 from ..memory.tensors import KnownShapes
-from .activation import Calling, Iterations
+from .activation import PlayedCall, PlayedLoop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,9 +149,9 @@ class _Played:
             case NodeClass.EXIT:
                 return self._row(activation.opened[levels.frames.of[node]].last, node)
             case NodeClass.NEXT_ITERATION:
-                assert isinstance(run, Iterations)
+                assert isinstance(run, PlayedLoop)
                 return self._row(run.iterations[activation.place.number - 1], node)
-        assert isinstance(run, Iterations)
+        assert isinstance(run, PlayedLoop)
         return self._row(run.parent, node)
 
     def _row(self, activation: Activation, node: int) -> int:
@@ -162,7 +162,7 @@ class _Played:
     def _arguments(self, ran: Ran) -> dict[int, list[_Output]]:
         """The arguments of a function, with the tensors that they are."""
         run = ran.activation.run
-        if not isinstance(run, Calling) or run.kind is Calls.MAP:
+        if not isinstance(run, PlayedCall) or run.kind is Calls.MAP:
             return {}
         before, first = run.before[ran.activation.base], inputs_before_arguments(run.kind)
         own, arguments = arguments_of_its_own(run.kind), {}
@@ -176,7 +176,7 @@ class _Played:
                 arguments[n] = [self._result(before, index - own)]
         return arguments
 
-    def _number_in(self, caller: Ran, run: Calling) -> int:
+    def _number_in(self, caller: Ran, run: PlayedCall) -> int:
         """The number of a node that calls in the body that ran, of its number in the body that was played."""
         played = caller.activation.body.gates
         if played is None or caller.body is caller.activation.body:

@@ -20,40 +20,43 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
+from ..hardware.iterations import Turn
 from ..hardware.streams import NO_TICKET, Name
-from .activation import Activation, Passed, Place, Run
+from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
 from .loop_run import LoopRun
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
-    from ..bodies.levels import Target
+    from ..bodies.levels import TokenTarget
     from ..bodies.scripts import Script
     from ..hardware.log import Log
     from .oracle import NodeOracle, Oracle
-    from .stage import Stage
+    from .shared_hardware import SharedHardware
 
 _LISTED = 3
 
 
 class Player:
-    """Plays one step on a stage; `activations` are all its runs of bodies, in the order of their rows."""
+    """Plays one step; `activations` are all its runs of bodies, in the order of their rows."""
 
-    def __init__(self, stage: Stage, oracle: Oracle, *, nodes: NodeOracle | None = None, folds: bool = False) -> None:
+    def __init__(
+        self, shared: SharedHardware, oracle: Oracle, *, nodes: NodeOracle | None = None, folds: bool = False
+    ) -> None:
         """`nodes` is asked about the nodes of bodies that are asked.
 
         With `folds` equal iterations of a loop are played once, see `folding`: the events are the same, in blocks.
         """
-        self.stage = stage
-        self.engine = stage.engine
+        self.shared = shared
+        self.engine = shared.engine
         self.oracle = oracle
         self.activations: list[Activation] = []
         self.asking = None if nodes is None else Asking(self, nodes)
         self.folding = Folding(self)
-        profiles = stage.cluster.profiles
+        profiles = shared.cluster.profiles
         self._folds = folds and not (profiles.slow or profiles.degrade)
-        self._owner = stage.owners  # by row
+        self._owner = shared.owners  # by row
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
@@ -61,7 +64,7 @@ class Player:
     @property
     def log(self) -> Log:
         """What has happened."""
-        return self.stage.log
+        return self.shared.log
 
     def link_loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from ns, to ns, bytes/s) that a link carried in the time of the step."""
@@ -131,13 +134,13 @@ class Player:
                 waiting.append((name(row), stream.age(ticket)))
         return tuple(waiting)
 
-    def begun(self, loop: Run, number: int) -> None:
+    def begun(self, loop: PlayedRun, number: int) -> None:
         """An iteration begins, and all of the loop run alike."""
         self.folding.begun.append((loop, number))
 
-    def begin(self, body: Body, place: Place, run: Run | None, cause: int) -> Activation:
+    def begin(self, body: Body, place: Place, run: PlayedRun | None, cause: int) -> Activation:
         """Begins an activation; its nodes without inputs are released by the entry `cause`."""
-        activation = self.stage.begin(body, place, run, self)
+        activation = self.shared.begin(body, place, run, self)
         if run is not None:
             run.began(activation)
         self.activations.append(activation)
@@ -151,7 +154,7 @@ class Player:
             run.ended(activation, cause)
         return activation
 
-    def deliver(self, activation: Activation, consumers: Sequence[Target], passed: Passed) -> None:
+    def deliver(self, activation: Activation, consumers: Sequence[TokenTarget], passed: Passed) -> None:
         """Counts down nodes of an activation, given by their numbers in its graph, that another one has fed."""
         if activation.body.asked is not None:
             assert self.asking is not None  # as a body is asked
@@ -257,8 +260,14 @@ class Player:
 
     def time_ns(self, row: int) -> int:
         """The time of a row on its device, of a body that is asked."""
-        assert self.asking is not None  # the stage has the times of all other rows
+        assert self.asking is not None  # the times of all other rows are known
         return self.asking.time_ns(self._owner[row], row)
+
+    def turn(self, row: int) -> Turn:
+        """What decides when a row of overlapping iterations runs, of a body that is asked: how much it takes."""
+        assert self.asking is not None  # that of all other rows is known
+        activation = self._owner[row]
+        return Turn(self.asking.is_small(activation, row - activation.base), row)
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""

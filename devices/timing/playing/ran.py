@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from ....graph.analysis.frames import ROOT
+from ....graph.analysis.levels import OUTSIDE
 from ....graph.ops.record import NodeClass
-from ..bodies.body import Part
+from ..bodies.body import NodePart
 from ..costs.source import FREE
 from ..hardware.engine import Duty
 from ..hardware.log import KINDS, Log
 from ..memory.tensors import KnownShapes
-from .activation import Iterations
+from .activation import PlayedLoop
 
 if TYPE_CHECKING:
     from ....graph.arrays import Numbers
     from ....graph.shape_inference.infer import Shapes
     from ..bodies.body import Body
-    from .activation import Activation, Facts
+    from .activation import Activation, NodeFacts
 
 _Fact = TypeVar("_Fact")
 
@@ -163,17 +163,17 @@ def _compiled(activation: Activation, nodes: Numbers) -> Body:
     levels, gates, run = activation.place.graph.levels, activation.body.gates, activation.run
     assert levels is not None  # as its Switches are undecided
     assert gates is not None
-    number = run.frame if isinstance(run, Iterations) else ROOT
+    number = run.frame if isinstance(run, PlayedLoop) else OUTSIDE
     graph, of = levels.graph, levels.frames.of
 
     def gives(src: int, output: int, dst: int) -> bool:
         """Whether an output gave a live token to a Merge or trigger of the activation."""
-        if graph.node_class(src) is NodeClass.NEXT_ITERATION and isinstance(run, Iterations):
+        if graph.node_class(src) is NodeClass.NEXT_ITERATION and isinstance(run, PlayedLoop):
             before = run.iterations.get(activation.place.number - 1)
             return before is not None and _gave(before, src, output)
         if of[src] == number:
             return _gave(activation, src, output)
-        if graph.node_class(src) is NodeClass.ENTER and isinstance(run, Iterations):
+        if graph.node_class(src) is NodeClass.ENTER and isinstance(run, PlayedLoop):
             is_first = not activation.place.number or dst not in levels.frames.all[number].merges
             return is_first and _gave(run.parent, src, output)
         inner = activation.opened.get(of[src])
@@ -190,14 +190,14 @@ def _gave(activation: Activation, node: int, output: int) -> bool:
     return facts.has(gates.local[node], output)
 
 
-def _with_facts(body: Body, played: Body, nodes: Numbers, facts: Facts) -> Body:
+def _with_facts(body: Body, played: Body, nodes: Numbers, facts: NodeFacts) -> Body:
     """A body with the costs and shapes that its nodes had; `nodes` are their numbers in the one that was played."""
     asked = played.asked
     assert asked is not None  # as there are facts
     all_costs = [facts.costs.get(n, FREE) for n in nodes.tolist()]
     numbers = {cost: number for number, cost in enumerate(dict.fromkeys([FREE, *all_costs]))}
     is_free = np.array([cost.provenance == "free" for cost in all_costs], np.bool_)
-    is_free &= np.array([asked.parts[n] is not Part.DEFERRED for n in nodes.tolist()], np.bool_)
+    is_free &= np.array([asked.parts[n] is not NodePart.DEFERRED for n in nodes.tolist()], np.bool_)
     duty = np.where(is_free, Duty.FREE, asked.duty[nodes]).astype(np.uint8)
     routes = {k: played.routes[n] for k, n in enumerate(nodes.tolist()) if n in played.routes and n in facts.sizes}
     duty[list(routes)] = Duty.TRANSFER

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....graph.ops.record import Calls
-from .activation import Calling, Iterations, Place, Playing
+from .activation import Place, PlayedCall, PlayedLoop, Playing
 from .call_run import CallRun
 from .model import MAX_PARALLEL_ROWS
 from .oracle import Turns
 from .player import Player
-from .stage import Stage
+from .shared_hardware import SharedHardware
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ...cluster import Cluster
     from ..bodies.body import Body
     from .activation import Activation
-    from .oracle import Iteration
+    from .oracle import AskedIteration
     from .ran import Ran
 
 
 def longest_chain_ns(ran: Sequence[Ran], cluster: Cluster) -> int:
     """The time of a step that has run, on hardware that does everything at once."""
-    player = Player(Stage(cluster, is_unlimited=True), RecordOracle(ran))
+    player = Player(SharedHardware(cluster, is_unlimited=True), RecordOracle(ran))
     place = ran[0].activation.place
     player.play_body(ran[0].body, Place(place.graph, place.path))
     return max(player.log.end_ns, default=0)
@@ -54,13 +54,13 @@ class RecordOracle:
 
     def _found(self, activation: Activation) -> Activation:
         match activation.run:
-            case Iterations() as loop:
+            case PlayedLoop() as loop:
                 return self._loop(loop.parent, loop.frame).iterations[activation.place.number]
             case ReplayedCall() as call:
                 return call.before_run(activation)
         return self._first
 
-    def _loop(self, parent: Activation, frame: int) -> Iterations:
+    def _loop(self, parent: Activation, frame: int) -> PlayedLoop:
         return self.was(parent).opened[frame]
 
     def body_of(self, was: Activation) -> Body:
@@ -71,7 +71,7 @@ class RecordOracle:
         """As many as there were."""
         return Turns(self._loop(parent, frame).last.place.number, 0, is_uniform=False)
 
-    def body(self, iteration: Iteration) -> Body:
+    def body(self, iteration: AskedIteration) -> Body:
         """The body of what ran in that iteration."""
         return self._bodies[self._loop(iteration.parent, iteration.frame).iterations[iteration.number]]
 
@@ -86,7 +86,9 @@ class RecordOracle:
 class ReplayedCall(CallRun):
     """A call that is played again."""
 
-    def __init__(self, player: Playing, caller: Activation, node: int, record: Calling, oracle: RecordOracle) -> None:
+    def __init__(
+        self, player: Playing, caller: Activation, node: int, record: PlayedCall, oracle: RecordOracle
+    ) -> None:
         super().__init__(player, caller, node, record.kind)
         self._record = record
         self._oracle = oracle

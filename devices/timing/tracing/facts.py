@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import common_shape
-from ....graph.analysis.frames import frames_of, has_frames
+from ....graph.analysis.levels import frames_of, has_frames
 from ....graph.formats.trace_runs import Iteration, Run, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by

@@ -64,7 +64,9 @@ def crop_and_resize_grad_image(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("CropAndResizeGradBoxes")
 def crop_and_resize_grad_boxes(c: ShapeContext) -> Sequence[Shape]:
-    return (with_rank(c.inputs[2], 2),)
+    """The shape of the boxes, as far as it is known before the run."""
+    with_rank(c.inputs[2], 2)
+    return (c.inputs[2],)
 
 
 shape_fn("DrawBoundingBoxesV2")(lambda c: (with_rank_at_least(c.inputs[0], 3),))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ...analysis.dims import shape_from
 from ...analysis.shape_functions import (
     ShapeContext,
+    merge_dims,
     no_outputs,
     scalar,
     shape_fn,
@@ -25,10 +26,18 @@ shape_fn("OptionalNone", "OptionalFromValue", "OptionalHasValue")(scalar)
 shape_fn("EmptyTensorList", "TensorListReserve", "TensorListLength", "TensorListResize")(scalar)
 shape_fn("TensorListPushBack", "TensorListSetItem", "TensorListScatter", "TensorListScatterV2")(scalar)
 shape_fn("TensorListScatterIntoExistingList", "TensorListSplit")(scalar)
-shape_fn("TensorListPushBackBatch", "TensorListConcatLists")(unchanged)
+shape_fn("TensorListConcatLists")(unchanged)
 shape_fn("TensorListElementShape")(unknown)
 shape_fn("EmptyTensorMap", "TensorMapErase", "TensorMapHasKey", "TensorMapInsert", "TensorMapSize")(scalar)
 shape_fn("TensorMapLookup", "TensorMapStackKeys")(unknown)
+
+
+@shape_fn("TensorListPushBackBatch")
+def tensor_list_push_back_batch(c: ShapeContext) -> Sequence[Shape]:
+    """A vector of lists, one for each row."""
+    rows = with_rank_at_least(c.inputs[1], 1)
+    (count,) = with_rank(c.inputs[0], 1)
+    return ((merge_dims(count, None if rows is None else rows[0]),),)
 
 
 @shape_fn("TensorListFromTensor")

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, merge, merge_dims, scalar, shape_fn, unknown, with_rank
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge,
+    merge_dims,
+    scalar,
+    shape_fn,
+    unknown,
+    with_rank,
+    with_rank_at_least,
+)
 from ...dtypes import Shape
 
 
@@ -53,13 +62,23 @@ def export(c: ShapeContext) -> Sequence[Shape]:
 
 
 @shape_fn(
-    *("LookupTableFindV2", "LookupTableExportV2", "LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableImportV2"),
+    *("LookupTableFindV2", "LookupTableExportV2", "LookupTableInsertV2", "LookupTableRemoveV2"),
     *("LookupTableFind", "LookupTableInsert", "LookupTableImport"),
 )
 def with_handle(c: ShapeContext) -> Sequence[Shape]:
     """Unknown, or no output."""
     _check_handle(c)
     return unknown(c)
+
+
+@shape_fn("LookupTableImportV2")
+def import_all(c: ShapeContext) -> Sequence[Shape]:
+    """No output; a vector of keys, and a value for each."""
+    _check_handle(c)
+    (count,) = with_rank(c.inputs[1], 1)
+    values = with_rank_at_least(c.inputs[2], 1)
+    merge_dims(count, None if values is None else values[0])
+    return ()
 
 
 @shape_fn("InitializeTable", "InitializeTableV2")
@@ -70,9 +89,16 @@ def initialize(c: ShapeContext) -> Sequence[Shape]:
     return ()
 
 
-@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2", "InitializeTableFromDataset")
+@shape_fn("InitializeTableFromTextFile", "InitializeTableFromTextFileV2")
 def initialize_from_one(c: ShapeContext) -> Sequence[Shape]:
-    """No output; one file, or one dataset."""
+    """No output; one file."""
     _check_handle(c)
     with_rank(c.inputs[1], 0)
+    return ()
+
+
+@shape_fn("InitializeTableFromDataset")
+def initialize_from_dataset(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    with_rank(c.inputs[0], 0)
     return ()

@@ -36,7 +36,7 @@ OPS: Rows = {
     "ReadVariableOp": {"state": State.VARIABLE, "is_view": True, "reads_handle": ReadsHandle.VALUE},
     "ResourceCountUpTo": {"state": State.VARIABLE},
     "ResourceGather": {"state": State.VARIABLE, "reads_handle": ReadsHandle.ROWS},
-    "ResourceGatherNd": {"state": State.VARIABLE},
+    "ResourceGatherNd": {"state": State.VARIABLE, "reads_handle": ReadsHandle.SLICES},
     "ResourceScatterAdd": {"state": State.VARIABLE},
     "ResourceScatterDiv": {"state": State.VARIABLE},
     "ResourceScatterMax": {"state": State.VARIABLE},

@@ -21,7 +21,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef
-from tests.call_chains import WAYS, chain, frames_left
+from tests.actors.call_chains import WAYS, chain, frames_left
 from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu

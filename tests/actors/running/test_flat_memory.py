@@ -1,8 +1,9 @@
-"""A training loop uses constant memory: many steps leave no more than few.
+"""A training loop uses constant memory: once caches have settled, many steps leave next to nothing.
 
 The training graph of the stories over three devices, with reference and with resource variables. Counted are the
-objects of the garbage collector and, because it does not track arrays, the allocated blocks. The limits are so high
-that nothing is learnt from times, which would be counted too.
+objects of the garbage collector and, because it does not track arrays, the allocated blocks, in rounds of steps. What
+is kept per step grows in every round; caches of the interpreter and of the process fill for some rounds, differently
+each time, so the quietest round counts. The limits of time are so high that nothing is learnt from times.
 """
 
 from __future__ import annotations
@@ -21,25 +22,37 @@ from partita.scenarios import training_step
 from partita.scenarios.workloads import training
 
 REPLICAS, ROWS = 2, 4
-WARM_UP, STEPS = 150, 150
-MOST_OBJECTS = STEPS // 2  # a leak of one object a step is twice as many; other tests of the process still fill caches
-MOST_BLOCKS = STEPS  # an array is two blocks
+STEPS, ROUNDS = 100, 12
+MOST = STEPS // 10  # objects or blocks: of one leak in ten steps
 UNHURRIED: dict[str, Any] = {"budget_s": 60, "thread_limit_s": 60}
 
 
-async def growth(kind: training.Kind) -> tuple[int, int]:
-    """By how many objects and blocks STEPS steps grow the process after warming up."""
+async def least_change(kind: training.Kind) -> tuple[int, int]:
+    """By how many objects and blocks a round of steps changes the process, in the round that changes it least.
+
+    Stops at the first round that is quiet enough. What is freed counts as well: it would hide what is kept.
+    """
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
+    least = sys.maxsize, sys.maxsize
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}"), **UNHURRIED) as session:
         await session.run([], targets="initialise")
-        counts = []
-        for count in (WARM_UP, STEPS):
-            for _ in range(count):
+        before = counts()
+        for _ in range(ROUNDS):
+            for _ in range(STEPS):
                 await session.run("loss", feeds, targets="train")
-            gc.collect()
-            counts.append((len(gc.get_objects()), sys.getallocatedblocks()))
-    return counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]
+            after = counts()
+            least = min(least, (abs(after[0] - before[0]), abs(after[1] - before[1])), key=max)
+            if max(least) < MOST:
+                break
+            before = after
+    return least
+
+
+def counts() -> tuple[int, int]:
+    """Objects that the collector tracks, and allocated blocks."""
+    gc.collect()
+    return len(gc.get_objects()), sys.getallocatedblocks()
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
@@ -47,9 +60,7 @@ async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pyte
     """With feeds, fetches, transfers and both kinds of variables."""
     monkeypatch.setattr(training, "FEATURES", 8)
     monkeypatch.setattr(training, "HIDDEN", 8)
-    objects, blocks = await growth(kind)
-    assert objects < MOST_OBJECTS
-    assert blocks < MOST_BLOCKS
+    assert max(await least_change(kind)) < MOST
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])

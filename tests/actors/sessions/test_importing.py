@@ -15,7 +15,7 @@ OPTIONAL = (
     "partita.devices.timing",
     "partita.graph.formats",
     "partita.graph.gradients",
-    "partita.graph.passes.constant_folding",
+    "partita.graph.passes.optimising.constant_folding",
     "partita.graph.passes.lowering",
     "partita.graph.shape_inference.infer",
     "numpy.random",

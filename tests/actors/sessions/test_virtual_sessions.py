@@ -47,12 +47,6 @@ async def test_a_step_that_takes_no_time_has_no_timeline() -> None:
             session.timeline()
 
 
-def optimised() -> ConfigProto:
-    config = ConfigProto()
-    config.graph_options.optimizer_options.do_constant_folding = True
-    return config
-
-
 def with_cost_model() -> ConfigProto:
     config = ConfigProto()
     config.graph_options.build_cost_model = 1
@@ -64,7 +58,6 @@ def with_cost_model() -> ConfigProto:
     [
         ({"clock": "sundial"}, r"clock='sundial' is none of 'real', 'virtual'"),
         ({"cost_source": RooflineSource()}, "cost_source"),
-        ({"clock": "virtual", "config": optimised()}, "optimizer_options"),
         ({"clock": "virtual", "config": with_cost_model()}, "build_cost_model"),
     ],
 )

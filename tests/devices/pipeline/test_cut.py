@@ -12,7 +12,7 @@ from partita.actors import open_session
 from partita.devices import cut, local_cluster
 from partita.devices.timing import simulate
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.graph import ConfigProto, GraphDef
+from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.graph import Graph
 from partita.graph.graphdef.sources import GraphSource
@@ -31,9 +31,7 @@ async def first_of_a_session(
     graph_def: GraphDef, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str] = (), inline: bool = False
 ) -> Messages:
     """The partitions of the first request of a session."""
-    config = ConfigProto()
-    config.graph_options.optimizer_options.do_function_inlining = inline
-    async with open_session(graph_def, CLUSTER, config=config) as session:
+    async with open_session(graph_def, CLUSTER, passes="inline" if inline else "") as session:
         return messages(session.prepare(feeds, fetches, targets).partitions)
 
 

@@ -17,7 +17,7 @@ from partita.graph.dtypes import Array
 from partita.graph.functions.body import instantiate
 from partita.graph.graph import Graph
 from partita.graph.ops.properties import NodeProperties
-from partita.graph.passes.optimisations import Optimisations
+from partita.graph.passes.selection import Passes
 from tests.actors.running.function_programs import FunctionProgram, function_programs
 from tests.function_defs import function_of
 from tests.strategies import GraphCase, cpu, placed_cases
@@ -68,7 +68,7 @@ def there_and_back() -> GraphDef:
 @given(function_programs(conflicting=False), st.booleans())
 def test_a_stage_leaves_the_one_before_as_it_is(program: FunctionProgram, inline: bool) -> None:
     """The graph of a stage has the same bytes after the next stage was made."""
-    pipeline = Pipeline(FOUR, inline_calls=inline, optimisations=Optimisations())
+    pipeline = Pipeline(FOUR, Passes.parse("inline,fold,common" if inline else "fold,common"))
     imported = pipeline.read(program.graph_def)
     before = [bytes_of(imported.graph)]
     lowered = imported.lower()
@@ -154,10 +154,10 @@ def test_of_a_body_results_run_and_what_has_effects() -> None:
 
 
 def test_partitions_are_optimised_with_the_evaluator_that_is_handed_in() -> None:
-    """They stay as they are if the pipeline has no optimisations."""
+    """They stay as they are if the pipeline has no passes."""
     cut = Pipeline(FOUR).read(there_and_back()).lower().place().prune(["x"], ["back"]).cut()
     plain = cut.optimise(Sevens())
     assert all(plain.graphs[name] is graph for name, graph in cut.graphs.items())
-    folded = replace(cut, pipeline=Pipeline(FOUR, optimisations=Optimisations())).optimise(Sevens())
+    folded = replace(cut, pipeline=Pipeline(FOUR, Passes.parse("fold"))).optimise(Sevens())
     (constant,) = [node for node in folded.graphs[cpu(1)].op_nodes() if node.op == "Const"]
     assert constant.attrs["value"] == np.float32(7)

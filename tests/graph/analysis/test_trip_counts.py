@@ -14,7 +14,8 @@ from partita.graph import Graph, GraphDef
 from partita.graph.analysis.counters import Number, compared, either, negated
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.known_values import KnownValues
-from partita.graph.analysis.trip_counts import Count, TripCounts, first_turns, loop_values
+from partita.graph.analysis.loop_values import loop_values
+from partita.graph.analysis.trip_counts import Count, TripCounts, first_turns
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.graphdef.files import load_graph_def
@@ -31,6 +32,7 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "NotEqual": int.__ne__,
     "Equal": int.__eq__,
 }
+PYRAMID = [1, 1, 2, 3, 1, 2, 3, 4, 5]
 # Written by tf.while_loop, tf.map_fn, tf.gradients (v1), and tf.function, autograph, Keras, tf.GradientTape (v2).
 COUNTS: dict[str, list[Count | None]] = {
     "v1_simple": [10],
@@ -47,6 +49,14 @@ COUNTS: dict[str, list[Count | None]] = {
     "v2_grad": [6, 6],
     "v2_nested": [5, [0, 1, 2, 3, 4]],
     "v2_break": [None],
+    # Written by tools/make_gradient_loops.py.
+    "v1_grad_rectangle": [4, 4, 3, 3],
+    "v2_grad_rectangle": [4, 4, 3, 3],
+    "v1_grad_triangle": [4, 4, [0, 1, 2, 3], [3, 2, 1, 0]],
+    "v2_grad_triangle": [4, 4, [0, 1, 2, 3], [3, 2, 1, 0]],
+    "v1_grad_pyramid": [3, 3, [1, 3, 5], [5, 3, 1], PYRAMID, PYRAMID[::-1]],
+    "v2_grad_pyramid": [3, 3, [1, 3, 5], [5, 3, 1], PYRAMID, PYRAMID[::-1]],
+    "v2_emptied": [7, 7],
 }
 
 
@@ -55,6 +65,14 @@ def counts_of(parts: dict[str, Graph]) -> list[Count | None]:
     joined = JoinedGraph(parts)
     trips = TripCounts(joined, infer_joined(joined).values, {})
     return [trips.count(frame) for frame in range(1, len(trips.frames.all))]
+
+
+def test_what_is_popped_counts_a_loop_as_it_was_pushed_also_where_the_count_is_given() -> None:
+    """The inner backward loop has the counts that the forward loop is given, in reverse."""
+    for name in ("v1_grad_rectangle", "v2_grad_rectangle"):
+        joined = JoinedGraph(parts_of(load_graph_def(LOOPS / f"{name}.pb")))
+        trips = TripCounts(joined, infer_joined(joined).values, {3: [2, 0, 5, 1]})
+        assert trips.count(4) == [1, 5, 0, 2]
 
 
 def parts_of(graph_def: GraphDef, cluster: str = "cpu:1") -> dict[str, Graph]:

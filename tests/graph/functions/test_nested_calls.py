@@ -13,7 +13,7 @@ from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import FunctionDef, FunctionDefLibrary
 from partita.graph.shape_inference import infer_shapes
-from tests.call_chains import WAYS, chain, frames_left
+from tests.actors.call_chains import WAYS, chain, frames_left
 
 DEEP, FRAMES = 120, 100  # fewer frames than one for each call
 

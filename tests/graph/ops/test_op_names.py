@@ -21,7 +21,7 @@ NAMES_OPS = {
     "graph/analysis/counters.py": "how counters of loops are computed is attached by name",
     "graph/analysis/known_values.py": "how counters of loops are computed is attached by name",
     "graph/shape_inference/op_shapes.py": "handles of variables and tensor arrays are followed by op",
-    "graph/passes/foldable.py": "shapes of constants are computed by op",
+    "graph/passes/optimising/foldable.py": "shapes of constants are computed by op",
     "actors/plans/levels.py": "compiles loops of Enter, Exit and NextIteration, not those on references",
 }
 

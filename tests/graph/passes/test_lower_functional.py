@@ -279,3 +279,26 @@ def test_the_nodes_of_a_loop_variable_are_where_its_first_value_is_placed_alread
         nodes = [n for n in lowered.op_nodes() if n.op == op]
         assert [n.assigned_device for n in nodes] == list(expected.values()), op
     assert not any(n.assigned_device for n in lowered.op_nodes() if n.op in ("LoopCond", "NoOp"))
+
+
+def loop_of_a_handle(*, is_returned: bool) -> Graph:
+    """A loop whose only variable is a handle; the body returns it, or an Identity of it."""
+    functions = []
+    for name in ("Cond", "Body"):
+        b = GraphBuilder()
+        argument = b.placeholder("h", "resource", ())
+        result = b.constant(np.bool_(False)) if name == "Cond" else argument if is_returned else b.identity(argument)
+        functions.append(function_of(name, b.graph_def(), ["h:0"], [result.name]))
+    attrs = {"T": encode([DataType.RESOURCE], "list(type)"), "cond": func_attr("Cond"), "body": func_attr("Body")}
+    graph_def = calling("While", functions[1], functions[0], **attrs).graph_def()
+    next(node for node in graph_def.node if node.name == "c").attr[LOWER].b = True
+    return graph_def_to_graph(graph_def, add_default_attrs=True)
+
+
+def test_only_a_handle_that_the_body_returns_as_it_is_is_a_loop_constant() -> None:
+    """A loop of constants alone is refused: TensorFlow's process ends."""
+    lowered = lower_functional(loop_of_a_handle(is_returned=False))
+    (enter,) = [node for node in lowered.op_nodes() if node.op == "Enter"]
+    assert not enter.attr("is_constant")
+    with pytest.raises(InvalidArgumentError, match="none of the loop's variables can change"):
+        lower_functional(loop_of_a_handle(is_returned=True))

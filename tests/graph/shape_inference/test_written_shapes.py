@@ -64,6 +64,11 @@ def test_what_agrees_is_accepted_and_left_out(written: list[Shape]) -> None:
             "Node 'x has an invalid _output_shapes attribute (shape #0 error:'Shape [2,-3] has dimensions with values "
             "below -1 (where -1 means unknown)')",
         ),
+        (
+            graph_def([(1 << 40, 1 << 40)]),
+            "Node 'x has an invalid _output_shapes attribute (shape #0 error:'Shape [1099511627776,1099511627776] is "
+            "too large (more than 2**63 - 1 entries)'",
+        ),
         (graph_def([(2, 3)], None, [(4,)]), "Node 'y' has an _output_shapes attribute inconsistent"),
     ],
 )

@@ -11,7 +11,7 @@ from partita.actors import open_session
 from partita.devices import cut, local_cluster
 from partita.devices.timing import simulate
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.graph.analysis.trip_counts import numbers_of_for
+from partita.graph.analysis.loop_values import numbers_of_for
 from partita.graph.builder import GraphBuilder
 from partita.graph.gradients import gradients
 from partita.graph.graphdef.importer import graph_def_to_graph

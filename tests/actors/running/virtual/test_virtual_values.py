@@ -11,9 +11,9 @@ from hypothesis import given
 from partita.actors import open_session
 from partita.actors.plans.instructions import DEAD
 from partita.graph.dtypes import Array
+from tests.actors.call_chains import WAYS, chain, frames_left
 from tests.actors.programs import Program, programs
 from tests.actors.running.function_programs import FunctionProgram, function_programs
-from tests.call_chains import WAYS, chain, frames_left
 from tests.laws.test_law_loops import interpreted
 from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, placed_cases

@@ -89,6 +89,10 @@ def test_the_best_along_any_axis() -> None:
     assert (least.tolist(), places.tolist()) == ([[1], [1], [2]], [[1], [0], [0]])
     with pytest.raises(InvalidArgumentError, match="input must have last dimension >= k = 3 but was 2"):
         run("ApproxTopK", x, k=3)
+    with pytest.raises(InvalidArgumentError, match=r"input must be >= 1-D, got shape \[\]"):
+        run("ApproxTopK", np.float32(3), k=1)
+    with pytest.raises(InvalidArgumentError, match="reduction_dimension 1 is no axis of an input of rank 1"):
+        run("ApproxTopK", x[0], k=1, reduction_dimension=1)
 
 
 def test_bounds_compare_not_a_number_as_less_than_nothing() -> None:

@@ -15,6 +15,7 @@ from partita.errors import InvalidArgumentError, OutOfRangeError, UnknownError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef
+from tests.devices.kernels.harness import run
 
 ROWS = [(1, "x", 1.5, b"\0b"), (2, None, 2.5, None), (300, "zz", 3.0, b"q")]
 
@@ -195,6 +196,17 @@ async def test_a_database_without_a_file_is_empty() -> None:
         assert await rows(query(name, b"select 4", [DataType.INT64]), 1) == [[4]]
     with pytest.raises(InvalidArgumentError, match="zero byte"):
         await rows(query(b"a\0b", b"select 4", [DataType.INT64]), 1)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_names_are_scalars(place: int) -> None:
+    """Of the driver, the file and the query."""
+    inputs: list[Any] = [np.array(text, object) for text in (b"sqlite", b"file", b"select \xff")]
+    attrs: dict[str, Any] = {"output_types": (DataType.INT64,), "output_shapes": ((),)}
+    assert run("SqlDataset", *inputs, **attrs).shape == ()
+    inputs[place] = np.empty(0, object)
+    with pytest.raises(InvalidArgumentError, match=r"must be a scalar, not shape \[0\]"):
+        run("SqlDataset", *inputs, **attrs)
 
 
 async def test_text_of_any_bytes_is_given(path: bytes) -> None:

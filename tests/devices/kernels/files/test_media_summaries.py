@@ -98,6 +98,13 @@ def test_wrong_inputs_are_refused(op: str, inputs: tuple[Array, ...], message: s
         run(op, *inputs)
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_entries_are_an_empty_summary(most: int) -> None:
+    """As in TensorFlow, however many there may be."""
+    assert run("ImageSummary", TAG, RAMP[:0], max_images=most) == b""
+    assert run("AudioSummary", TAG, SOUND[:0], max_outputs=most, sample_rate=8000.0) == b""
+
+
 def test_the_bad_colour_has_enough_channels() -> None:
     """In TensorFlow's words."""
     with pytest.raises(InvalidArgumentError, match="got depth = 3, bad_color"):

@@ -169,6 +169,19 @@ def single(record: bytes, **features: Any) -> Any:
     return check_shapes("ParseSingleSequenceExample", *inputs, **attrs)
 
 
+@pytest.mark.parametrize("place", [2, 3, 4, 5, 7])
+def test_keys_of_one_sequence_are_scalars(place: int) -> None:
+    """So is the name; each other input is valid."""
+    keys = [[strings([key], ())] for key in (b"c", b"d", b"g", b"f")]
+    inputs = [strings([FIRST], ()), vector([]), *keys, [np.array([5])], strings([b"nm"], ())]
+    inputs[place] = [vector([b"c"])] if place < 6 else vector([b"nm"])
+    attrs: dict[str, Any] = {"context_sparse_types": (INT64,), "feature_list_sparse_types": (INT64,)}
+    attrs |= {"feature_list_dense_types": (FLOAT,), "Tcontext_dense": (INT64,)}
+    attrs |= {"context_dense_shapes": ((1,),), "feature_list_dense_shapes": ((2,),)}
+    with pytest.raises(InvalidArgumentError, match=r"(every key|debug_name) must be a scalar, not shape \[1\]"):
+        run("ParseSingleSequenceExample", *inputs, **attrs)
+
+
 def test_one_sequence() -> None:
     """TensorFlow 2.21 gives these."""
     features = {"context": [("c", INT64)], "context_dense": [("c", INT64, (2,)), ("d", INT64, (1,), np.array([5]))]}

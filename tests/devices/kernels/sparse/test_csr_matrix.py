@@ -76,6 +76,13 @@ def test_products(seed: int, batched: bool, turn_a: bool, turn_b: bool, adjoint:
     np.testing.assert_array_equal(dense(product), a @ b)
 
 
+def test_a_product_without_columns() -> None:
+    """It has the rows of the sparse matrix, also in a batch."""
+    for batch in ((), (2,)):
+        a = np.ones((*batch, 3, 4), np.float32)
+        assert run("SparseMatrixMatMul", sparse(a), np.zeros((*batch, 4, 0), np.float32)).shape == (*batch, 3, 0)
+
+
 @given(SEEDS)
 def test_sums_multiples_and_transposes(seed: int) -> None:
     """Element by element as dense matrices."""

@@ -125,7 +125,7 @@ def test_a_handle_of_another_device_is_refused() -> None:
     """Its variable lives in the other device's state."""
     state = DeviceState()
     elsewhere = handle_array(ResourceHandle("/device:CPU:7", "localhost", "v", "T"))
-    with pytest.raises(InvalidArgumentError, match="located in device /device:CPU:7 from device"):
+    with pytest.raises(FailedPreconditionError, match="located in device /device:CPU:7 from device"):
         run("ReadVariableOp", elsewhere, state=state, dtype=DataType.FLOAT)
     with pytest.raises(InvalidArgumentError, match="is not a resource handle"):
         handle_of(np.ones(1))

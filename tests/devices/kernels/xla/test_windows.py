@@ -93,7 +93,7 @@ async def test_what_is_refused() -> None:
             "XlaSelectAndScatter", x, ones, ones, np.zeros((2, 2), np.int64), x[:1, :3], np.float32(0),
             select=binary("Greater"), scatter=binary("AddV2"),
         )  # fmt: skip
-    with pytest.raises(InvalidArgumentError, match=r"window dimensions must be 2 positive numbers: \[0,1\]"):
+    with pytest.raises(InvalidArgumentError, match=r"window_dimensions must be 2 positive numbers: \[0,1\]"):
         await reduced(x, 0, binary("AddV2"), [0, 1], [1, 1], [1, 1], [1, 1], [[0, 0], [0, 0]])
 
 

@@ -7,7 +7,7 @@ import pytest
 from partita.devices import cut
 from partita.devices.timing import Timeline, simulate
 from partita.graph.protos import GraphDef
-from tests.call_chains import WAYS, chain, frames_left
+from tests.actors.call_chains import WAYS, chain, frames_left
 from tests.devices.timing.steps import cluster
 
 

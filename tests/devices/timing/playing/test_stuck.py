@@ -9,7 +9,7 @@ from partita.devices.timing.bodies.planning import Planner
 from partita.devices.timing.bodies.scripts import Script
 from partita.devices.timing.playing.model import ModelOracle
 from partita.devices.timing.playing.player import Player
-from partita.devices.timing.playing.stage import Stage
+from partita.devices.timing.playing.shared_hardware import SharedHardware
 from partita.errors import InvalidArgumentError
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.shape_inference.infer import infer_joined
@@ -25,7 +25,7 @@ def stuck(step: StepBuilder, *nodes: str) -> InvalidArgumentError:
         if name.startswith(nodes):
             body.waits[n] += 1
     with pytest.raises(InvalidArgumentError) as error:
-        Player(Stage(hardware), ModelOracle()).play(Script(None, body))
+        Player(SharedHardware(hardware), ModelOracle()).play(Script(None, body))
     return error.value
 
 

@@ -1,0 +1,88 @@
+"""The hardware on which steps are played, and the log of it: entries, and the activations that their rows belong to.
+
+A simulation has hardware for its one step. The clock of a session has some for all steps that are under way together:
+they share devices and the log, and each has a player of its own. What the engine tells of a row is passed on to the
+player of its activation:
+
+    rows        0-9                  10-14                15-24
+    activation  the step             an iteration         another step
+    player      1                    1                    2
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..bodies.body import turns_of
+from ..hardware.engine import Duty, Engine
+from ..hardware.iterations import Turn
+from .activation import Activation, Place, PlayedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...cluster import Cluster
+    from ..bodies.body import Body
+    from ..hardware.streams import Feeder
+    from ..hardware.streams import Place as Waiting
+
+
+class SharedHardware:
+    """The engine of a cluster, its log, and by row the activation that owns it and its time."""
+
+    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
+        """`is_unlimited` is as in `Engine`."""
+        self.cluster = cluster
+        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
+        self.log = self.engine.log
+        self.owners: list[Activation] = []
+        self.times: list[int] = []
+        """negative where the player has to be asked"""
+        self._places: dict[tuple[int, bool], tuple[Body, Sequence[Waiting | None]]] = {}
+        self._turns: dict[int, list[Turn]] = {}  # by body
+
+    def begin(self, body: Body, place: Place, run: PlayedRun | None, player: Feeder) -> Activation:
+        """An activation of a player, with rows of its own."""
+        places = self._places_of(body, overlaps=run is not None and run.overlaps)
+        activation = Activation(body, len(self.owners), place, run, player, places)
+        self.owners += [activation] * len(body)
+        self.times += body.time_ns
+        return activation
+
+    def _places_of(self, body: Body, *, overlaps: bool) -> Sequence[Waiting | None]:
+        """By node where it waits for its device; None of nodes that pass, and of transfers."""
+        known = self._places.get((id(body), overlaps))
+        if known is None:
+            duties = body.duty if body.asked is None else body.asked.duty
+            places = [
+                self.engine.place(duty, device, overlaps=overlaps) if Duty.COMPUTE <= duty <= Duty.WAIT else None
+                for duty, device in zip(duties.tolist(), body.device.tolist(), strict=True)
+            ]
+            known = self._places[id(body), overlaps] = (body, places)
+        return known[1]
+
+    # The protocol `streams.Feeder`
+
+    def time_ns(self, row: int) -> int:
+        """The time of a row on its device."""
+        time_ns = self.times[row]
+        return time_ns if time_ns >= 0 else self.owners[row].player.time_ns(row)
+
+    def turn(self, row: int) -> Turn:
+        """What decides when a row of overlapping iterations runs."""
+        activation = self.owners[row]
+        turns = self._turns.get(id(activation.body))
+        if turns is None:
+            turns = self._turns[id(activation.body)] = turns_of(activation.body)
+        is_small, rank = turns[row - activation.base]
+        if activation.body.asked is not None:
+            is_small = activation.player.turn(row).is_small
+        return Turn(is_small, activation.base + rank)
+
+    def launched(self, row: int, ticket: int, entry: int) -> bool:
+        """A row is launched."""
+        return self.owners[row].player.launched(row, ticket, entry)
+
+    def ended(self, row: int, entry: int) -> None:
+        """A row has ended."""
+        self.owners[row].player.ended(row, entry)

@@ -1,0 +1,16 @@
+"""The names of the shipped workloads, with what each is; apart from them, as help lists them without loading any."""
+
+from __future__ import annotations
+
+GROUP = "partita.workloads"
+"""the entry points by which installed packages add workloads"""
+
+SUMMARIES = {
+    "mlp": "a perceptron, its layers spread over GPUs",
+    "cnn": "a small CNN for images of 32 x 32, its layers spread over GPUs",
+    "resnet50": "ResNet-50 as a pipeline of micro-batches over GPUs",
+    "transformer": "an encoder, heads and hidden units split over GPUs",
+    "reduction": "GPUs add up their arrays, at once or in a tree",
+    "training": "data-parallel training of a perceptron, parameters on the host",
+    "image_training": "one step of gradient descent of ResNet-50, InceptionV3, VGG16 or AlexNet",
+}

@@ -1,0 +1,116 @@
+"""Workloads by name: graphs that are built from a few settings, built in, registered by a program, or installed.
+
+    workload = find_workload("mlp")
+    workload.settings()                              {"layers": int, "features": int, "gpus": int}, with their defaults
+    workload.graph({"layers": "8"})                  a GraphDef
+
+A workload is a function that takes settings by keyword, each with a type (int, float, str or bool) and mostly a
+default, and returns a graph. An installed package adds one to the command line by an entry point in its pyproject.toml;
+the first line of the function's docstring describes it:
+
+    [project.entry-points."partita.workloads"]
+    recommender = "my_package:recommender"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from inspect import Parameter, signature
+
+from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ...graph.graphdef.sources import GraphSource
+from ...graph.suggestions import suggestion
+from . import catalog
+from .names import GROUP, SUMMARIES
+
+_BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_TYPES: dict[object, Callable[[str], object]] = {
+    int: int,
+    float: float,
+    str: str,
+    bool: lambda text: _BOOLS[text.lower()],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A graph that `build` makes of settings; `summary` describes it in a few words."""
+
+    name: str
+    summary: str
+    build: Callable[..., GraphSource]
+
+    def settings(self) -> dict[str, Parameter]:
+        """The settings by name; InvalidArgumentError for one that no text can be turned into."""
+        found = dict(signature(self.build, eval_str=True).parameters)
+        for setting in found.values():
+            by_name = setting.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+            if not by_name or setting.annotation not in _TYPES:
+                raise InvalidArgumentError(
+                    f"workload {self.name!r}: its setting {setting} is no keyword of type int, float, str or bool; "
+                    "mend its function"
+                )
+        return found
+
+    def graph(self, texts: Mapping[str, str]) -> GraphSource:
+        """The graph of settings that are given as texts.
+
+        Raises InvalidArgumentError for an unknown setting, a text that does not fit the type and a setting without
+        default that is missing, and what the function raises.
+        """
+        settings = self.settings()
+        values = {name: self._value(name, text, settings) for name, text in texts.items()}
+        missing = [name for name, it in settings.items() if it.default is Parameter.empty and name not in values]
+        if missing:
+            raise InvalidArgumentError(f"workload {self.name!r}: setting {missing[0]!r} has no default; give a value")
+        return self.build(**values)
+
+    def _value(self, name: str, text: str, settings: Mapping[str, Parameter]) -> object:
+        if name not in settings:
+            raise InvalidArgumentError(f"workload {self.name!r} has no setting {name!r}{suggestion(name, settings)}")
+        wanted = settings[name].annotation
+        try:
+            return _TYPES[wanted](text)
+        except (ValueError, KeyError):
+            raise InvalidArgumentError(
+                f"workload {self.name!r}: {name}={text!r} is no {wanted.__name__}; give one"
+            ) from None
+
+
+_WORKLOADS = {name: Workload(name, summary, getattr(catalog, name)) for name, summary in SUMMARIES.items()}
+
+
+def register_workload(workload: Workload) -> None:
+    """Adds a workload; AlreadyExistsError when there is one of that name."""
+    if workload.name in _WORKLOADS:
+        summary = _WORKLOADS[workload.name].summary
+        raise AlreadyExistsError(f"there is a workload {workload.name!r} ({summary}); choose another name")
+    _WORKLOADS[workload.name] = workload
+
+
+def find_workload(name: str) -> Workload:
+    """The workload of a name; NotFoundError, with the nearest name, when there is none."""
+    if name not in _WORKLOADS:
+        _load_installed(name)
+    if name not in _WORKLOADS:
+        raise NotFoundError(f"there is no workload {name!r}{suggestion(name, workload_names())}")
+    return _WORKLOADS[name]
+
+
+def workload_names() -> list[str]:
+    """The names of all workloads, those of installed packages last."""
+    return list(dict.fromkeys([*_WORKLOADS, *sorted(entry.name for entry in entry_points(group=GROUP))]))
+
+
+def _load_installed(name: str) -> None:
+    for entry in entry_points(group=GROUP, name=name):
+        try:
+            build = entry.load()
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"workload {name!r}, {entry.value!r}, cannot be loaded: {error!r}; mend or remove its package"
+            ) from error
+        _WORKLOADS[name] = Workload(name, (build.__doc__ or entry.value).partition("\n")[0], build)
+        return
