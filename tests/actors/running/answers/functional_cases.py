@@ -199,6 +199,35 @@ def _xla() -> Iterator[Case]:
         yield f"XlaWhile {condition} {body}", _graph("XlaWhile", ["x"], T=[FLOAT], **functions), ["y:0"]
 
 
+def _batches() -> Iterator[Case]:
+    rows = np.ones((2, 3), np.float32)
+    attrs: dict[str, Any] = {"num_batch_threads": 1, "max_batch_size": 4, "batch_timeout_micros": 0}
+    attrs |= {
+        "batching_queue": "q",
+        "container": "",
+        "shared_name": "",
+        "Tin": [FLOAT],
+        "Tcaptured": [],
+        "Tout": [FLOAT],
+    }
+    for body in ("neg", *_BAD_BODIES):
+        yield f"BatchFunction {body}", _graph("BatchFunction", [rows], **attrs, f=_named(body)), ["y:0"]
+    for name, inputs, changed in (
+        ("of a scalar", ["x"], {}),
+        ("of no rows", [rows[:0]], {}),
+        ("of too many rows", [np.ones((5, 1), np.float32)], {}),
+        ("of unequal rows", [rows, rows[:1]], {"Tin": [FLOAT, FLOAT], "f": _named("second")}),
+        ("captured", [rows, rows], {"Tcaptured": [FLOAT], "f": _named("second")}),
+        ("captured int", [rows, np.int32(1)], {"Tcaptured": [INT], "f": _named("second")}),
+        ("of two results", [rows], {"Tout": [FLOAT, FLOAT]}),
+        ("of an int", [rows], {"Tout": [INT]}),
+        ("sizes too small", [rows], {"allowed_batch_sizes": [2]}),
+        ("sizes unsorted", [rows], {"allowed_batch_sizes": [4, 2]}),
+    ):
+        graph_def = _graph("BatchFunction", inputs, **(attrs | {"f": _named("neg")} | changed))
+        yield f"BatchFunction {name}", graph_def, [f"y:{len(changed.get('Tout', [0])) - 1}"]
+
+
 def cases() -> Iterator[Case]:
     """Name, graph and fetches."""
     for lower in (False, True):
@@ -211,3 +240,4 @@ def cases() -> Iterator[Case]:
     yield from _calls()
     yield from _maps()
     yield from _xla()
+    yield from _batches()
