@@ -20,7 +20,7 @@ from partita.graph.ops.registration import register_op
 from partita.graph.protos import GraphDef, NameAttrList
 from tests.function_defs import function_of
 
-Body = Callable[[Call, Any], object]
+Body = Callable[..., None]
 BUILT_IN = "Abs"  # its kernel is replaced: the registry counts it as one of the package
 WAYS: list[tuple[Literal["real", "virtual"], bool]] = [("real", False), ("real", True), ("virtual", False)]
 OUTSIDE = "CallProbe"
