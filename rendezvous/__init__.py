@@ -17,38 +17,31 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .incarnations import Policy, refuse_stale
-    from .key import Key
-    from .local import LocalRendezvous
-    from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
-    from .traced import Event, TracedRendezvous, Transfer
-    from .worker import WorkerRendezvous
+    from .incarnations import Policy as Policy
+    from .incarnations import refuse_stale as refuse_stale
+    from .key import Key as Key
+    from .local import LocalRendezvous as LocalRendezvous
+    from .rendezvous import (
+        Callback as Callback,
+    )
+    from .rendezvous import (
+        Outcome as Outcome,
+    )
+    from .rendezvous import (
+        Received as Received,
+    )
+    from .rendezvous import (
+        Rendezvous as Rendezvous,
+    )
+    from .rendezvous import (
+        Statistics as Statistics,
+    )
+    from .rendezvous import (
+        Waiter as Waiter,
+    )
+    from .traced import Event as Event
+    from .traced import TracedRendezvous as TracedRendezvous
+    from .traced import Transfer as Transfer
+    from .worker import WorkerRendezvous as WorkerRendezvous
 
-__all__ = [
-    "Callback",
-    "Event",
-    "Key",
-    "LocalRendezvous",
-    "Outcome",
-    "Policy",
-    "Received",
-    "Rendezvous",
-    "Statistics",
-    "TracedRendezvous",
-    "Transfer",
-    "Waiter",
-    "WorkerRendezvous",
-    "refuse_stale",
-]
-
-load_lazily(
-    __name__,
-    {
-        "incarnations": ["Policy", "refuse_stale"],
-        "key": ["Key"],
-        "local": ["LocalRendezvous"],
-        "rendezvous": ["Callback", "Outcome", "Received", "Rendezvous", "Statistics", "Waiter"],
-        "traced": ["Event", "TracedRendezvous", "Transfer"],
-        "worker": ["WorkerRendezvous"],
-    },
-)
+load_lazily(__name__)

@@ -82,7 +82,7 @@ def public_names(module: ModuleType) -> list[str]:
 def text_below(module: ModuleType, name: str) -> str:
     """The text that stands below the assignment of a constant, in the module that defines it."""
     home = getattr(module, "module_by_name", {}).get(name)
-    source = inspect.getsource(import_module(f".{home}", module.__name__) if home else module)
+    source = inspect.getsource(import_module(home, module.__name__) if home else module)
     body = ast.parse(source).body
     for statement, following in pairwise(body):
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
