@@ -26,44 +26,25 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from ..graph import CallableOptions as CallableOptions
-    from ..graph import RunMetadata as RunMetadata
-    from ..graph import RunOptions as RunOptions
+    from ..graph import CallableOptions as CallableOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
     from .sessions.bridges.asyncio_session import (
         AsyncioFunctionRuntime as AsyncioFunctionRuntime,
-    )
-    from .sessions.bridges.asyncio_session import (
         AsyncioSavedModel as AsyncioSavedModel,
-    )
-    from .sessions.bridges.asyncio_session import (
         AsyncioSession as AsyncioSession,
-    )
-    from .sessions.bridges.asyncio_session import (
         open_asyncio_cluster_session as open_asyncio_cluster_session,
-    )
-    from .sessions.bridges.asyncio_session import (
         open_asyncio_function_runtime as open_asyncio_function_runtime,
-    )
-    from .sessions.bridges.asyncio_session import (
         open_asyncio_saved_model as open_asyncio_saved_model,
-    )
-    from .sessions.bridges.asyncio_session import (
         open_asyncio_session as open_asyncio_session,
     )
     from .sessions.bridges.blocking import BlockingSession as BlockingSession
     from .sessions.cluster_session import open_cluster_session as open_cluster_session
     from .sessions.function_runtime import (
         FunctionRuntime as FunctionRuntime,
-    )
-    from .sessions.function_runtime import (
         InstantiateOptions as InstantiateOptions,
-    )
-    from .sessions.function_runtime import (
         open_function_runtime as open_function_runtime,
     )
     from .sessions.local_session import open_session as open_session
-    from .sessions.saved_model import SavedModelSession as SavedModelSession
-    from .sessions.saved_model import open_saved_model as open_saved_model
+    from .sessions.saved_model import SavedModelSession as SavedModelSession, open_saved_model as open_saved_model
     from .sessions.session import Session as Session
     from .sessions.session_callable import SessionCallable as SessionCallable
     from .sessions.virtual_sessions import StepRecording as StepRecording

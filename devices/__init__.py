@@ -13,54 +13,29 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph.ops.device_kinds import DeviceKind as DeviceKind
-    from .calibration.calibrate import CalibrationReport as CalibrationReport
-    from .calibration.calibrate import calibrate as calibrate
+    from .calibration.calibrate import CalibrationReport as CalibrationReport, calibrate as calibrate
     from .catalog import (
         add_models as add_models,
-    )
-    from .catalog import (
         device_spec as device_spec,
-    )
-    from .catalog import (
         link_spec as link_spec,
-    )
-    from .catalog import (
         remove_models as remove_models,
     )
-    from .cluster import Cluster as Cluster
-    from .cluster import local_cluster as local_cluster
-    from .cluster_file import load_cluster as load_cluster
-    from .cluster_file import parse_cluster as parse_cluster
+    from .cluster import Cluster as Cluster, local_cluster as local_cluster
+    from .cluster_file import load_cluster as load_cluster, parse_cluster as parse_cluster
     from .device import Device as Device
     from .given_cluster import as_cluster as as_cluster
     from .kernels.op_cost import (
         CostContext as CostContext,
-    )
-    from .kernels.op_cost import (
         bytes_moved as bytes_moved,
-    )
-    from .kernels.op_cost import (
         elementwise as elementwise,
-    )
-    from .kernels.op_cost import (
         flops as flops,
-    )
-    from .kernels.op_cost import (
         free as free,
-    )
-    from .kernels.op_cost import (
         takes_host_time as takes_host_time,
     )
-    from .kernels.registry import Construction as Construction
-    from .kernels.registry import deferred_kernel as deferred_kernel
-    from .kernels.registry import kernel as kernel
+    from .kernels.registry import Construction as Construction, deferred_kernel as deferred_kernel, kernel as kernel
     from .kinds import (
         KindDefaults as KindDefaults,
-    )
-    from .kinds import (
         register_device_kind as register_device_kind,
-    )
-    from .kinds import (
         unregister_device_kind as unregister_device_kind,
     )
     from .link import LinkSpec as LinkSpec
@@ -72,32 +47,22 @@ if TYPE_CHECKING:
     from .timing.costs.fitted import FittedSource as FittedSource
     from .timing.costs.grappler import GrapplerSource as GrapplerSource
     from .timing.costs.grappler_device import GrapplerDevice as GrapplerDevice
-    from .timing.costs.layer_costs import attention_cost as attention_cost
-    from .timing.costs.layer_costs import grouped_product_cost as grouped_product_cost
+    from .timing.costs.layer_costs import attention_cost as attention_cost, grouped_product_cost as grouped_product_cost
     from .timing.costs.roofline import RooflineSource as RooflineSource
-    from .timing.costs.source import CostSource as CostSource
-    from .timing.costs.source import OpCost as OpCost
+    from .timing.costs.source import CostSource as CostSource, OpCost as OpCost
     from .timing.events import TimelineEvent as TimelineEvent
     from .timing.explaining import explain as explain
     from .timing.export.registry import (
         Exporter as Exporter,
-    )
-    from .timing.export.registry import (
         exporter_for as exporter_for,
-    )
-    from .timing.export.registry import (
         register_exporter as register_exporter,
     )
-    from .timing.fits.calibration import Calibration as Calibration
-    from .timing.fits.calibration import load_calibration as load_calibration
-    from .timing.hardware.flows import Flow as Flow
-    from .timing.hardware.flows import finish_times as finish_times
+    from .timing.fits.calibration import Calibration as Calibration, load_calibration as load_calibration
+    from .timing.hardware.flows import Flow as Flow, finish_times as finish_times
     from .timing.memory.use import MemoryPeak as MemoryPeak
-    from .timing.session_timeline import SessionTimeline as SessionTimeline
-    from .timing.session_timeline import StepSpan as StepSpan
+    from .timing.session_timeline import SessionTimeline as SessionTimeline, StepSpan as StepSpan
     from .timing.simulate import simulate as simulate
-    from .timing.timeline import Timeline as Timeline
-    from .timing.timeline import start_times as start_times
+    from .timing.timeline import Timeline as Timeline, start_times as start_times
     from .topology import Link as Link
 
 load_lazily(__name__)

@@ -7,152 +7,79 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .analysis.gradient_rules import Forward as Forward
-    from .analysis.gradient_rules import gradient as gradient
-    from .analysis.shape_functions import ShapeContext as ShapeContext
-    from .analysis.shape_functions import shape_fn as shape_fn
-    from .analysis.shape_functions import with_rank as with_rank
+    from .analysis.gradient_rules import Forward as Forward, gradient as gradient
+    from .analysis.shape_functions import ShapeContext as ShapeContext, shape_fn as shape_fn, with_rank as with_rank
     from .builder.builder import GraphBuilder as GraphBuilder
-    from .builder.handles import Operation as Operation
-    from .builder.handles import Tensor as Tensor
+    from .builder.handles import Operation as Operation, Tensor as Tensor
     from .checked_import import import_graph_def as import_graph_def
     from .columns import EdgeArrays as EdgeArrays
     from .dtypes import DataType as DataType
     from .exporter import to_graph_def as to_graph_def
     from .formats.bundle_reader import BundleReader as BundleReader
     from .formats.bundle_writer import BundleWriter as BundleWriter
-    from .formats.saved_model import SavedGraph as SavedGraph
-    from .formats.saved_model import load_saved_model as load_saved_model
+    from .formats.saved_model import SavedGraph as SavedGraph, load_saved_model as load_saved_model
     from .functions.call_frame import FunctionCallFrame as FunctionCallFrame
     from .gradients.backward import gradients as gradients
     from .graph import Graph as Graph
     from .graphdef.files import (
         graph_def_from_text as graph_def_from_text,
-    )
-    from .graphdef.files import (
         graph_def_to_text as graph_def_to_text,
-    )
-    from .graphdef.files import (
         load_graph_def as load_graph_def,
-    )
-    from .graphdef.files import (
         save_graph_def as save_graph_def,
     )
-    from .graphdef.import_options import ImportOptions as ImportOptions
-    from .graphdef.import_options import ImportResults as ImportResults
+    from .graphdef.import_options import ImportOptions as ImportOptions, ImportResults as ImportResults
     from .graphdef.importer import graph_def_to_graph as graph_def_to_graph
-    from .node import Edge as Edge
-    from .node import Node as Node
+    from .node import Edge as Edge, Node as Node
     from .ops.properties import NodeProperties as NodeProperties
     from .ops.record import NodeClass as NodeClass
     from .ops.registration import register_op as register_op
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges
-    from .partition.split import partition as partition
-    from .partition.split import split_graph as split_graph
+    from .partition.split import partition as partition, split_graph as split_graph
     from .passes.client_graph import (
         RewriteMetadata as RewriteMetadata,
-    )
-    from .passes.client_graph import (
         build_client_graph as build_client_graph,
-    )
-    from .passes.client_graph import (
         client_graph as client_graph,
-    )
-    from .passes.client_graph import (
         prune_for_reverse_reachability as prune_for_reverse_reachability,
-    )
-    from .passes.client_graph import (
         rewrite_graph_for_execution as rewrite_graph_for_execution,
     )
     from .passes.lower_functional import lower_functional as lower_functional
     from .passes.optimising.optimizer import optimize as optimize
     from .passes.registry import (
         GraphContext as GraphContext,
-    )
-    from .passes.registry import (
         GraphPass as GraphPass,
-    )
-    from .passes.registry import (
         PartitionContext as PartitionContext,
-    )
-    from .passes.registry import (
         PartitionPass as PartitionPass,
-    )
-    from .passes.registry import (
         register_pass as register_pass,
     )
     from .passes.selection import Passes as Passes
     from .protos import (
         AttrValue as AttrValue,
-    )
-    from .protos import (
         CallableOptions as CallableOptions,
-    )
-    from .protos import (
         ConfigProto as ConfigProto,
-    )
-    from .protos import (
         CostGraphDef as CostGraphDef,
-    )
-    from .protos import (
         DeviceAttributes as DeviceAttributes,
-    )
-    from .protos import (
         FunctionDefLibrary as FunctionDefLibrary,
-    )
-    from .protos import (
         GraphDef as GraphDef,
-    )
-    from .protos import (
         GraphOptions as GraphOptions,
-    )
-    from .protos import (
         MetaGraphDef as MetaGraphDef,
-    )
-    from .protos import (
         NameAttrList as NameAttrList,
-    )
-    from .protos import (
         NodeDef as NodeDef,
-    )
-    from .protos import (
         OpDef as OpDef,
-    )
-    from .protos import (
         OpList as OpList,
-    )
-    from .protos import (
         RewriterConfig as RewriterConfig,
-    )
-    from .protos import (
         RunMetadata as RunMetadata,
-    )
-    from .protos import (
         RunOptions as RunOptions,
-    )
-    from .protos import (
         SavedModel as SavedModel,
-    )
-    from .protos import (
         StepStats as StepStats,
-    )
-    from .protos import (
         TensorProto as TensorProto,
-    )
-    from .protos import (
         TensorShapeProto as TensorShapeProto,
-    )
-    from .protos import (
         VersionDef as VersionDef,
     )
     from .shape_inference.infer import infer_shapes as infer_shapes
-    from .structured import cond as cond
-    from .structured import while_loop as while_loop
-    from .tensor import numpy_to_tensor as numpy_to_tensor
-    from .tensor import tensor_to_numpy as tensor_to_numpy
-    from .tensor_id import TensorId as TensorId
-    from .tensor_id import parse_tensor_name as parse_tensor_name
+    from .structured import cond as cond, while_loop as while_loop
+    from .tensor import numpy_to_tensor as numpy_to_tensor, tensor_to_numpy as tensor_to_numpy
+    from .tensor_id import TensorId as TensorId, parse_tensor_name as parse_tensor_name
     from .versions import Versions as Versions
 
 load_lazily(__name__)

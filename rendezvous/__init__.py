@@ -17,31 +17,18 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .incarnations import Policy as Policy
-    from .incarnations import refuse_stale as refuse_stale
+    from .incarnations import Policy as Policy, refuse_stale as refuse_stale
     from .key import Key as Key
     from .local import LocalRendezvous as LocalRendezvous
     from .rendezvous import (
         Callback as Callback,
-    )
-    from .rendezvous import (
         Outcome as Outcome,
-    )
-    from .rendezvous import (
         Received as Received,
-    )
-    from .rendezvous import (
         Rendezvous as Rendezvous,
-    )
-    from .rendezvous import (
         Statistics as Statistics,
-    )
-    from .rendezvous import (
         Waiter as Waiter,
     )
-    from .traced import Event as Event
-    from .traced import TracedRendezvous as TracedRendezvous
-    from .traced import Transfer as Transfer
+    from .traced import Event as Event, TracedRendezvous as TracedRendezvous, Transfer as Transfer
     from .worker import WorkerRendezvous as WorkerRendezvous
 
 load_lazily(__name__)

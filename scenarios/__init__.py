@@ -9,29 +9,19 @@ from ..lazy import load_lazily
 if TYPE_CHECKING:
     from .report.limits import limits as limits
     from .report.step import step_report as step_report
-    from .report.text import columns as columns
-    from .report.text import value_line as value_line
-    from .stories.catalog import STORIES as STORIES
-    from .stories.catalog import tell as tell
+    from .report.text import columns as columns, value_line as value_line
+    from .stories.catalog import STORIES as STORIES, tell as tell
     from .workloads.cnn import cnn as cnn
     from .workloads.mlp import mlp as mlp
-    from .workloads.reduction import all_to_one as all_to_one
-    from .workloads.reduction import all_to_one_tree as all_to_one_tree
+    from .workloads.reduction import all_to_one as all_to_one, all_to_one_tree as all_to_one_tree
     from .workloads.registry import (
         Workload as Workload,
-    )
-    from .workloads.registry import (
         find_workload as find_workload,
-    )
-    from .workloads.registry import (
         register_workload as register_workload,
-    )
-    from .workloads.registry import (
         workload_names as workload_names,
     )
     from .workloads.resnet50 import resnet50 as resnet50
     from .workloads.training import training_step as training_step
-    from .workloads.transformer import TransformerSizes as TransformerSizes
-    from .workloads.transformer import transformer_encoder as transformer_encoder
+    from .workloads.transformer import TransformerSizes as TransformerSizes, transformer_encoder as transformer_encoder
 
 load_lazily(__name__)

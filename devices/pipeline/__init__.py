@@ -16,26 +16,15 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .bodies import body_of as body_of
-    from .bodies import placed_body as placed_body
+    from .bodies import body_of as body_of, placed_body as placed_body
     from .cutting import cut as cut
     from .epochs import RecvEpochs as RecvEpochs
     from .stages import (
         Imported as Imported,
-    )
-    from .stages import (
         Lowered as Lowered,
-    )
-    from .stages import (
         Partitioned as Partitioned,
-    )
-    from .stages import (
         Pipeline as Pipeline,
-    )
-    from .stages import (
         Placed as Placed,
-    )
-    from .stages import (
         Pruned as Pruned,
     )
 

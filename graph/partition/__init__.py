@@ -12,20 +12,12 @@ from ...lazy import load_lazily
 if TYPE_CHECKING:
     from ..analysis.transfers import (
         Transfer as Transfer,
-    )
-    from ..analysis.transfers import (
         TransferProperties as TransferProperties,
-    )
-    from ..analysis.transfers import (
         TransferTable as TransferTable,
-    )
-    from ..analysis.transfers import (
         transfer_of as transfer_of,
     )
-    from .options import PartitionOptions as PartitionOptions
-    from .options import name_counter as name_counter
+    from .options import PartitionOptions as PartitionOptions, name_counter as name_counter
     from .recv_epochs import add_control_edges as add_control_edges
-    from .split import partition as partition
-    from .split import split_graph as split_graph
+    from .split import partition as partition, split_graph as split_graph
 
 load_lazily(__name__)

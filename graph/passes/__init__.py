@@ -13,34 +13,19 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .body_graph import body_graph as body_graph
-    from .body_graph import stateful_nodes as stateful_nodes
+    from .body_graph import body_graph as body_graph, stateful_nodes as stateful_nodes
     from .optimising.optimizer import optimize as optimize
     from .registry import (
         GraphContext as GraphContext,
-    )
-    from .registry import (
         GraphPass as GraphPass,
-    )
-    from .registry import (
         PartitionContext as PartitionContext,
-    )
-    from .registry import (
         PartitionPass as PartitionPass,
-    )
-    from .registry import (
         graph_passes as graph_passes,
-    )
-    from .registry import (
         register_pass as register_pass,
     )
     from .static_shapes import (
         check_fed_shape as check_fed_shape,
-    )
-    from .static_shapes import (
         shapes_of_fed as shapes_of_fed,
-    )
-    from .static_shapes import (
         static_shapes as static_shapes,
     )
     from .surplus_outputs import drop_surplus_outputs as drop_surplus_outputs
