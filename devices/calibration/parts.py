@@ -17,8 +17,7 @@ from ...errors import InvalidArgumentError
 from ...graph.arrays import Floats, Numbers
 from ..spec import DeviceSpec
 from ..timing.fits.products import Products, datasheet_ns
-from .fitting.memory_bound import BOUNDS as MEMORY_BOUNDS
-from .fitting.memory_bound import fit_memory_bound
+from .fitting.memory_bound import BOUNDS as MEMORY_BOUNDS, fit_memory_bound
 from .fitting.null_models import datasheet_collective_ns, fit_roofline_3, log_log
 from .fitting.products import bounds, fit_products
 from .sources.measurements import TimedCollective, TimedMove, TimedProduct

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from partita.actors.sessions.local_session import open_session
 from partita.devices.cluster import local_cluster

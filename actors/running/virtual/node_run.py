@@ -63,7 +63,7 @@ class NodeRun:
     def turn(self) -> Turn:
         """What decides when the node runs, if it is one of overlapping iterations."""
         ranks = self.graph_run.body.graph.import_ranks
-        return Turn(is_small(map(dims_of, self.inputs)), self.row - self.number + ranks[self.number])
+        return Turn(is_small(map(dims_of, self.inputs)), (self.row - self.number, ranks[self.number]))
 
     def launched(self, ticket: int, entry: int) -> bool:
         """Passes the outputs on to the stream; returns whether nothing else waits for the end of the kernel."""

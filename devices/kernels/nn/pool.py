@@ -19,6 +19,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.nn.pool_shapes import PoolAttrs, pool_attrs
 from ..checks import require
 from ..half_types import in_float32
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
@@ -360,7 +361,7 @@ def avg_pool_grad(node: Construction) -> Kernel:
 
 def _spread(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
     grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
-    padded = np.zeros((share.shape[0], *grown, share.shape[-1]), share.dtype)
+    padded = np.zeros(output_shape((share.shape[0], *grown, share.shape[-1]), share.dtype), share.dtype)
     for _, seen in reversed(list(walked.taps())):  # so that the shares of a cell are added in the order of its windows
         padded[seen] += share
     return padded[walked.inside(sizes)]

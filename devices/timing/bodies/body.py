@@ -105,11 +105,8 @@ def is_small(inputs: Iterable[Dims]) -> bool:
     return sum(map(prod, inputs)) <= MOST_ELEMENTS
 
 
-def turns_of(body: Body) -> list[Turn]:
-    """By node what decides when it runs, in the first of overlapping iterations."""
-    case_of, gates = body.shapes.case_of.tolist(), body.gates
-    small = {case: is_small(sizes_of(body.shapes.read(case))) for case in set(case_of)}
-    graph, nodes = (body.graph, list(range(len(body)))) if gates is None else (gates.whole, gates.nodes)
-    ranks = graph.import_ranks
-    numbers = {node: number for number, node in enumerate(sorted(nodes, key=ranks.__getitem__))}
-    return [Turn(small[case], numbers[node]) for case, node in zip(case_of, nodes, strict=True)]
+def turn_of(body: Body, node: int, base: int) -> Turn:
+    """What decides when a node runs in the iteration whose rows begin at `base`."""
+    graph, number = (body.graph, node) if body.gates is None else (body.gates.whole, body.gates.nodes[node])
+    inputs = sizes_of(body.shapes.read(int(body.shapes.case_of[node])))
+    return Turn(is_small(inputs), (base, graph.import_ranks[number]))

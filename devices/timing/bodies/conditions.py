@@ -11,8 +11,7 @@ The predicate of a loop is none of them: how often loops run decides that (`choi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from re import compile as pattern
-from re import escape
+from re import compile as pattern, escape
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Dims, dtype_name
-from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT
-from ...kernels.host_times import LOW_PERCENT as HOST_LOW_PERCENT
+from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import (
     CostContext,
     bytes_of,

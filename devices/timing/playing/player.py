@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
-from ..bodies.body import turns_of
+from ..bodies.body import turn_of
 from ..hardware.engine import Duty, Engine
 from ..hardware.iterations import Turn
 from ..hardware.streams import NO_TICKET, Name
@@ -104,7 +104,6 @@ class Player:
         self._folds = folds and not (cluster.profiles.slow or cluster.profiles.degrade)
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
-        self._turns: dict[int, list[Turn]] = {}  # by body
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
 
     @property
@@ -271,11 +270,7 @@ class Player:
     def turn(self, row: int) -> Turn:
         """What decides when a row of overlapping iterations runs."""
         activation = self._owner[row]
-        turns = self._turns.get(id(activation.body))
-        if turns is None:
-            turns = self._turns[id(activation.body)] = turns_of(activation.body)
-        is_small, rank = turns[row - activation.base]
-        return Turn(is_small, activation.base + rank)
+        return turn_of(activation.body, row - activation.base, activation.base)
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""

@@ -7,8 +7,7 @@ from math import prod
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels import op_cost
 from partita.devices.kernels.op_cost import CostContext, bytes_of, flops, flops_of, free, is_free, is_matrix

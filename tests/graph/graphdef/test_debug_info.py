@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph.debug_info import debug_info_field
@@ -18,18 +17,24 @@ from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.protos import GraphDebugInfo, GraphDef, SavedModel
 
 _IDS, _NUMBERS, _TEXTS = st.integers(0, 2**64 - 1), st.integers(-(2**31), 2**31 - 1), st.text(max_size=8)
-_LINES = st.fixed_dictionaries(
-    {}, optional={"file_index": _NUMBERS, "line": _NUMBERS, "col": _NUMBERS, "func": _TEXTS, "code": _TEXTS}
+_SOME_NUMBER, _SOME_TEXT = st.none() | _NUMBERS, st.none() | _TEXTS
+_LINES = st.builds(
+    GraphDebugInfo.FileLineCol,
+    file_index=_SOME_NUMBER,
+    line=_SOME_NUMBER,
+    col=_SOME_NUMBER,
+    func=_SOME_TEXT,
+    code=_SOME_TEXT,
 )
-_TRACES = st.fixed_dictionaries(
-    {"file_line_cols": st.lists(_LINES, max_size=3), "frame_id": st.lists(_IDS, max_size=3)}
+_TRACES = st.builds(
+    GraphDebugInfo.StackTrace, file_line_cols=st.lists(_LINES, max_size=3), frame_id=st.lists(_IDS, max_size=3)
 )
 _INFOS = st.builds(
     GraphDebugInfo,
     files=st.lists(_TEXTS, max_size=3),
-    frames_by_id=st.dictionaries(_IDS, _LINES.map(lambda line: GraphDebugInfo.FileLineCol(**line)), max_size=3),
-    traces_by_id=st.dictionaries(_IDS, _TRACES.map(lambda trace: GraphDebugInfo.StackTrace(**trace)), max_size=2),
-    traces=st.dictionaries(_TEXTS, _TRACES.map(lambda trace: GraphDebugInfo.StackTrace(**trace)), max_size=2),
+    frames_by_id=st.dictionaries(_IDS, _LINES, max_size=3),
+    traces_by_id=st.dictionaries(_IDS, _TRACES, max_size=2),
+    traces=st.dictionaries(_TEXTS, _TRACES, max_size=2),
     name_to_trace_id=st.dictionaries(_TEXTS, _IDS, max_size=3),
 )
 NEWER = bytes.fromhex("fa3f0161")  # a field that no release has yet

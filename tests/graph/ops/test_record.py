@@ -7,12 +7,10 @@ import sys
 
 import pytest
 
-from partita.devices.kernels import in_place
-from partita.devices.kernels import registry as kernels
+from partita.devices.kernels import in_place, registry as kernels
 from partita.errors import AlreadyExistsError
 from partita.graph.analysis import gradient_rules as gradients
-from partita.graph.ops import record as records
-from partita.graph.ops import registry
+from partita.graph.ops import record as records, registry
 from partita.graph.ops.record import NodeClass, families, record_of
 from partita.graph.ops.registration import register_op
 from partita.graph.ops.registry import find_op, op_names

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
 from partita.graph import Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution

@@ -199,6 +199,51 @@ def _xla() -> Iterator[Case]:
         yield f"XlaWhile {condition} {body}", _graph("XlaWhile", ["x"], T=[FLOAT], **functions), ["y:0"]
 
 
+def _internal() -> Iterator[Case]:
+    """Ops that TensorFlow's own passes make, with fewer attrs."""
+    branches = {"then_branch": _named("neg"), "else_branch": _named("inc")}
+    for name, value in {"true": np.bool_(True), "0": np.int32(0), "vector": np.array([False])}.items():
+        dtype = INT if name == "0" else "bool"
+        yield f"_If by {name}", _graph("_If", [value, "x"], Tcond=dtype, **_CALLED, **branches), ["y:0"]
+    for body in _BAD_BODIES:
+        branches["then_branch"] = _named(body)
+        yield f"_If {body}", _graph("_If", [np.bool_(True), "x"], Tcond="bool", **_CALLED, **branches), ["y:0"]
+    pairs = [("less", body) for body in ("inc", "nope", "second", "of_int", "int", "two")]
+    for condition, body in [*pairs, ("empty", "inc"), ("two_truths", "inc"), ("less_of_int", "inc"), ("nope", "inc")]:
+        functions = {"cond": _named(condition), "body": _named(body)}
+        yield f"_While {condition} {body}", _graph("_While", ["x"], T=[FLOAT], **functions), ["y:0"]
+
+
+def _batches() -> Iterator[Case]:
+    rows = np.ones((2, 3), np.float32)
+    attrs: dict[str, Any] = {"num_batch_threads": 1, "max_batch_size": 4, "batch_timeout_micros": 0}
+    attrs |= {
+        "batching_queue": "q",
+        "container": "",
+        "shared_name": "",
+        "Tin": [FLOAT],
+        "Tcaptured": [],
+        "Tout": [FLOAT],
+    }
+    for body in ("neg", *_BAD_BODIES):
+        yield f"BatchFunction {body}", _graph("BatchFunction", [rows], **attrs, f=_named(body)), ["y:0"]
+    wrong: Sequence[tuple[str, list[Any], dict[str, Any]]] = (
+        ("of a scalar", ["x"], {}),
+        ("of no rows", [rows[:0]], {}),
+        ("of too many rows", [np.ones((5, 1), np.float32)], {}),
+        ("of unequal rows", [rows, rows[:1]], {"Tin": [FLOAT, FLOAT], "f": _named("second")}),
+        ("captured", [rows, rows], {"Tcaptured": [FLOAT], "f": _named("second")}),
+        ("captured int", [rows, np.int32(1)], {"Tcaptured": [INT], "f": _named("second")}),
+        ("of two results", [rows], {"Tout": [FLOAT, FLOAT]}),
+        ("of an int", [rows], {"Tout": [INT]}),
+        ("sizes too small", [rows], {"allowed_batch_sizes": [2]}),
+        ("sizes unsorted", [rows], {"allowed_batch_sizes": [4, 2]}),
+    )
+    for name, inputs, changed in wrong:
+        graph_def = _graph("BatchFunction", inputs, **(attrs | {"f": _named("neg")} | changed))
+        yield f"BatchFunction {name}", graph_def, [f"y:{len(changed.get('Tout', [0])) - 1}"]
+
+
 def cases() -> Iterator[Case]:
     """Name, graph and fetches."""
     for lower in (False, True):
@@ -211,3 +256,5 @@ def cases() -> Iterator[Case]:
     yield from _calls()
     yield from _maps()
     yield from _xla()
+    yield from _batches()
+    yield from _internal()

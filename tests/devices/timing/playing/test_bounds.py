@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, cut
 from partita.devices.timing import Timeline, simulate

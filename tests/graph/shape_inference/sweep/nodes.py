@@ -1,7 +1,7 @@
 """Graphs with one node "target" each, whose `_output_shapes` a sweep contradicts: a small one for every op there is.
 
 Two sorts: nodes made from the signature of an op alone, with inputs of unknown shape; and the recorded calls of
-kernels, whose inputs are constants. `python -m tests.graph.shape_inference.contradictions.nodes FILE` writes them for
+kernels, whose inputs are constants. `python -m tests.graph.shape_inference.sweep.nodes FILE` writes them for
 `tensorflow_answers`.
 """
 
@@ -11,11 +11,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from partita.graph.attrs import decode, encode
 from partita.graph.dtypes import REF_OFFSET, DataType, base_type
 from partita.graph.ops.registry import PRODUCER, AttrDef, OpSignature, lookup_op, op_names
 from partita.graph.ops.type_inference import input_output_types
-from partita.graph.protos import AttrValue, GraphDef, TensorProto
+from partita.graph.protos import AttrValue, GraphDef
+from partita.graph.tensor import numpy_to_tensor
 from tests.devices.kernels.sweep.cases import TARGET, read_graphs, write_graphs
 
 _VALUES: dict[str, object] = {"bool": False, "float": 1.0, "string": b"", "shape": (2, 3), "type": DataType.FLOAT}
@@ -69,7 +72,7 @@ def _smallest(attr: AttrDef) -> AttrValue:
         value.func.name = _FUNCTION
         return value
     if attr.type == "tensor":
-        return AttrValue(tensor=TensorProto(dtype=1, float_val=[1.0]))
+        return AttrValue(tensor=numpy_to_tensor(np.ones((), np.float32)))
     allowed = attr.allowed
     has_float = attr.type == "type" and DataType.FLOAT in (allowed or ())
     return encode(allowed[0] if allowed and not has_float else _VALUES[attr.type], attr.type)
@@ -81,7 +84,7 @@ def _add_identity(graph: GraphDef) -> None:
     function.signature.input_arg.add(name="x", type=1)
     function.signature.output_arg.add(name="y", type=1)
     node = function.node_def.add(name="i", op="Identity", input=["x"])
-    node.attr["T"].type = 1
+    node.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
     function.ret["y"] = "i:output:0"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.graph.shape_inference.contradictions.ours import KNOWN, compared, differences
+from tests.graph.shape_inference.sweep.ours import KNOWN, compared, differences
 
 NUM_PARTS = 4
 

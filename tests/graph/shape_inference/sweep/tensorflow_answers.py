@@ -2,7 +2,7 @@
 # It runs only where TensorFlow is, which has no types.
 """Asks TensorFlow which contradicting `_output_shapes` it accepts; run in an environment that has TensorFlow.
 
-python -m tests.graph.shape_inference.contradictions.tensorflow_answers graphs.gz
+python -m tests.graph.shape_inference.sweep.tensorflow_answers graphs.gz
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from tests.devices.kernels.sweep.cases import TARGET, read_graphs
 from tests.devices.kernels.sweep.forking import CRASH, ENDLESS, ask
-from tests.graph.shape_inference.contradictions.probes import DIED, answer, write_answers
+from tests.graph.shape_inference.sweep.probes import DIED, answer, write_answers
 
 MEMORY = 6 << 30
 v1 = tf.compat.v1

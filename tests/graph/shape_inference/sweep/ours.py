@@ -1,6 +1,6 @@
 """Which contradicting `_output_shapes` an import of Partita refuses, and where TensorFlow answers otherwise.
 
-    python -m tests.graph.shape_inference.contradictions.ours
+    python -m tests.graph.shape_inference.sweep.ours
 
 writes `data/known.txt`: a line for each graph that is answered otherwise, with both answers, see `probes.py`. Ops
 without a shape function are not asked for: nothing is known of their outputs.
@@ -22,8 +22,8 @@ from partita.graph.graph import Graph
 from partita.graph.ops.record import CONTROL_FLOW, record_of
 from partita.graph.protos import GraphDef
 from tests.devices.kernels.sweep.cases import TARGET
-from tests.graph.shape_inference.contradictions.nodes import graphs
-from tests.graph.shape_inference.contradictions.probes import DIED, Shape, agrees, answer, read_answers
+from tests.graph.shape_inference.sweep.nodes import graphs
+from tests.graph.shape_inference.sweep.probes import DIED, Shape, agrees, answer, read_answers
 
 KNOWN = Path(__file__).parent / "data" / "known.txt"
 
