@@ -6,16 +6,14 @@ conditional.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
-from ...graph.dtypes import DataType, dtype_name
+from ...graph.dtypes import Types, dtype_name
 
 if TYPE_CHECKING:
     from .callee import Callee
 
-Types = Sequence[DataType]
 
 EXECUTOR_TYPES = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 """the kinds of executors that TensorFlow has; all run a graph alike here"""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...devices.kernels.functions import Values
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError
@@ -36,7 +37,7 @@ from .call_checks import (
     check_mapped,
     check_repeated,
 )
-from .callee import Called, Callee, Callees, Values
+from .callee import Called, Callee, Callees
 from .loops.counted import ForKernel
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by

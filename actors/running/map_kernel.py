@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...devices.kernels.functions import Values
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.analysis.dims import fits, shape_text
 from ...graph.dtypes import DataType, Shape, numpy_dtype
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .messages import Work
     from .pending import PendingCall
 
-Values = Sequence[Any]  # tensors of any type
 _MAX_RUNNING_CALLS = 64
 
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
+from ..edge_ends import Output
 from .counters import Truth, Value, lines
 from .frames import Frames, frames_of
 from .joined import JoinedGraph
-from .known_values import KnownValues, Output, Values
+from .known_values import KnownValues, Values
 from .popped import Pops, Push
 
 Count: TypeAlias = "int | Sequence[int]"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..callee import Callee, Done, Values
+from ....devices.kernels.functions import Results, Values
+from ..callee import Callee
 from .interpreted import TracedInterpretedPart
 from .parts import TracedPart
 
@@ -30,7 +31,7 @@ class TracedCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", scope: Scope | None = None
+        self, call: PendingCall, arguments: Values, done: Results, turn: str = "", scope: Scope | None = None
     ) -> None:
         """As `Callee.start`, in a scope of the call."""
         caller = call.part

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....devices.kernels.functions import Results, Values
 from ....errors import PartitaError, of_kernel
 from ...plans.binding import check_complete
-from ..callee import Callee, Done, Values
+from ..callee import Callee
 from ..functions import Compilation, Functions
 from .body import VirtualBody
 from .caller import Caller
@@ -38,7 +39,7 @@ class VirtualCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", _scope: Scope | None = None
+        self, call: PendingCall, arguments: Values, done: Results, turn: str = "", _scope: Scope | None = None
     ) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
         assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by `GraphRun` alone
@@ -56,7 +57,7 @@ class VirtualCallee(Callee):
         if base >= 0:
             around.virtual.record.called(base, call.node_run.row, call.node_run.number, turn)
 
-    def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
+    def _ended(self, call: VirtualCall, done: Results, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
         if call.is_ended:
             return

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import DataType, dtype_name
+from ....graph.dtypes import DataType, Types, dtype_name
 from ....graph.functions.body import instantiate_call
 from ..checks import require
 from ..datasets.dataset import CapturedFunction, Steps
+from ..functions import Values
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import carry_out
-
-Values = Sequence[Any]  # tensors of any type
-Types = Sequence[DataType]
 
 
 @deferred_kernel("XlaIf")

@@ -25,8 +25,8 @@ from ..hardware.iterations import MOST_ELEMENTS, Turn
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
+    from ....graph.dtypes import Dims
     from ....graph.shape_inference.infer import InferredShapes, Shapes
-    from ...kernels.op_cost import Dims
     from ...topology import Route
     from ..costs.source import OpCost
 

@@ -21,10 +21,11 @@ import numpy as np
 
 from ....graph.arrays import Flags, Numbers
 from ....graph.columns import Ids
+from ....graph.edge_ends import Output
 from ....graph.ops.record import NodeClass
 from .body import Body, Gates
 from .dependencies import Edges, consumers_of
-from .liveness import Level, Liveness, Output, Variant
+from .liveness import Level, Liveness, Variant
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, Timeline, simulate
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.link import LinkSpec
 from partita.devices.timing.costs.roofline import RooflineSource
 from partita.devices.timing.costs.source import OpProperties
 from partita.devices.topology import LinkRules
 from partita.graph import DataType
+from partita.graph.dtypes import Dims
 
 from .steps import GIGA, StepBuilder, cpu
 
