@@ -26,69 +26,27 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from ..graph import CallableOptions, RunMetadata, RunOptions
+    from ..graph import CallableOptions as CallableOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
     from .sessions.bridges.asyncio_session import (
-        AsyncioFunctionRuntime,
-        AsyncioSavedModel,
-        AsyncioSession,
-        open_asyncio_cluster_session,
-        open_asyncio_function_runtime,
-        open_asyncio_saved_model,
-        open_asyncio_session,
+        AsyncioFunctionRuntime as AsyncioFunctionRuntime,
+        AsyncioSavedModel as AsyncioSavedModel,
+        AsyncioSession as AsyncioSession,
+        open_asyncio_cluster_session as open_asyncio_cluster_session,
+        open_asyncio_function_runtime as open_asyncio_function_runtime,
+        open_asyncio_saved_model as open_asyncio_saved_model,
+        open_asyncio_session as open_asyncio_session,
     )
-    from .sessions.bridges.blocking import BlockingSession
-    from .sessions.cluster_session import open_cluster_session
-    from .sessions.function_runtime import FunctionRuntime, InstantiateOptions, open_function_runtime
-    from .sessions.local_session import open_session
-    from .sessions.saved_model import SavedModelSession, open_saved_model
-    from .sessions.session import Session
-    from .sessions.session_callable import SessionCallable
-    from .sessions.virtual_sessions import StepRecording
+    from .sessions.bridges.blocking import BlockingSession as BlockingSession
+    from .sessions.cluster_session import open_cluster_session as open_cluster_session
+    from .sessions.function_runtime import (
+        FunctionRuntime as FunctionRuntime,
+        InstantiateOptions as InstantiateOptions,
+        open_function_runtime as open_function_runtime,
+    )
+    from .sessions.local_session import open_session as open_session
+    from .sessions.saved_model import SavedModelSession as SavedModelSession, open_saved_model as open_saved_model
+    from .sessions.session import Session as Session
+    from .sessions.session_callable import SessionCallable as SessionCallable
+    from .sessions.virtual_sessions import StepRecording as StepRecording
 
-__all__ = [
-    "AsyncioFunctionRuntime",
-    "AsyncioSavedModel",
-    "AsyncioSession",
-    "BlockingSession",
-    "CallableOptions",
-    "FunctionRuntime",
-    "InstantiateOptions",
-    "RunMetadata",
-    "RunOptions",
-    "SavedModelSession",
-    "Session",
-    "SessionCallable",
-    "StepRecording",
-    "open_asyncio_cluster_session",
-    "open_asyncio_function_runtime",
-    "open_asyncio_saved_model",
-    "open_asyncio_session",
-    "open_cluster_session",
-    "open_function_runtime",
-    "open_saved_model",
-    "open_session",
-]
-
-load_lazily(
-    __name__,
-    {
-        ".graph": ["CallableOptions", "RunMetadata", "RunOptions"],
-        "sessions.bridges.asyncio_session": [
-            "AsyncioFunctionRuntime",
-            "AsyncioSavedModel",
-            "AsyncioSession",
-            "open_asyncio_cluster_session",
-            "open_asyncio_function_runtime",
-            "open_asyncio_saved_model",
-            "open_asyncio_session",
-        ],
-        "sessions.bridges.blocking": ["BlockingSession"],
-        "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
-        "sessions.cluster_session": ["open_cluster_session"],
-        "sessions.function_runtime": ["FunctionRuntime", "InstantiateOptions", "open_function_runtime"],
-        "sessions.local_session": ["open_session"],
-        "sessions.session": ["Session"],
-        "sessions.session_callable": ["SessionCallable"],
-        "sessions.virtual_sessions": ["StepRecording"],
-    },
-)
+load_lazily(__name__)

@@ -6,6 +6,7 @@ of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..errors import InvalidArgumentError
 # The element type of a tensor is a run-time value (DataType), so the static one is left open.
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int | None, ...] | None
+Dims = tuple[int, ...]  # a shape of known sizes
 
 REF_OFFSET = 100
 
@@ -91,6 +93,9 @@ class DataType(IntEnum):
     INT2_REF = 131
     UINT2_REF = 132
     FLOAT4_E2M1FN_REF = 133
+
+
+Types = Sequence[DataType]
 
 
 _NUMPY: dict[DataType, np.dtype[Any]] = {

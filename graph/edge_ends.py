@@ -10,6 +10,9 @@ import numpy as np
 from .arrays import Flags, Integers, Numbers
 from .columns import CONTROL_SLOT
 
+Output = tuple[int, int]
+"""(node number, port); the numbers are ids of nodes, or those of a graph of several bodies"""
+
 
 class EdgeEnds(NamedTuple):
     """Both ends of edges, one column each: node ids (or other numbers of nodes) and slots."""

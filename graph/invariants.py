@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InternalError, PartitaError
+from .arrays import Flags, Numbers
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, EdgeArrays, Ids
 from .dtypes import REF_OFFSET, dtype_name
 from .graph import Graph
@@ -32,9 +33,6 @@ from .ops.summaries import node_for_error
 from .ops.type_inference import input_output_types
 from .port_table import PortTable
 
-Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
-
 
 class Stage:
     """A graph at the end of a stage, with its edges in columns, while its rules are checked."""
@@ -43,8 +41,8 @@ class Stage:
         self.name = name
         self.graph = graph
         self.edges: EdgeArrays = graph.edge_arrays()
-        self.is_data: Mask = self.edges.dst_input != CONTROL_SLOT
-        self.live: Mask = np.zeros(graph.num_node_ids, np.bool_)
+        self.is_data: Flags = self.edges.dst_input != CONTROL_SLOT
+        self.live: Flags = np.zeros(graph.num_node_ids, np.bool_)
         self.live[graph.live_nodes()] = True
 
     def broken(self, rule: str, problem: str, node: int | None = None) -> InternalError:
@@ -58,13 +56,13 @@ class Stage:
         name, op = self.graph.node_name(node), self.graph.node_properties(node).op
         return InternalError(text, node=name, op=op)
 
-    def no_node(self, rule: str, wrong: Mask, problem: Callable[[int], str]) -> None:
+    def no_node(self, rule: str, wrong: Flags, problem: Callable[[int], str]) -> None:
         """Raises for the lowest node id in `wrong`; `problem` describes what is wrong with a node id."""
         if wrong.any():
             node = int(np.flatnonzero(wrong)[0])
             raise self.broken(rule, f"{node_for_error(self.text(node))} {problem(node)}", node)
 
-    def no_edge(self, rule: str, wrong: Mask, problem: Callable[[int], str] = lambda _at: "") -> None:
+    def no_edge(self, rule: str, wrong: Flags, problem: Callable[[int], str] = lambda _at: "") -> None:
         """Raises for the first edge in `wrong`, located at its consumer; `problem` describes what is wrong with it."""
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
@@ -104,7 +102,7 @@ def is_fed_or_received(graph: Graph, node: int) -> bool:
     return graph.node_properties(node).op_def.record.node_class in (NodeClass.ARG, NodeClass.RECV)
 
 
-def repeated(among: Mask, first: Ids, second: Ids) -> Mask:
+def repeated(among: Flags, first: Ids, second: Ids) -> Flags:
     """Which rows marked in `among` repeat the pair of numbers (not negative) of an earlier marked row."""
     at = np.flatnonzero(among)
     again = np.ones(len(at), np.bool_)

@@ -17,38 +17,18 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .incarnations import Policy, refuse_stale
-    from .key import Key
-    from .local import LocalRendezvous
-    from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
-    from .traced import Event, TracedRendezvous, Transfer
-    from .worker import WorkerRendezvous
+    from .incarnations import Policy as Policy, refuse_stale as refuse_stale
+    from .key import Key as Key
+    from .local import LocalRendezvous as LocalRendezvous
+    from .rendezvous import (
+        Callback as Callback,
+        Outcome as Outcome,
+        Received as Received,
+        Rendezvous as Rendezvous,
+        Statistics as Statistics,
+        Waiter as Waiter,
+    )
+    from .traced import Event as Event, TracedRendezvous as TracedRendezvous, Transfer as Transfer
+    from .worker import WorkerRendezvous as WorkerRendezvous
 
-__all__ = [
-    "Callback",
-    "Event",
-    "Key",
-    "LocalRendezvous",
-    "Outcome",
-    "Policy",
-    "Received",
-    "Rendezvous",
-    "Statistics",
-    "TracedRendezvous",
-    "Transfer",
-    "Waiter",
-    "WorkerRendezvous",
-    "refuse_stale",
-]
-
-load_lazily(
-    __name__,
-    {
-        "incarnations": ["Policy", "refuse_stale"],
-        "key": ["Key"],
-        "local": ["LocalRendezvous"],
-        "rendezvous": ["Callback", "Outcome", "Received", "Rendezvous", "Statistics", "Waiter"],
-        "traced": ["Event", "TracedRendezvous", "Transfer"],
-        "worker": ["WorkerRendezvous"],
-    },
-)
+load_lazily(__name__)

@@ -59,7 +59,16 @@ def wheel_files(folder: Path) -> set[str]:
 def package_files() -> set[str]:
     """The files of the rooms and the root modules."""
     expected = {
-        f"partita/{name}" for name in ("__init__.py", "__main__.py", "collector.py", "errors.py", "lazy.py", "py.typed")
+        f"partita/{name}"
+        for name in (
+            "__init__.py",
+            "__main__.py",
+            "collector.py",
+            "entry_points.py",
+            "errors.py",
+            "lazy.py",
+            "py.typed",
+        )
     }
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]

@@ -28,6 +28,7 @@ CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?|[-+]?\d+")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 QUOTED = re.compile(r"# ((?:\w+/)+\w+\.py)\n")
 
 
@@ -140,3 +141,16 @@ def test_every_story_is_shown() -> None:
     """The page of stories names each, with links to its script and to its output."""
     page = (CHECKOUT / "docs" / "stories.md").read_text()
     assert [name for name in STORIES if f"{name}.py)" not in page or f"{name}.txt)" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    """Pages, tests and folders of the checkout; those of decisions keep them true."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    missing = [target for target in LINK.findall(text) if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_most_pages_have_links() -> None:
+    """A pattern that found none would pass as well."""
+    assert sum(len(LINK.findall(page.read_text("utf-8"))) for page in PAGES) >= 90

@@ -21,8 +21,9 @@ CHECKOUT = Path(__file__).parents[1]
 # Floor by top-level room; an import points to a lower floor or stays in its room.
 FLOORS = {
     "__init__": 0,
-    "errors": 0,
+    "errors": -1,
     "collector": -1,  # below lazy
+    "entry_points": 0,
     "lazy": 0,
     "graph": 1,
     "rendezvous": 1,
@@ -82,7 +83,7 @@ SHORT = 8  # a public function of at most so many lines needs no docstring
 def sources(*folders: str) -> list[Path]:
     """Own Python files below the folders (of the package by default), without those protoc wrote."""
     files = (
-        [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "collector", "errors", "lazy")]
+        [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "collector", "entry_points", "errors", "lazy")]
         if not folders
         else []
     )

@@ -23,7 +23,7 @@ START_LOOPS = {
 # What a busy machine changes. Bytes do not depend on it where nothing awaits and no thread is used.
 UNSTEADY = ("time.sleep", "time.time", "time.monotonic", "perf_counter", "time.perf_counter", "time.process_time")
 MEASURE_TIME = {"devices/kernels/sweep/sweeping.py"}  # for its command, which reports it: no test judges it
-MEASURE_BYTES = {"graph/graphdef/test_import_memory.py"}
+MEASURE_BYTES = {"devices/kernels/test_output_sizes.py", "graph/graphdef/test_import_memory.py"}
 THREE = """
 import pytest
 

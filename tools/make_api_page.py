@@ -1,4 +1,4 @@
-"""Makes `docs/api.md`: every public name of Partita with the first line of what it says of itself.
+"""Makes `docs/api.md`: every public name of Partita, and members of its main classes, with what they say of themselves.
 
 Public is what the packages below list in `__all__`. `tests/test_generated_pages.py` compares the page
 with the committed one.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +28,13 @@ PACKAGES = (
     "partita.scenarios",
     "partita.errors",
 )
+CLASSES = (
+    ("partita.graph", "GraphBuilder"),
+    ("partita.devices", "Cluster"),
+    ("partita.devices", "Timeline"),
+    ("partita.actors", "Session"),
+)
+"""those whose members are listed, with the package that they come from"""
 HEAD = """# Public names
 
 Made by `tools/make_api_page.py`; do not edit. What users need comes from these packages, which load a name's module
@@ -41,12 +49,17 @@ def first_line(value: object) -> str:
     own = inspect.getdoc(value) if inspect.isroutine(value) or isinstance(value, type) else None
     if not own or own.startswith(f"{getattr(value, '__name__', '')}("):  # what dataclasses write by themselves
         raise LookupError("has no docstring")
-    return own.partition("\n\n")[0].replace("\n", " ")
+    return first_paragraph(own)
+
+
+def first_paragraph(text: str) -> str:
+    """What a docstring says first, on one line."""
+    return text.partition("\n\n")[0].replace("\n", " ")
 
 
 def signature(value: object) -> str:
     """The parameters of a function by name, as they are given."""
-    if not inspect.isroutine(value):
+    if not inspect.isroutine(value) or isinstance(value, cached_property):
         return ""
     parameters = inspect.signature(value).parameters.values()
     shown, keyword_only = [], False
@@ -69,7 +82,7 @@ def public_names(module: ModuleType) -> list[str]:
 def text_below(module: ModuleType, name: str) -> str:
     """The text that stands below the assignment of a constant, in the module that defines it."""
     home = getattr(module, "module_by_name", {}).get(name)
-    source = inspect.getsource(import_module(f".{home}", module.__name__) if home else module)
+    source = inspect.getsource(import_module(home, module.__name__) if home else module)
     body = ast.parse(source).body
     for statement, following in pairwise(body):
         targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
@@ -93,12 +106,32 @@ def rows(package: str) -> Iterator[str]:
         yield f"| `{name}{signature(value)}` | {text.replace('|', chr(92) + '|')} |"
 
 
+def members(owner: type) -> Iterator[str]:
+    """The rows of the public methods and properties of a class, its bases' included, in the order of their definition.
+
+    LookupError for a member that nothing is said of.
+    """
+    own = {name: value for base in reversed(owner.__mro__[:-1]) for name, value in vars(base).items()}
+    for name, value in own.items():
+        if name.startswith("_") or not (inspect.isfunction(value) or isinstance(value, property | cached_property)):
+            continue
+        text = inspect.getdoc(value)
+        if not text:
+            raise LookupError(f"{owner.__name__}.{name} has no docstring")
+        waits = "await " if inspect.iscoroutinefunction(value) else ""
+        shown = signature(value).replace("(self, ", "(").replace("(self)", "()")
+        yield f"| `{waits}{name}{shown}` | {first_paragraph(text).replace('|', chr(92) + '|')} |"
+
+
 def page() -> str:
     """The page."""
     lines = [HEAD]
     for package in PACKAGES:
         says = (import_module(package).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
         lines += [f"## {package}\n", f"{says}\n", "| name | what it is |", "|---|---|", *rows(package), ""]
+    for package, name in CLASSES:
+        lines += [f"## Members of {name}\n", "| member | what it is |", "|---|---|"]
+        lines += [*members(getattr(import_module(package), name)), ""]
     return "\n".join(lines)
 
 

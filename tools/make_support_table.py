@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from partita.devices.kernels import op_cost
-from partita.devices.kernels import registry as kernels
-from partita.graph.analysis import gradient_rules as gradients
-from partita.graph.analysis import shape_functions as shapes
+from partita.devices.kernels import op_cost, registry as kernels
+from partita.graph.analysis import gradient_rules as gradients, shape_functions as shapes
 from partita.graph.dtypes import DataType, base_type, dtype_name
 from partita.graph.ops.kernel_facts import types_with_kernel
 from partita.graph.ops.record import record_of

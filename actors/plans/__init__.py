@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .distributed_loops import distributed_loops
-    from .local_loops import local_loop
-    from .tracing import Scope, traced
+    from .distributed_loops import distributed_loops as distributed_loops
+    from .local_loops import local_loop as local_loop
+    from .tracing import Scope as Scope, traced as traced
 
-__all__ = ["Scope", "distributed_loops", "local_loop", "traced"]
-
-load_lazily(
-    __name__,
-    {
-        "distributed_loops": ["distributed_loops"],
-        "local_loops": ["local_loop"],
-        "tracing": ["Scope", "traced"],
-    },
-)
+load_lazily(__name__)

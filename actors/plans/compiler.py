@@ -87,8 +87,9 @@ class _LevelPart(NamedTuple):
 class _Setting:
     """What holds of a level in all partitions.
 
-    The keys of what is `framed` lack frame and iteration. `entered_alive` says that no argument is ever dead. For
-    `every_node` and `from_elsewhere` see `compile_plans`.
+    What is `framed` runs once for every iteration of a loop or call of a function, so the plan has only the beginning
+    of each key, `CPU:0;1;CPU:1;edge_4_same;`, and every run adds its frame and iteration, `2:0`. `entered_alive` says
+    that no argument is ever dead. For `every_node` and `from_elsewhere` see `compile_plans`.
     """
 
     every_node: bool

@@ -49,8 +49,10 @@ class Incoming:
 class Group:
     """Nodes that wait for the same: a segment of that number.
 
-    `needs` are the messages and groups that it waits for itself. Bit `k` of `implied` says that it comes after group
-    `number - 1 - k`.
+    `needs` are the messages and groups that it waits for itself. `implied` is the set of earlier groups that it comes
+    after, as bits that count backwards from this group: group 7 with `implied` = 0b1001 comes after group 6 (bit 0) and
+    group 3 (bit 3). An int, because what one group passes on to a later one is then one shift by their distance, also
+    for hundreds of groups; a set for each group would take memory in the square of their number.
     """
 
     __slots__ = ("implied", "needs", "number")
@@ -155,8 +157,9 @@ class _Combinations:
         """Those of `needs` that a group among them implies.
 
         To ask `_implies` for each pair would take time in the square of their number, and a node may wait for thousands
-        of things. This is one pass over the groups among them, upwards. Bit `k` of `pending` says that group
-        `at - 1 - k`, or a message that it is the first to wait for, is among the needs and not yet implied.
+        of things. This is one pass over the groups among them, upwards. `pending` are the needs that are not
+        implied yet, as bits that count backwards from group `at`: each stands for a group, or for the messages that
+        this group is the first to wait for.
         """
         groups = {need.number for need in needs if isinstance(need, Group)}
         standing_at: dict[int, list[Need]] = {}  # the needs by group number, a message at the first that waits for it

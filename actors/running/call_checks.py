@@ -6,16 +6,14 @@ conditional.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
-from ...graph.dtypes import DataType, dtype_name
+from ...graph.dtypes import Types, dtype_name
 
 if TYPE_CHECKING:
     from .callee import Callee
 
-Types = Sequence[DataType]
 
 EXECUTOR_TYPES = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 """the kinds of executors that TensorFlow has; all run a graph alike here"""
@@ -44,6 +42,11 @@ def check_arguments(callee: Callee, actual_types: Types) -> None:
                 f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided: function "
                 f"{callee.name!r}"
             )
+
+
+def check_mapped(callee: Callee, actual_types: Types) -> None:
+    """As `check_arguments`; arguments that a mapped function does not take are dropped, whatever they are."""
+    check_arguments(callee, actual_types[: len(callee.argument_types)])
 
 
 def check_gradient(callee: Callee, expected_types: Types) -> None:

@@ -12,11 +12,12 @@ plans runs as a part on the actor of its device, with keys of the call's own fra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+from ...devices.kernels.functions import Results, Values
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import call_number, frame_text
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 500  # nested calls of functions that may call themselves
 _MAX_SHORT_SIZE = 64  # instructions of a short function and of those it calls
 
-Values = Sequence[Any]  # tensors of any type
-Done = Callable[[Values], None]
 
 Key = tuple[bytes, str, ResourceDevices | None, bool, str]
 
@@ -185,7 +184,7 @@ class Callee:
         self,
         call: PendingCall,
         arguments: Values,
-        done: Done,
+        done: Results,
         turn: CallTurn | None = None,
         scope: Scope | None = None,
     ) -> None:
@@ -234,7 +233,7 @@ class _ResultCollector:
 
     __slots__ = ("_call", "_callee", "_done", "_num_running", "_results")
 
-    def __init__(self, callee: Callee, call: PendingCall, done: Done) -> None:
+    def __init__(self, callee: Callee, call: PendingCall, done: Results) -> None:
         self._callee = callee
         self._call = call
         self._done = done

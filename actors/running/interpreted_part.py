@@ -9,10 +9,11 @@ run, others go on; other tasks run when the time budget is used up; a step that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...devices.kernels.functions import Values
 from ...errors import PartitaError
 from .messages import Continue, Work
 from .pending import PendingCall, Place, add_call_chain
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 _NODES_BETWEEN_LOOKS = 20  # at the clock: about 100 us
 _SLOW_S = 5e-5  # a node; after such nodes the clock is looked at after each
-
-Values = Sequence[Any]  # tensors of any type
 
 
 class InterpretedPart(Reference):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...devices.kernels.variables.session_tensors import TENSOR_HANDLE
-from ...devices.state import ResourceHandle
+from ...devices.state import TENSOR_HANDLE, ResourceHandle
 from ...errors import InvalidArgumentError, OutOfRangeError, PartitaError
 from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant

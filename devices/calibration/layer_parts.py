@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...graph.arrays import Floats, Numbers
 from ..spec import DeviceSpec
 from ..timing.fits.attention import Attentions
 from ..timing.fits.grouped import GroupedProducts
 from ..timing.fits.products import bf16_peak
 from .fitting.attention import attention_left_out, fit_attention
 from .fitting.grouped import fit_grouped, grouped_left_out
-from .parts import FOLDS, Floats, Ints, Model, NullModel, PartReport, fold_of_rows, mape, numbers_of
+from .parts import FOLDS, Model, NullModel, PartReport, fold_of_rows, mape, numbers_of
 from .sources.layer_tables import attentions_of, grouped_products_of
 from .sources.measurements import STATED_PEAK_FLOPS_PER_S, MeasuredAttention, MeasuredGroupedProduct
 
@@ -25,7 +26,7 @@ def fit_attention_part(rows: Sequence[MeasuredAttention], spec: DeviceSpec, sour
     timed = sorted(rows)
     layers, share = attentions_of(timed), np.array([row.share for row in timed])
 
-    def fit(of: Ints) -> Model:
+    def fit(of: Numbers) -> Model:
         return fit_attention(layers.where(of), share[of], STATED_PEAK_FLOPS_PER_S, source=source, date=date)
 
     return _layers("attention", fit, layers, share, attention_left_out(layers, share, STATED_PEAK_FLOPS_PER_S), spec)
@@ -36,7 +37,7 @@ def fit_grouped_part(rows: Sequence[MeasuredGroupedProduct], spec: DeviceSpec, s
     timed = sorted(rows)
     layers, share = grouped_products_of(timed), np.array([row.share for row in timed])
 
-    def fit(of: Ints) -> Model:
+    def fit(of: Numbers) -> Model:
         return fit_grouped(layers.where(of), share[of], STATED_PEAK_FLOPS_PER_S, source=source, date=date)
 
     return _layers("grouped", fit, layers, share, grouped_left_out(layers, share, STATED_PEAK_FLOPS_PER_S), spec)
@@ -44,7 +45,7 @@ def fit_grouped_part(rows: Sequence[MeasuredGroupedProduct], spec: DeviceSpec, s
 
 def _layers(
     part: str,
-    fit: Callable[[Ints], Model],
+    fit: Callable[[Numbers], Model],
     layers: Attentions | GroupedProducts,
     share: Floats,
     errors: Floats,

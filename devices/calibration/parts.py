@@ -12,19 +12,16 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError
+from ...graph.arrays import Floats, Numbers
 from ..spec import DeviceSpec
 from ..timing.fits.products import Products, datasheet_ns
-from .fitting.memory_bound import BOUNDS as MEMORY_BOUNDS
-from .fitting.memory_bound import fit_memory_bound
+from .fitting.memory_bound import BOUNDS as MEMORY_BOUNDS, fit_memory_bound
 from .fitting.null_models import datasheet_collective_ns, fit_roofline_3, log_log
 from .fitting.products import bounds, fit_products
 from .sources.measurements import TimedCollective, TimedMove, TimedProduct
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Model = Any  # a ProductModel, MemoryBoundModel or CollectiveModel: they share `to_table` alone
 
 FOLDS = 5
@@ -80,12 +77,12 @@ class _Folds(NamedTuple):
     models: tuple[Model, ...]
 
 
-def fold_of_rows(rows: int) -> Ints:
+def fold_of_rows(rows: int) -> Numbers:
     """The fold of each row: equal numbers, in a fixed shuffled order."""
     return np.asarray(np.random.default_rng(0).permutation(rows) % FOLDS, dtype=np.int64)
 
 
-def cross_validated(rows: int, fit: Callable[[Ints], Model], predict: Callable[[Model, Ints], Floats]) -> _Folds:
+def cross_validated(rows: int, fit: Callable[[Numbers], Model], predict: Callable[[Model, Numbers], Floats]) -> _Folds:
     """Every row predicted by a fit of the four folds that it is not in."""
     time_ns, models = np.empty(rows), []
     fold_of = fold_of_rows(rows)
@@ -130,13 +127,13 @@ def fit_product_part(rows: Sequence[TimedProduct], spec: DeviceSpec, source: str
     m, n, k, batch = (np.array([row[i] for row in timed], dtype=np.int64) for i in range(4))
     layout, time_ns = [row.layout for row in timed], np.array([row.time_ns for row in timed])
 
-    def products(of: Ints) -> Products:
+    def products(of: Numbers) -> Products:
         return Products(m[of], n[of], k[of], batch[of], tuple(layout[i] for i in of))
 
-    def fit(of: Ints) -> Model:
+    def fit(of: Numbers) -> Model:
         return fit_products(products(of), time_ns[of], spec, source=source, date=date)
 
-    def roofline(of: Ints) -> Model:
+    def roofline(of: Numbers) -> Model:
         some = products(of)
         return fit_roofline_3(some.flops, some.bytes, time_ns[of])
 
@@ -161,7 +158,7 @@ def fit_memory_part(rows: Sequence[TimedMove], spec: DeviceSpec, source: str, da
     size_bytes, time_ns = np.array([row[0] for row in timed], np.float64), np.array([row[1] for row in timed])
     bandwidth = spec.memory_bandwidth_bytes_per_s
 
-    def fit(of: Ints) -> Model:
+    def fit(of: Numbers) -> Model:
         return fit_memory_bound(size_bytes[of], time_ns[of], bandwidth, source=source, date=date)
 
     model = fit(np.arange(len(timed)))
@@ -179,16 +176,16 @@ def fit_collective_part(rows: Sequence[TimedCollective], spec: DeviceSpec, sourc
     ranks, size_bytes = (np.array([row[i] for row in timed], dtype=np.int64) for i in (1, 2))
     kinds, time_ns = [row.kind for row in timed], np.array([row.time_ns for row in timed])
 
-    def fit(of: Ints) -> Model:
+    def fit(of: Numbers) -> Model:
         few = [kinds[i] for i in of]
         columns = fitting.CollectiveRows([spec.name] * len(of), few, ranks[of], size_bytes[of], time_ns[of])
         return fitting.fit_collectives(columns, source=source, date=date)[spec.name]
 
-    def predict(model: Model, of: Ints) -> Floats:
+    def predict(model: Model, of: Numbers) -> Floats:
         each = [model.predict(kinds[i], int(ranks[i]), size_bytes[i : i + 1]).time_ns[0] for i in of]
         return np.array(each, dtype=np.float64)
 
-    def interpolate(seen: Ints, of: Ints) -> Floats:
+    def interpolate(seen: Numbers, of: Numbers) -> Floats:
         return np.array([_on_curve(timed, [timed[j] for j in seen], i) for i in of], dtype=np.float64)
 
     model = fit(np.arange(len(timed)))

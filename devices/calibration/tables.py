@@ -26,12 +26,11 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ...graph.arrays import Floats, Numbers
 from ...graph.suggestions import suggestion
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Kind = Literal["text", "count", "positive", "number", "flag"]
-Values = Floats | Ints | NDArray[np.bool_] | tuple[str, ...]
+Values = Floats | Numbers | NDArray[np.bool_] | tuple[str, ...]
 
 MOST_COUNT = 2**62
 _UNITS = ("ns", "us", "ms", "s", "min", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib", "fp16", "bf16", "fp32")
@@ -77,7 +76,7 @@ class Table:
         """A column of numbers; an empty cell is NaN."""
         return np.asarray(self.columns[name], dtype=np.float64)
 
-    def counts(self, name: str) -> Ints:
+    def counts(self, name: str) -> Numbers:
         """A column of whole numbers."""
         return np.asarray(self.columns[name], dtype=np.int64)
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from ...graph.library.function_library import FunctionLibrary
     from .registry import Call
 
-Results = Callable[[Sequence[Any]], None]
+Values = Sequence[Any]  # tensors of any type
+Results = Callable[[Values], None]
 """takes the results of a function, one tensor each"""
 Failed = Callable[["PartitaError"], None]
 

@@ -17,6 +17,7 @@ from ..state import DEFAULT_CONTAINER, ResourceHandle, Variable, handle_array, h
 from .registry import Construction
 
 Thing = TypeVar("Thing")
+Handle = Array | Variable
 
 
 def handle_for(node: Construction, type_name: str) -> ResourceHandle:

@@ -21,11 +21,9 @@ from math import prod
 from typing import Any, Literal, NamedTuple
 
 from ...errors import InvalidArgumentError
-from ...graph.dtypes import DataType, item_size
+from ...graph.dtypes import DataType, Dims, item_size
 from ...graph.ops.op_table import OpTable
 from ...graph.ops.record import record_of
-
-Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,30 +16,16 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .bodies import body_of, placed_body
-    from .cutting import cut
-    from .epochs import RecvEpochs
-    from .stages import Imported, Lowered, Partitioned, Pipeline, Placed, Pruned
+    from .bodies import body_of as body_of, placed_body as placed_body
+    from .cutting import cut as cut
+    from .epochs import RecvEpochs as RecvEpochs
+    from .stages import (
+        Imported as Imported,
+        Lowered as Lowered,
+        Partitioned as Partitioned,
+        Pipeline as Pipeline,
+        Placed as Placed,
+        Pruned as Pruned,
+    )
 
-__all__ = [
-    "Imported",
-    "Lowered",
-    "Partitioned",
-    "Pipeline",
-    "Placed",
-    "Pruned",
-    "RecvEpochs",
-    "body_of",
-    "cut",
-    "placed_body",
-]
-
-load_lazily(
-    __name__,
-    {
-        "bodies": ["body_of", "placed_body"],
-        "cutting": ["cut"],
-        "epochs": ["RecvEpochs"],
-        "stages": ["Imported", "Lowered", "Partitioned", "Pipeline", "Placed", "Pruned"],
-    },
-)
+load_lazily(__name__)

@@ -30,9 +30,8 @@ def cut(
 
     The graphs equal those of the first request of a fresh session, and `partita.devices.simulate` takes them. The
     graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; the cluster may be a text
-    such as "gpu:2" or the path of a file. With `inline` calls of functions are inlined, as in a session with
-    `optimizer_options.do_function_inlining`: a graph with calls can be simulated only then. `allow_soft_placement` is
-    that of a session's `config`.
+    such as "gpu:2" or the path of a file. With `inline` calls of functions are inlined, as by the
+    pass `inline` of a session. `allow_soft_placement` is that of a session's `config`.
 
     With `recv_epochs` a receive is posted only shortly before its tensor is needed, so that its buffer is occupied for
     less time: a ControlTrigger starts each hundredth of the step, and a receive waits for the one six hundredths before

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...graph.arrays import Flags
 from ...graph.columns import SINK_ID, Ids
 from ...graph.device_name import find_full_name, is_specification
 from ...graph.graph import Graph
-from ...graph.invariants import Mask, Stage, check_structure
+from ...graph.invariants import Stage, check_structure
 from ...graph.passes.isolate_calls import calls_giving_resources
 from .candidates import DeviceSet
 from .colocation import needs_source_device
@@ -41,7 +42,7 @@ def check_placed(graph: Graph, settled: Ids, devices: DeviceSet, *, soft: bool) 
     _check_requests(stage, nodes & (settled == 0) & ~joined & ~has_class, soft=soft)
 
 
-def _check_joined(stage: Stage) -> Mask:
+def _check_joined(stage: Stage) -> Flags:
     """Checks that references and resources stay on their device; returns a mask of the nodes that they join."""
     graph, edges = stage.graph, stage.edges
     kinds, kind_of = graph.distinct_properties()
@@ -65,7 +66,7 @@ def _check_joined(stage: Stage) -> Mask:
     return touched
 
 
-def _check_classes(stage: Stage, devices: DeviceSet, nodes: Mask, *, strict: bool) -> Mask:
+def _check_classes(stage: Stage, devices: DeviceSet, nodes: Flags, *, strict: bool) -> Flags:
     """Checks kernels and the groups of `_class`; returns a mask of the nodes that are in such a group."""
     graph = stage.graph
     kinds, kind_of = kinds_of(graph, devices.types)
@@ -90,7 +91,7 @@ def _check_classes(stage: Stage, devices: DeviceSet, nodes: Mask, *, strict: boo
     return in_group
 
 
-def _check_requests(stage: Stage, nodes: Mask, *, soft: bool) -> None:
+def _check_requests(stage: Stage, nodes: Flags, *, soft: bool) -> None:
     """Checks that nodes are on the requested device, or with soft placement in the requested task."""
     graph = stage.graph
     names = graph.device_names()

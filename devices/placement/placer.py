@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError, Reason
-from ...graph.arrays import first_seen
+from ...graph.arrays import Flags, Numbers, first_seen
 from ...graph.checking import are_checked
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
@@ -47,8 +47,6 @@ from .messages import debug_string, no_kernel, refusal
 from .node_kinds import Kind, kinds_of
 
 _UNASSIGNED = 0
-Column = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 _DEEPEST = 64  # nested calls that are searched for resources they return; deeper ones join no nodes
 
 
@@ -122,10 +120,10 @@ class _Placer:
         self.devices = devices
         self.soft = soft
         self.kinds, kind_column = kinds_of(graph, devices.types)
-        self.kind: Column = np.array(kind_column, np.int64)
-        self.assigned: Column = graph.assigned_device_indices().astype(np.int64)
+        self.kind: Numbers = np.array(kind_column, np.int64)
+        self.assigned: Numbers = graph.assigned_device_indices().astype(np.int64)
         self.slots: list[_Slot] = []
-        self.slot: Column = np.zeros(len(self.kind), np.int64)
+        self.slot: Numbers = np.zeros(len(self.kind), np.int64)
 
     def run(self) -> None:
         """Places every node or raises."""
@@ -140,7 +138,7 @@ class _Placer:
 
     # Candidates
 
-    def _has(self, flag: str) -> Mask:
+    def _has(self, flag: str) -> Flags:
         flags = np.array([getattr(kind, flag) for kind in self.kinds] + [False], np.bool_)
         return flags[self.kind]
 
@@ -266,7 +264,7 @@ class _Placer:
 
     # The two passes
 
-    def _place_first(self, nodes: Mask) -> None:
+    def _place_first(self, nodes: Flags) -> None:
         """All but generators: the default, or for readers of a shape the device of their input, in ascending id."""
         self._assign_defaults(np.flatnonzero(nodes))
         metadata = np.flatnonzero(nodes & self._has("is_metadata"))
@@ -287,7 +285,7 @@ class _Placer:
             defaults[self.slot[node_id]] = self._choices(node_id)[0]
         self.assigned[node_ids] = defaults[self.slot[node_ids]]
 
-    def _place_generators(self, nodes: Mask) -> None:
+    def _place_generators(self, nodes: Flags) -> None:
         """Nodes without inputs and with one output: on the device of all their consumers, if it is a candidate.
 
         As a loop: for each generator in ascending id, if the devices of its consumers (those of generators with a
@@ -310,7 +308,7 @@ class _Placer:
             if len(consumer_devices) == 1 and consumer_devices <= set(self._choices(node_id)):
                 self.assigned[node_id] = consumer_devices.pop()
 
-    def _consumer_devices(self, generators: Mask) -> tuple[Column, Column, Mask]:
+    def _consumer_devices(self, generators: Flags) -> tuple[Numbers, Numbers, Flags]:
         """By node id: lowest and highest device index of its consumers, and whether a consumer is a generator.
 
         Lowest == highest says that all consumers share a device, without a set per node.
@@ -332,7 +330,7 @@ class _Placer:
         first: list[int] = node_ids[first_seen(self.slot[node_ids]).first].tolist()
         return first
 
-    def _allowed(self, node_ids: npt.NDArray[np.intp]) -> Mask:
+    def _allowed(self, node_ids: npt.NDArray[np.intp]) -> Flags:
         """[slot, device index] -> whether it is a candidate; filled in only for the slots of these nodes."""
         chosen = {int(self.slot[node_id]): self._choices(node_id) for node_id in self._first_of_slots(node_ids)}
         allowed = np.zeros((len(self.slots), len(self.graph.device_names())), np.bool_)

@@ -16,10 +16,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...graph.arrays import Numbers
+
 Kind = Literal["compute", "send", "recv", "copy", "launch", "wait"]
 COMPUTE_STREAM = "compute"
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Numbers = NDArray[np.int64]
 
 
 class TimelineEvent(NamedTuple):

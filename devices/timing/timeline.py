@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError, Reason
+from ...graph.arrays import Numbers
 from ..topology import Link
 from ..units import format_bytes, format_ns
-from .events import COMPUTE_STREAM, Events, Numbers, TimelineEvent
+from .events import COMPUTE_STREAM, Events, TimelineEvent
 from .interval import interval_of, runs_by_source
 from .memory.kinds import Place
 from .memory.use import MemoryPeak, MemoryUse

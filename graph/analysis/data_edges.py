@@ -11,11 +11,8 @@ import numpy as np
 
 from ..arrays import starts_of
 from ..columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids
-from ..edge_ends import by_consumer
+from ..edge_ends import Output, by_consumer
 from ..graph import Graph
-
-Output = tuple[int, int]
-"""(node id, port)"""
 
 
 class DataEdges:

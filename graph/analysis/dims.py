@@ -13,8 +13,7 @@ from typing import Any
 
 from ...errors import InvalidArgumentError
 from ..dtypes import Array, Shape
-from .shape_functions import ShapeContext, with_rank
-from .shape_functions import shape_text as shape_text
+from .shape_functions import ShapeContext, shape_text as shape_text, with_rank
 
 
 def fits(shape: Sequence[int], expected: Shape) -> bool:

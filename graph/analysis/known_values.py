@@ -13,13 +13,13 @@ from math import isfinite
 
 from ...errors import PartitaError
 from ..dtypes import Array, DataType
+from ..edge_ends import Output
 from ..functions.body import instantiate_call
 from ..library.calls import arguments_of_its_own, called_function
 from ..ops.record import LOOPS, Holding, NodeClass
 from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated, plus
 from .joined import JoinedGraph
 
-Output = tuple[int, int]
 Values = Mapping[Output, Array]
 
 _PASSING = (

@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..dtypes import DataType, base_type
+from ..edge_ends import Output
 from ..ops.holders import PUTTING, written_inputs
 from ..ops.record import Holding, NodeClass
 from .joined import JoinedGraph
-
-Output = tuple[int, int]
 
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION, NodeClass.SWITCH)
 _PUSHING = (Holding.PUTS, Holding.PUSHES)

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from ...errors import PartitaError
 from ..dtypes import Array, Shape
+from ..edge_ends import Output
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
-from .data_edges import Output
 from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
 
 Sizes: TypeAlias = "tuple[int, ...] | int"

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeAlias
 
+from ..edge_ends import Output
 from .counters import Truth, Value, lines
 from .joined import JoinedGraph
-from .known_values import KnownValues, Output, Values
+from .known_values import KnownValues, Values
 from .levels import Frames, frames_of
 from .popped import Pops, Push
 

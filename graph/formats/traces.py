@@ -7,21 +7,13 @@ device begins with "/" only if the right one was taken.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from google.protobuf.message import DecodeError
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..graphdef.sources import Serialisable
 from ..protos import GraphDef, RunMetadata, StepStats
-
-
-@runtime_checkable
-class Serialisable(Protocol):
-    """A message of any protobuf library."""
-
-    def SerializeToString(self) -> bytes:  # noqa: N802 - the name that protobuf gives it
-        """Its bytes."""
-
 
 TraceSource: TypeAlias = "Serialisable | bytes | str | Path"
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..analysis.data_edges import Output
 from ..analysis.gradient_rules import Forward, Gradient, Gradients, is_registered, lookup, takes_none
 from ..analysis.sizes import Sizes, static
 from ..builder.builder import GraphBuilder
 from ..builder.handles import Tensor
 from ..builder.tensor_names import Name, Names, tensor_names
 from ..dtypes import Array, DataType, base_type, is_ref, item_size
+from ..edge_ends import Output
 from ..graph import Graph
 from ..graphdef.sources import check_graph
 from ..passes.lower_functional import expand

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import InvalidArgumentError
-from ..analysis.data_edges import DataEdges, Output
+from ..analysis.data_edges import DataEdges
 from ..analysis.sizes import SizeFacts
 from ..builder.extension import Extension
 from ..builder.handles import Operation, Tensor
 from ..dtypes import Array, DataType, base_type
+from ..edge_ends import Output
 from ..graph import Graph
 from ..library.calls import called_function
 from ..ops.properties import NodeProperties

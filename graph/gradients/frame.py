@@ -17,8 +17,8 @@ from ..builder.handles import Operation, Tensor
 from ..dtypes import DataType
 
 if TYPE_CHECKING:
-    from ..analysis.data_edges import Output
     from ..builder.handles import Input
+    from ..edge_ends import Output
     from .forward import ForwardGraph
     from .history import History
     from .liveness import Outcome

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from ..dtypes import DataType
 
 if TYPE_CHECKING:
-    from ..analysis.data_edges import Output
     from ..builder.handles import Operation, Tensor
+    from ..edge_ends import Output
     from .forward import ForwardGraph
     from .liveness import Condition
     from .loops import Loop

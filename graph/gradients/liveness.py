@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..analysis.data_edges import DataEdges, Output
+from ..analysis.data_edges import DataEdges
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.record import NodeClass
 from .loops import Loop, Loops

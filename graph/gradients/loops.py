@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 
 from ...errors import UnimplementedError
 from ..analysis.control_flow import build_control_flow_info
-from ..analysis.data_edges import DataEdges, Output
+from ..analysis.data_edges import DataEdges
 from ..columns import SINK_ID
+from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.record import NodeClass
 

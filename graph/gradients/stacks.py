@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UnimplementedError
-from ..analysis.data_edges import Output
 from ..builder.extension import Extension
 from ..builder.handles import Operation, Tensor
 from ..columns import CONTROL_SLOT
 from ..dtypes import DataType
+from ..edge_ends import Output
 from ..graph import Graph
 from .forward import DIFFERENTIABLE, ForwardGraph
 from .liveness import Outcome

@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from ...errors import InternalError
-from ..analysis.data_edges import Output
 from ..dtypes import DataType
+from ..edge_ends import Output
 from ..graph import Graph
 from ..node import Node
 from ..ops.properties import NodeProperties

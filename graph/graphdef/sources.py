@@ -7,7 +7,7 @@ and a TensorFlow graph. Other types raise an InvalidArgumentError that names the
 from __future__ import annotations
 
 from os import PathLike, fspath
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from google.protobuf.message import Message
 
@@ -17,8 +17,9 @@ from ..protos import GraphDef, LazyGraphDef
 from .files import read_graph_bytes
 
 
+@runtime_checkable
 class Serialisable(Protocol):
-    """An object that serialises as a GraphDef: messages, TensorFlow's included, builders and graphs."""
+    """An object that serialises as a message: messages of any protobuf library, builders and graphs."""
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf named it
         """The message as bytes."""

@@ -10,29 +10,14 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from ..analysis.transfers import Transfer, TransferProperties, TransferTable, transfer_of
-    from .options import PartitionOptions, name_counter
-    from .recv_epochs import add_control_edges
-    from .split import partition, split_graph
+    from ..analysis.transfers import (
+        Transfer as Transfer,
+        TransferProperties as TransferProperties,
+        TransferTable as TransferTable,
+        transfer_of as transfer_of,
+    )
+    from .options import PartitionOptions as PartitionOptions, name_counter as name_counter
+    from .recv_epochs import add_control_edges as add_control_edges
+    from .split import partition as partition, split_graph as split_graph
 
-__all__ = [
-    "PartitionOptions",
-    "Transfer",
-    "TransferProperties",
-    "TransferTable",
-    "add_control_edges",
-    "name_counter",
-    "partition",
-    "split_graph",
-    "transfer_of",
-]
-
-load_lazily(
-    __name__,
-    {
-        ".analysis.transfers": ["Transfer", "TransferProperties", "TransferTable", "transfer_of"],
-        "options": ["PartitionOptions", "name_counter"],
-        "recv_epochs": ["add_control_edges"],
-        "split": ["partition", "split_graph"],
-    },
-)
+load_lazily(__name__)

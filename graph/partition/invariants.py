@@ -24,11 +24,12 @@ import numpy.typing as npt
 from ...errors import PartitaError
 from ..analysis.control_flow import build_control_flow_info
 from ..analysis.transfers import Transfer, TransferKey, transfer_of
+from ..arrays import Flags, Numbers
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import find_full_name
 from ..dtypes import base_type
 from ..graph import Graph
-from ..invariants import Mask, Stage, check_loose_ends, check_structure, is_fed_or_received, num_open_ports
+from ..invariants import Stage, check_loose_ends, check_structure, is_fed_or_received, num_open_ports
 from ..node import Node
 from ..ops.device_kinds import CPU, device_kind
 from ..ops.memory_types import MemoryTypes, memory_types
@@ -39,7 +40,6 @@ from .loops import has_frames, is_gate
 from .options import PartitionOptions, assigned_device
 
 _LONGEST = 6  # nodes between a source and its consumer: constant, cast, send, recv, cast or identity, and the consumer
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class _Part:
     original: Numbers
 
     @property
-    def is_original(self) -> Mask:
+    def is_original(self) -> Flags:
         """By id, whether a node comes from the graph that was cut; not source and sink, which every graph has."""
         return self.original > SINK_ID
 
     @property
-    def is_new(self) -> Mask:
+    def is_new(self) -> Flags:
         """By id, whether cutting made the node."""
         return self.stage.live & (self.original < 0)
 
@@ -266,7 +266,7 @@ class _Joined:
         """The rows but for those that hold back a node until an iteration begins: cutting moves them to receives."""
         control = rows[:, 1] == CONTROL_SLOT
         gates = [i for i in np.unique(rows[control, 0]).tolist() if is_gate(self.whole, i)]
-        kept: Mask = ~(control & np.isin(rows[:, 0], gates))
+        kept: Flags = ~(control & np.isin(rows[:, 0], gates))
         return rows[kept]
 
     def _edges(self) -> Numbers:

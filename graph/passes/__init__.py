@@ -13,42 +13,21 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .body_graph import body_graph, stateful_nodes
-    from .optimising.optimizer import optimize
-    from .registry import GraphContext, GraphPass, PartitionContext, PartitionPass, graph_passes, register_pass
-    from .static_shapes import check_fed_shape, shapes_of_fed, static_shapes
-    from .surplus_outputs import drop_surplus_outputs
+    from .body_graph import body_graph as body_graph, stateful_nodes as stateful_nodes
+    from .optimising.optimizer import optimize as optimize
+    from .registry import (
+        GraphContext as GraphContext,
+        GraphPass as GraphPass,
+        PartitionContext as PartitionContext,
+        PartitionPass as PartitionPass,
+        graph_passes as graph_passes,
+        register_pass as register_pass,
+    )
+    from .static_shapes import (
+        check_fed_shape as check_fed_shape,
+        shapes_of_fed as shapes_of_fed,
+        static_shapes as static_shapes,
+    )
+    from .surplus_outputs import drop_surplus_outputs as drop_surplus_outputs
 
-__all__ = [
-    "GraphContext",
-    "GraphPass",
-    "PartitionContext",
-    "PartitionPass",
-    "body_graph",
-    "check_fed_shape",
-    "drop_surplus_outputs",
-    "graph_passes",
-    "optimize",
-    "register_pass",
-    "shapes_of_fed",
-    "stateful_nodes",
-    "static_shapes",
-]
-
-load_lazily(
-    __name__,
-    {
-        "body_graph": ["body_graph", "stateful_nodes"],
-        "optimising.optimizer": ["optimize"],
-        "registry": [
-            "GraphContext",
-            "GraphPass",
-            "PartitionContext",
-            "PartitionPass",
-            "graph_passes",
-            "register_pass",
-        ],
-        "static_shapes": ["check_fed_shape", "shapes_of_fed", "static_shapes"],
-        "surplus_outputs": ["drop_surplus_outputs"],
-    },
-)
+load_lazily(__name__)

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
+from ... import entry_points
 from ...errors import AlreadyExistsError, InvalidArgumentError
 from ..graph import Graph
 from .names import GROUP
@@ -98,7 +98,7 @@ def find_pass(name: str) -> Pass:
 
 def pass_names() -> list[str]:
     """The names of all passes, those of installed packages last."""
-    return list(dict.fromkeys([*_built_in(), *_PASSES, *sorted(entry.name for entry in entry_points(group=GROUP))]))
+    return list(dict.fromkeys([*_built_in(), *_PASSES, *entry_points.names_of(GROUP)]))
 
 
 def graph_passes(names: Sequence[str]) -> list[GraphPass]:
@@ -118,18 +118,13 @@ def _built_in() -> dict[str, Pass]:
 
 
 def _installed(name: str) -> Pass | None:
-    """The pass of an installed package, which is registered; InvalidArgumentError if it cannot be loaded."""
-    for entry in entry_points(group=GROUP, name=name):
-        try:
-            loaded = entry.load()
-        except Exception as error:
-            raise InvalidArgumentError(
-                f"pass {name!r}, {entry.value!r}, cannot be loaded: {error!r}; mend or remove its package"
-            ) from error
-        if not isinstance(loaded, GraphPass | PartitionPass) or loaded.name != name:
-            raise InvalidArgumentError(
-                f"pass {name!r}, {entry.value!r}, is {loaded!r}; make it a GraphPass or PartitionPass of that name"
-            )
-        _PASSES[name] = loaded
-        return loaded
-    return None
+    """The pass of an installed package, which is registered; InvalidArgumentError if it is none."""
+    found = entry_points.loaded(GROUP, name, "pass")
+    if found is None:
+        return None
+    if not isinstance(found.value, GraphPass | PartitionPass) or found.value.name != name:
+        raise InvalidArgumentError(
+            f"pass {name!r}, {found.place!r}, is {found.value!r}; make it a GraphPass or PartitionPass of that name"
+        )
+    _PASSES[name] = found.value
+    return found.value

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 from ...lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .annotated import to_annotated_graph_def
-    from .infer import infer_shapes
+    from .annotated import to_annotated_graph_def as to_annotated_graph_def
+    from .infer import infer_shapes as infer_shapes
 
-__all__ = ["infer_shapes", "to_annotated_graph_def"]
-
-load_lazily(__name__, {"annotated": ["to_annotated_graph_def"], "infer": ["infer_shapes"]})
+load_lazily(__name__)

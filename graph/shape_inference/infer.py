@@ -21,9 +21,7 @@ import numpy as np
 from ..analysis.joined import JoinedGraph
 from ..graph import Graph
 from ..tensor_id import parse_tensor_name
-from .calls import CallShapes as CallShapes
-from .calls import Shapes as Shapes
-from .calls import walk_with_calls
+from .calls import CallShapes as CallShapes, Shapes as Shapes, walk_with_calls
 from .fed import Feeds as Feeds
 from .inferred import InferredShapes as InferredShapes
 from .walk import GraphWalk, Refine

@@ -22,6 +22,7 @@ from ..analysis.dims import shape_text
 from ..analysis.fed_nodes import given_names
 from ..arrays import owners
 from ..dtypes import DataType, Shape, base_type
+from ..edge_ends import Output
 from ..ops.record import TRANSFERS, NodeClass
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 _EXAMPLE = 2  # for each unknown size of a shape that the caller is to give
 _WITHOUT_SIZE = (DataType.RESOURCE, DataType.VARIANT)
 _NUMBERS = (DataType.INT32, DataType.INT64)
-
-Output = tuple[int, int]
-"""joint node number, output"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...devices.calibration.calibrate import CalibrationReport
-from ...devices.calibration.calibrate import calibrate as calibrate_device
+from ...devices.calibration.calibrate import CalibrationReport, calibrate as calibrate_device
 from ...devices.calibration.parts import FittedNumber, PartReport
 from .failure import configuring
 from .outputs import check_outputs

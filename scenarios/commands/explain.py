@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...devices import Explanation
-from ...devices import explain as explain_nodes
+from ...devices import Explanation, explain as explain_nodes
 from ...graph import Graph
 from ...graph.formats.traces import step_stats_of
 from ...graph.suggestions import suggestion

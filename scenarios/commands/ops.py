@@ -12,10 +12,8 @@ from enum import Enum
 from typing import Any
 
 from ...actors.plans.roles import Role, role_of
-from ...devices.kernels import op_cost
-from ...devices.kernels import registry as kernels
-from ...graph.analysis import gradient_rules as gradients
-from ...graph.analysis import shape_functions as shapes
+from ...devices.kernels import op_cost, registry as kernels
+from ...graph.analysis import gradient_rules as gradients, shape_functions as shapes
 from ...graph.attrs import attr_value
 from ...graph.ops.kernel_facts import host_arguments
 from ...graph.ops.op_table import OpTable

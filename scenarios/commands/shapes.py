@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from ...graph import Graph, Node, TensorId, parse_tensor_name
-from ...graph.dtypes import Shape
+from ...graph.dtypes import Dims, Shape
 from ...graph.tensor import MOST_ELEMENTS
 from .failure import ConfigurationError
 from .feeds import Feed, shape_of, shape_text
 
-Sizes = tuple[int, ...]
 
-
-def split_shape(text: str) -> tuple[str, Sizes]:
+def split_shape(text: str) -> tuple[str, Dims]:
     """Name and sizes of `NAME=2,3`, no sizes for a scalar; ConfigurationError for anything else."""
     name, equals, sizes = text.partition("=")
     texts = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
@@ -34,14 +32,14 @@ def split_shape(text: str) -> tuple[str, Sizes]:
 
 
 def divide(
-    shapes: Sequence[tuple[str, Sizes]], feeds: Mapping[str, Feed], graph: Graph
+    shapes: Sequence[tuple[str, Dims]], feeds: Mapping[str, Feed], graph: Graph
 ) -> tuple[dict[str, Feed], dict[str, tuple[Shape, ...]]]:
     """`feeds` with the shapes of fed tensors; and by node the shapes of the outputs that it computes.
 
     Raises ConfigurationError for a tensor with two different shapes, and for an output that a node does not have.
     """
     fed: dict[str, Feed] = dict(feeds)
-    computed: dict[TensorId, Sizes] = {}
+    computed: dict[TensorId, Dims] = {}
     for name, sizes in shapes:
         tensor = parse_tensor_name(name)
         known = next((other for other in fed if parse_tensor_name(other) == tensor), None)
@@ -73,13 +71,13 @@ def _calls(graph: Graph, node: Node) -> bool:
     return node.properties.op_def.takes_functions or node.op in graph.functions
 
 
-def _check_equal(name: str, here: Sizes, there: Sizes, where: str) -> None:
+def _check_equal(name: str, here: Dims, there: Dims, where: str) -> None:
     if here != there:
         both = f"{shape_text(here)} here and {shape_text(there)} {where}"
         raise ConfigurationError(f"--shape: tensor {name!r} has shape {both}; give one of them")
 
 
-def _by_node(computed: Mapping[TensorId, Sizes]) -> dict[str, tuple[Shape, ...]]:
+def _by_node(computed: Mapping[TensorId, Dims]) -> dict[str, tuple[Shape, ...]]:
     shapes: dict[str, list[Shape]] = {}
     for tensor, sizes in computed.items():
         outputs = shapes.setdefault(tensor.node, [])

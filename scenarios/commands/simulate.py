@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...devices import Cluster
-from ...devices.timing import BASIS, Timeline
-from ...devices.timing import simulate as simulate_partitions
+from ...devices.timing import BASIS, Timeline, simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
 from ...devices.timing.memory.kinds import Place
 from ...devices.units import format_bytes, format_ns

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...devices.calibration.validation.predictions import check_folder_of_predictions, write_predictions
 from ...devices.calibration.validation.report import document, notes
-from ...devices.calibration.validation.validation import Validation, cross_validate
-from ...devices.calibration.validation.validation import validate as validate_folders
+from ...devices.calibration.validation.validation import Validation, cross_validate, validate as validate_folders
 from .failure import ConfigurationError, configuring
 from .outputs import check_folder
 from .screen import Screen

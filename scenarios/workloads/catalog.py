@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from ...errors import InvalidArgumentError
 from ...graph import Graph, GraphDef
-from . import cnn as convolutions
-from . import image_training as images_trained
-from . import mlp as perceptron
-from . import reduction as reductions
-from . import resnet50 as pipeline
+from . import (
+    cnn as convolutions,
+    image_training as images_trained,
+    mlp as perceptron,
+    reduction as reductions,
+    resnet50 as pipeline,
+)
 from .training import training_step
 from .transformer import TransformerSizes, transformer_encoder
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from inspect import Parameter, signature
 
+from ... import entry_points
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.graphdef.sources import GraphSource
 from ...graph.suggestions import suggestion
@@ -101,16 +101,13 @@ def find_workload(name: str) -> Workload:
 
 def workload_names() -> list[str]:
     """The names of all workloads, those of installed packages last."""
-    return list(dict.fromkeys([*_WORKLOADS, *sorted(entry.name for entry in entry_points(group=GROUP))]))
+    return list(dict.fromkeys([*_WORKLOADS, *entry_points.names_of(GROUP)]))
 
 
 def _load_installed(name: str) -> None:
-    for entry in entry_points(group=GROUP, name=name):
-        try:
-            build = entry.load()
-        except Exception as error:
-            raise InvalidArgumentError(
-                f"workload {name!r}, {entry.value!r}, cannot be loaded: {error!r}; mend or remove its package"
-            ) from error
-        _WORKLOADS[name] = Workload(name, (build.__doc__ or entry.value).partition("\n")[0], build)
+    found = entry_points.loaded(GROUP, name, "workload")
+    if found is None:
         return
+    if not callable(found.value):
+        raise InvalidArgumentError(f"workload {name!r}, {found.place!r}, is {found.value!r}; make it a function")
+    _WORKLOADS[name] = Workload(name, (found.value.__doc__ or found.place).partition("\n")[0], found.value)

@@ -19,8 +19,7 @@ from partita.graph.ops.record import NodeClass
 from partita.graph.protos import GraphDef
 from partita.graph.shape_inference.infer import Shapes, infer_shapes
 from tests.conformance.corpus import Case, ShapeCase, shape_cases
-from tests.conformance.test_values import CASES as WITH_VALUES
-from tests.conformance.test_values import fed
+from tests.conformance.test_values import CASES as WITH_VALUES, fed
 from tests.runs import cpus, run_one
 
 _NAMES = {"float32": DataType.FLOAT, "float64": DataType.DOUBLE, "float16": DataType.HALF}

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, as_cluster, load_cluster, local_cluster, parse_cluster
 from partita.devices.catalog import device_spec

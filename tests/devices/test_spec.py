@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import DeviceSpec
 from partita.devices.catalog import device_spec

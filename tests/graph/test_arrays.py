@@ -6,8 +6,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.graph.arrays import (
     distinct,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from partita.graph import DataType, Graph, GraphDef, Node, graph_def_to_graph

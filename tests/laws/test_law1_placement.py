@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.runs import assert_same_values, values
 from tests.strategies import GraphCase, placed_cases

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, reject
-from hypothesis import strategies as st
+from hypothesis import assume, given, reject, strategies as st
 
 from partita.actors import RunMetadata, RunOptions, open_session
 from partita.devices import cut, simulate

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import given, reject, settings, strategies as st
 
 import partita
 from partita.actors import open_session

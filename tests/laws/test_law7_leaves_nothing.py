@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors.sessions import workers
 from partita.actors.sessions.local_session import open_session

@@ -11,8 +11,7 @@ from functools import cache
 
 import numpy as np
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors import Session, open_session
 from partita.graph.builder import GraphBuilder

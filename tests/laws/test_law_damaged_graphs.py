@@ -11,8 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors.sessions.local_session import open_session
 from partita.errors import PartitaError

@@ -13,8 +13,7 @@ import pytest
 from partita.graph.builder import GraphBuilder
 from partita.scenarios.cli import cli
 from partita.scenarios.stories.catalog import STORIES
-from tests.devices.calibration.validation.folders import folder as measurements
-from tests.devices.calibration.validation.folders import products
+from tests.devices.calibration.validation.folders import folder as measurements, products
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()

@@ -12,9 +12,10 @@ stands for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from ....devices.kernels.functions import Values
 from ....devices.pipeline.bodies import body_of
 from ....errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
 from ....graph.dtypes import DataType
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ....graph import NameAttrList
     from ..callee import Callees
     from ..device_actor import DeviceActor
-
-Values = Sequence[Any]  # tensors of any type
 
 
 class KernelCallees:

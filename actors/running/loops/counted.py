@@ -7,12 +7,13 @@ A body that runs alone on its device is called in turns; of any other the end of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....devices.kernels.functions import Values
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.analysis.loop_values import numbers_of_for
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ..messages import Work
     from ..pending import PendingCall
 
-Values = Sequence[Any]  # tensors of any type
 Body = Callable[[Values], "Callee"]
 
 _BOUNDS = ("start", "limit", "delta")

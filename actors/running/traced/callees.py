@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..callee import Callee, Done, Values
+from ....devices.kernels.functions import Results, Values
+from ..callee import Callee
 from .interpreted import TracedInterpretedPart
 from .parts import TracedPart
 
@@ -34,7 +35,7 @@ class TracedCallee(Callee):
         self,
         call: PendingCall,
         arguments: Values,
-        done: Done,
+        done: Results,
         turn: CallTurn | None = None,
         scope: Scope | None = None,
     ) -> None:

@@ -27,9 +27,9 @@ from ..interpretation import Interpretation
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
-    from ....devices.kernels.op_cost import Dims
     from ....devices.timing.costs.source import CostSource
     from ....devices.timing.playing.activation import Activation
+    from ....graph.dtypes import Dims
     from ....graph.graph import Graph
     from ...plans.binding import Binder
 

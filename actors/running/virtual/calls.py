@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....devices.kernels.functions import Results, Values
 from ....errors import PartitaError, of_kernel
 from ...plans.binding import check_complete
-from ..callee import Callee, Done, Values
+from ..callee import Callee
 from ..functions import Compilation, Functions
 from .body import VirtualBody
 from .graph_run import GraphRun, VirtualCall
@@ -41,7 +42,7 @@ class VirtualCallee(Callee):
         self,
         call: PendingCall,
         arguments: Values,
-        done: Done,
+        done: Results,
         turn: CallTurn | None = None,
         _scope: Scope | None = None,
     ) -> None:
@@ -54,7 +55,7 @@ class VirtualCallee(Callee):
         run = GraphRun(oracle, self.body, self.actor, arguments, self.depth_of(call), call, self.name, ended)
         around.start(run, turn)
 
-    def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
+    def _ended(self, call: VirtualCall, done: Results, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
         if call.is_ended:
             return

@@ -6,7 +6,7 @@ nodes have a call of their own, whose timers are simulated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,12 @@ from ..pending import PendingCall, Place, add_call_chain
 from ..tokens.results import Results
 
 if TYPE_CHECKING:
+    from ....devices.kernels.functions import Values
     from ....devices.timing.playing.activation import Activation
     from ..device_actor import DeviceActor
     from ..step import Step
     from .body import VirtualBody
     from .kernel_oracle import KernelOracle
-
-Values = Sequence[Any]  # tensors of any type
 
 _NS_PER_S = 10**9
 

@@ -30,12 +30,12 @@ from .body import dims_of
 from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
-    from ....devices.kernels.op_cost import Dims
     from ....devices.timing.bodies.body import Body
     from ....devices.timing.costs.source import OpCost
     from ....devices.timing.playing.activation import NodeFacts, Playing
     from ....devices.timing.playing.oracle import AskedIteration
     from ....devices.timing.playing.player import Player
+    from ....graph.dtypes import Dims
     from ..step import Step
     from .clock import VirtualClock
     from .graph_run import GraphRun

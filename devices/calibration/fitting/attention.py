@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ....graph.arrays import Floats
 from ...timing.fits.attention import DIRECTIONS, MOST_SHARE, AttentionModel, AttentionNumbers, Attentions
 from ...timing.fits.layers import ranges_of
 from .layers import Formula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
-
-Floats = NDArray[np.float64]
 
 START = (90_000, 0.95, 1.0, 2.0)
 """latency in ns, rate as a share of the peak, power of the head dims, sharpness"""

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ...timing.collectives.kinds import MEASURED_KINDS, bus_share, kind_named
 from ...timing.collectives.measured import CollectiveModel
-from ...timing.fits.prediction import Floats
 
 _RANKS = (2, 4, 8, 16, 32, 64)
 _FIRST_LOG2_BYTES, _LAST_LOG2_BYTES, _PER_OCTAVE = 9, 30, 2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ....graph.arrays import Floats
 from ...timing.fits.grouped import STAGES, GroupedModel, GroupedNumbers, GroupedProducts
 from ...timing.fits.layers import ranges_of
 from .layers import Formula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
-
-Floats = NDArray[np.float64]
 
 START = (3_000, 6e12, 0.5, 1.6)
 """latency of a group in ns, bytes/s, rate as a share of the peak, sharpness"""

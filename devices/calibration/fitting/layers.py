@@ -10,21 +10,19 @@ from collections.abc import Callable, Hashable, Sequence
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats, Numbers
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Formula = Callable[[Floats, Ints], Floats]
+Formula = Callable[[Floats, Numbers], Floats]
 """log time by the logs of the numbers, at rows of those indices"""
 
 PULL = 0.05
 """weight of the start in the fit: keeps a number where no row says anything of it"""
 
 
-def fit_numbers(formula: Formula, log_ns: Floats, rows: Ints, start: Floats, low: Floats, high: Floats) -> Floats:
+def fit_numbers(formula: Formula, log_ns: Floats, rows: Numbers, start: Floats, low: Floats, high: Floats) -> Floats:
     """The logs of numbers between `low` and `high` with the least robust error (soft L1) of log time."""
 
     def errors(logs: Floats) -> Floats:

@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from ....errors import InvalidArgumentError, NotFoundError
+from ....graph.arrays import Floats
 from ...catalog import link_spec
 from ...link import LinkSpec
 from ...spec import DeviceSpec
 from ...timing.collectives.kinds import bus_share
-
-Floats = NDArray[np.float64]
 
 _SHARES = (0.9, 0.6, 0.3)  # of the best rate and bandwidth seen, where the search begins
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ...timing.fits.product_formula import Geometry, ProductNumbers, geometry, product_terms
 from ...timing.fits.product_table import Ranges
 from ...timing.fits.products import ProductModel, Products, bf16_peak
 from .surfaces import fit_surface
-
-Floats = NDArray[np.float64]
 
 LEAST_SURFACE_ROWS = 30
 """with fewer, nothing can be said about lengths"""

@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from ...timing.fits.product_formula import Ints
+from ....graph.arrays import Floats, Numbers
 from ...timing.fits.products import Products
 from ...timing.fits.surface import Surface, SurfaceRows, features, matern, squared_distances
-
-Floats = NDArray[np.float64]
 
 LIKELIHOOD_ROWS = 400
 MOST_ROWS = 300
@@ -121,7 +118,7 @@ def _left_out(covariance: Floats, residuals: Floats, noise: Floats) -> tuple[Flo
     return (inverse @ residuals) * variance, variance
 
 
-def _pivots(covariance: Floats, most: int) -> Ints:
+def _pivots(covariance: Floats, most: int) -> Numbers:
     """The rows of a pivoted Cholesky factor: each the least determined by those before it, in order of rows."""
     left = np.diag(covariance).copy()
     factor = np.zeros((len(left), min(most, len(left))))
@@ -137,7 +134,7 @@ def _pivots(covariance: Floats, most: int) -> Ints:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _condensed(covariance: Floats, kept: Ints, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
+def _condensed(covariance: Floats, kept: Numbers, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """For the kept rows, residuals and variances that stand for all rows."""
     among = covariance[np.ix_(kept, kept)] + 1e-9 * covariance[0, 0] * np.eye(len(kept))
     across = covariance[:, kept]

@@ -20,13 +20,12 @@ from typing import Any
 
 from ....errors import InvalidArgumentError, NotFoundError, PartitaError
 from ....graph.attrs import encode
-from ....graph.dtypes import DataType, item_size, parse_dtype
+from ....graph.dtypes import DataType, Dims, item_size, parse_dtype
 from ....graph.ops.attr_checks import check_value
 from ....graph.ops.properties import NodeProperties, properties_of
 from ....graph.ops.registry import OpSignature, lookup_op, op_names
 from ....graph.shape_inference.op_shapes import in_a_step, shapes_of
 from ....graph.suggestions import suggestion
-from ...kernels.op_cost import Dims
 from ...spec import DeviceSpec
 from ...timing.costs.source import context
 from ..tables import Column, Table, read_table

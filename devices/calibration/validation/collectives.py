@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ...timing.collectives.kinds import bus_share, kind_named
 from ...timing.collectives.measured import CollectiveModel
@@ -23,7 +24,7 @@ from ..fitting.null_models import datasheet_collective_ns, link_between, log_log
 from .cross_validation import dealt_folds
 from .gemm import LATENCY, NS_PER_MS, TRANSFER_SPREAD, spec_of
 from .measured_set import UNKNOWN, Answer, Bounds, Fold, Job, MeasuredSet
-from .rows import COUNT, TEXT, Floats, Indices, Rows, read_csv
+from .rows import COUNT, TEXT, Indices, Rows, read_csv
 
 SIZES, UNSEEN_COUNT = "sizes", "unseen GPU count"
 BYTES = 2  # of an element

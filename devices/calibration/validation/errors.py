@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....graph.arrays import Floats
 from .measured_set import Bounds
-from .rows import Floats
 
 
 class Errors(NamedTuple):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import InvalidArgumentError, NotFoundError
+from ....graph.arrays import Floats
 from ...catalog import device_spec
 from ...spec import DeviceSpec
 from ...timing.fits.products import ProductModel, Products, bf16_peak, datasheet_ns
@@ -21,7 +22,7 @@ from ..fitting.null_models import Roofline3, fit_roofline_3
 from ..fitting.products import fit_products
 from .cross_validation import dealt_folds
 from .measured_set import Answer, Bounds, Fold, Job, MeasuredSet, no_parts, unknown
-from .rows import COUNT, TEXT, Floats, Rows, read_csv
+from .rows import COUNT, TEXT, Rows, read_csv
 
 LATENCY = "latency_ms"
 NULLS = ("roofline_3", "datasheet")

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from attrs import frozen
 
-from .rows import Floats, Indices, Rows
+from ....graph.arrays import Floats
+from .rows import Indices, Rows
 
 UNKNOWN = "unknown"
 

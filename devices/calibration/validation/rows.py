@@ -22,9 +22,9 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ..tables import Column, read_table
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 TEXT, COUNT = "text", "count"

@@ -74,7 +74,7 @@ def matrix_diag(node: Construction) -> Kernel:
     def run(diagonals: Array) -> Array:
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
-        matrices = np.zeros((*diagonals.shape, diagonals.shape[-1]), diagonals.dtype)
+        matrices = np.zeros(output_shape((*diagonals.shape, diagonals.shape[-1]), diagonals.dtype), diagonals.dtype)
         return _write(matrices, diagonals, Band(0, 0), "LEFT_LEFT")
 
     return run
@@ -170,7 +170,7 @@ def diag(x: Array) -> Array:
     """An array of twice the rank with the input on its diagonal, zero elsewhere."""
     if x.ndim == 0:
         raise InvalidArgumentError("Input must be at least rank 1, got 0")
-    matrix = np.zeros((x.size, x.size), x.dtype)
+    matrix = np.zeros(output_shape((x.size, x.size), x.dtype), x.dtype)
     np.fill_diagonal(matrix, x.reshape(-1))
     return matrix.reshape(x.shape + x.shape)
 

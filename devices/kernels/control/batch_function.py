@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import FailedPreconditionError, PartitaError
+from ....errors import FailedPreconditionError, InternalError, InvalidArgumentError, PartitaError
 from ....graph.dtypes import Array
+from ....graph.functions.body import instantiate_call
 from ..checks import require
-from ..functions import Function, Scope
+from ..functions import Function, NamedFunction, Scope
 from ..registry import Call, Construction, Start, deferred_kernel
 
 
@@ -107,10 +108,21 @@ def batch_function(node: Construction) -> Start:
     num_inputs = len(node.attrs["Tin"])
 
     def start(call: Call, *inputs: Any) -> None:
+        _check_types(node, function)
         rows = _checked(inputs[:num_inputs], sizes)
         _Batches(call, call.function(function, scope), rows, inputs[num_inputs:], sizes).next()
 
     return start
+
+
+def _check_types(node: Construction, named: NamedFunction) -> None:
+    """Raises unless the function takes and gives what the node does; raises also the errors of instantiation."""
+    body = instantiate_call(named.provider.library, named.function)
+    given = [*node.attrs["Tin"], *node.attrs["Tcaptured"]]
+    if list(body.argument_types) != given:
+        raise InvalidArgumentError(f"function {named.function.name!r} takes other tensors than the node has inputs")
+    if list(body.result_types) != list(node.attrs["Tout"]):
+        raise InternalError(f"function {named.function.name!r} gives other tensors than the node has outputs")
 
 
 def _checked(inputs: Sequence[Any], sizes: _Sizes) -> list[Array]:

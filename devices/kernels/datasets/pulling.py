@@ -18,12 +18,11 @@ from functools import partial
 from typing import Any
 
 from ....errors import FailedPreconditionError, PartitaError, of_kernel
-from ..functions import Function, Scope
+from ..functions import Failed, Function, Scope
 from ..registry import Call
 from .dataset import CapturedFunction, Element, Form, Invocation, Iterator, Steps
 
 Done = Callable[[Any], None]  # takes what the steps return
-Failed = Callable[[PartitaError], None]
 
 
 class Computation:

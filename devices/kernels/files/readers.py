@@ -10,9 +10,8 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
 from ....graph.formats.reader_state import ReaderState
-from ...state import Variable
 from ..checks import require
-from ..handles import handle_for, handle_value, resource_of
+from ..handles import Handle, handle_for, handle_value, resource_of
 from ..queues.queue import Queue
 from ..queues.queue_ops import QUEUE_TYPE
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
@@ -22,8 +21,6 @@ from .record_sources import Lengths, Lines, Pieces, Record, Records, Single, con
 
 _READER_TYPE = "N10tensorflow15ReaderInterfaceE"
 _VERSIONS = ("", "V2")
-
-Handle = Array | Variable
 
 
 def _versions(op: str) -> list[str]:

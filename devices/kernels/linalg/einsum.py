@@ -10,13 +10,11 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import Array
+from ....graph.dtypes import Array, Dims
 from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .products import batch_product
-
-Sizes = tuple[int, ...]
 
 
 @kernel("Einsum", "XlaEinsum")
@@ -36,7 +34,7 @@ def contraction(equation: Equation) -> Kernel:
         return _spelled_out(equation, ranks)
 
     @lru_cache(maxsize=16)
-    def plain_product(*shapes: Sizes) -> _Steps | None:
+    def plain_product(*shapes: Dims) -> _Steps | None:
         """The steps of the whole contraction where it is one product, with nothing to sum or to pick before it."""
         (a, b), out = labels_for(tuple(map(len, shapes)))
         _label_sizes((a, b), shapes)
@@ -93,7 +91,7 @@ def _spelled_out(equation: Equation, ranks: tuple[int, ...]) -> tuple[tuple[str,
     return terms, spell(equation.output, widest)
 
 
-def _label_sizes(labels: tuple[str, ...], shapes: tuple[Sizes, ...]) -> dict[str, int]:
+def _label_sizes(labels: tuple[str, ...], shapes: tuple[Dims, ...]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for own, shape in zip(labels, shapes, strict=True):
         for axis, (label, size) in enumerate(zip(own, shape, strict=True)):
@@ -129,9 +127,9 @@ def _reduced(value: Array, own: str, labels: tuple[str, ...], out: str, index: i
 class _Steps(NamedTuple):
     """One stack of matrix products: how to arrange and to shape both factors, then the product."""
 
-    left: tuple[Sizes, Sizes]
-    right: tuple[Sizes, Sizes]
-    product: tuple[Sizes, Sizes]
+    left: tuple[Dims, Dims]
+    right: tuple[Dims, Dims]
+    product: tuple[Dims, Dims]
 
     def run(self, a: Array, b: Array) -> Array:
         """The product, its axes in the order of the output."""
@@ -140,7 +138,7 @@ class _Steps(NamedTuple):
         return result.reshape(result.shape[:-2] + sizes).transpose(axes)
 
 
-def _steps(a_shape: Sizes, a: str, b_shape: Sizes, b: str, out: str) -> _Steps:
+def _steps(a_shape: Dims, a: str, b_shape: Dims, b: str, out: str) -> _Steps:
     """The product of two terms of these shapes and labels, as (batch, free labels of a, free labels of b)."""
     shared = [label for label in a if label in b]
     batch = [label for label in shared if label in out]

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..op_cost import CostContext, Dims, Product, flops, products
+from ....graph.dtypes import Dims
+from ..op_cost import CostContext, Product, flops, products
 
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D", "Conv")
 _INPUT_GRADIENTS = (

@@ -18,9 +18,8 @@ from ..nn.conv_arithmetic import convolve
 from ..nn.sliding import sweep
 from ..registry import Construction, Kernel, kernel
 from .fused_products import conv_2d
-from .ranges import Range, as_integers, moved, range_of, range_of_products, range_of_sums, zero_of
+from .ranges import Range, Ranged, as_integers, moved, range_of, range_of_products, range_of_sums, zero_of
 
-Ranged = tuple[Array, np.float32, np.float32]
 _INT32 = np.dtype(np.int32)
 
 

@@ -10,9 +10,7 @@ from ..arrays.slicing import concatenate
 from ..checks import require
 from ..nn.pool import max_pool, pooling_of, valid_counts, window_sums
 from ..registry import Construction, Kernel, kernel
-from .ranges import Range, Scaled, range_of
-
-Ranged = tuple[Array, np.float32, np.float32]
+from .ranges import Range, Ranged, Scaled, range_of
 
 
 @kernel("QuantizedReshape")

@@ -8,9 +8,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .ranges import Range, as_floats, as_integers, range_of
-
-Ranged = tuple[Array, np.float32, np.float32]
+from .ranges import Range, Ranged, as_floats, as_integers, range_of
 
 
 @kernel("QuantizedInstanceNorm")

@@ -15,6 +15,8 @@ import numpy as np
 from ....graph.dtypes import Array
 from ..checks import require
 
+Ranged = tuple[Array, np.float32, np.float32]
+"""integers, and the ends of their range"""
 _Integers = np.dtype[np.integer[Any]]
 
 

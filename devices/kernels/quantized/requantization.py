@@ -12,9 +12,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..elementwise.whole import whole
 from ..registry import Construction, Kernel, kernel
-from .ranges import Range, Scaled, as_floats, range_of
-
-Ranged = tuple[Array, np.float32, np.float32]
+from .ranges import Range, Ranged, Scaled, as_floats, range_of
 
 
 def to_bytes(x: Array, old: Range, new: Range) -> Array:

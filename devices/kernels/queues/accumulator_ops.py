@@ -11,15 +11,12 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, dtype_name
-from ...state import Variable
 from ..checks import require, scalar_of, vector_of
-from ..handles import handle_for, handle_value, resource_of
+from ..handles import Handle, handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .accumulator import Accumulator, DenseAccumulator, SparseAccumulator
 
 ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # TensorFlow's name for their class in messages
-
-Handle = Array | Variable
 
 
 @kernel("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")

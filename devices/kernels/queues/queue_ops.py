@@ -15,9 +15,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name
-from ...state import Variable, handle_of
+from ...state import handle_of
 from ..checks import require, single_of
-from ..handles import handle_for, handle_value, reference_to, resource_of
+from ..handles import Handle, handle_for, handle_value, reference_to, resource_of
 from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
@@ -25,7 +25,6 @@ from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # TensorFlow's name for the class of queues in messages
 _UNLIMITED = 2**31 - 1
 
-Handle = Array | Variable
 Make = Callable[[str], Queue]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
 _BITS = 32
@@ -32,6 +33,7 @@ def sobol_sample(node: Construction) -> Kernel:
         require(first >= 0, "skip must be non-negative")
         require(count + first < _MOST, f"num_results+skip must be less than {_MOST}")
         require(size <= Sobol.MAXDIM, f"dim must be at most {Sobol.MAXDIM}")
+        output_shape((count, size), dtype)
         points = Sobol(size, scramble=False, bits=_BITS).fast_forward(first + 1)
         return np.asarray(points.random(count), dtype)
 

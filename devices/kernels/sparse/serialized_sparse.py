@@ -19,10 +19,7 @@ from ....graph.tensor import numpy_to_tensor, parse_tensor, tensor_to_numpy
 from ....graph.varint import varint
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .sparse import check_entries, check_ordered
-
-Parts = tuple[Array, Array, Array]
-"""indices, values and shape"""
+from .sparse import SparseParts, check_entries, check_ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def check_parts(indices: Array, values: Array, shape: Array) -> None:
         require(part.ndim == rank, f"Input {what} should be a {form} but received shape {shape_text(part.shape)}")
 
 
-def serialized_row(parts: Parts, dtype: DataType, *, as_variants: bool) -> Array:
+def serialized_row(parts: SparseParts, dtype: DataType, *, as_variants: bool) -> Array:
     """The three strings, or variants, of one sparse tensor: its indices, values and shape."""
     result = np.empty(3, object)
     for i, (part, kind) in enumerate(zip(parts, (DataType.INT64, dtype, DataType.INT64), strict=True)):
@@ -90,7 +87,7 @@ def serialize_many_sparse(node: Construction) -> Kernel:
     return run
 
 
-def rows_of(indices: Array, values: Array, shape: Array) -> list[Parts]:
+def rows_of(indices: Array, values: Array, shape: Array) -> list[SparseParts]:
     """What a sparse tensor has under each first coordinate; InvalidArgumentError unless it is ordered."""
     check_parts(indices, values, shape)
     require(shape.size > 1, f"Rank of input SparseTensor should be > 1, but saw rank: {shape.size}")
@@ -111,7 +108,7 @@ def _tensor(element: object) -> tuple[Array, DataType]:
         raise InvalidArgumentError("Could not parse serialized proto") from None
 
 
-def _read(i: int, row: Array, dtype: DataType) -> Parts:
+def _read(i: int, row: Array, dtype: DataType) -> SparseParts:
     """Indices, values and shape of one sparse tensor; InvalidArgumentError if they do not fit each other."""
     (indices, index_type), (values, value_type), (shape, shape_type) = map(_tensor, row.tolist())
     what = f"SparseTensor[{i}]"
@@ -128,7 +125,7 @@ def _read(i: int, row: Array, dtype: DataType) -> Parts:
     return indices, values, shape
 
 
-def stacked(tensors: list[Parts], outer: tuple[int, ...]) -> Parts:
+def stacked(tensors: list[SparseParts], outer: tuple[int, ...]) -> SparseParts:
     """Sparse tensors of one rank in a larger one, which has the axes `outer` in front."""
     rank = tensors[0][2].size
     for i, (_, _, shape) in enumerate(tensors):
@@ -150,7 +147,7 @@ def deserialize_sparse(node: Construction) -> Kernel:
     """[..., 3] becomes one sparse tensor with the axes in front of the last one."""
     dtype = node.attrs["dtype"]
 
-    def run(serialized: Array) -> Parts:
+    def run(serialized: Array) -> SparseParts:
         shape = serialized.shape
         last = shape[-1] if shape else 0
         require(last == 3, f"Serialized sparse should have 3 as the last dimension {shape_text(shape)}")

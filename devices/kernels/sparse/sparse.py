@@ -18,6 +18,9 @@ from ..half_types import widen
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 
+SparseParts = tuple[Array, Array, Array]
+"""indices, values and shape"""
+
 
 def tuple_text(row: Array) -> str:
     """An index tuple as errors show it: [1,2]."""

@@ -17,9 +17,7 @@ from ..arrays.gather import flat_places
 from ..checks import require
 from ..output_size import MAX_ELEMENTS, output_shape
 from ..registry import Construction, Kernel, kernel, simple
-from .sparse import check_entries, check_ranks, check_sparse
-
-Parts = tuple[Array, Array, Array]
+from .sparse import SparseParts, check_entries, check_ranks, check_sparse
 
 
 def _tuples(places: Array, shape: Sequence[int]) -> Array:
@@ -40,7 +38,7 @@ def sparse_reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, 
 simple("SparseReorder", sparse_reorder)
 
 
-def sparse_add(*inputs: Array) -> Parts:
+def sparse_add(*inputs: Array) -> SparseParts:
     """The sum of two sparse tensors; sums of elements that both have are dropped if below the threshold."""
     a_indices, a_values, a_shape, b_indices, b_values, b_shape, threshold = inputs
     check_ranks(a_indices, a_values, a_shape)
@@ -130,7 +128,7 @@ def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Arra
 simple("SparseReshape", sparse_reshape)
 
 
-def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> Parts:
+def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> SparseParts:
     """The elements in a box, with coordinates relative to it; the box is cut at the end of the tensor."""
     check_ranks(indices, values, shape)
     for name, x in (("start", start), ("size", size)):
@@ -161,7 +159,7 @@ def sparse_concat(node: Construction) -> Kernel:
     """Sparse tensors one after the other along an axis, in row-major order."""
     count, axis = node.attrs["N"], node.attrs["concat_dim"]
 
-    def run(*inputs: Array) -> Parts:
+    def run(*inputs: Array) -> SparseParts:
         indices, values, shapes = (inputs[i * count : (i + 1) * count] for i in range(3))
         for shape in shapes:
             require(shape.ndim == 1, f"Input shapes should be a vector but received shape {shape_text(shape.shape)}")
@@ -216,7 +214,7 @@ def sparse_split(node: Construction) -> Kernel:
                 f"Input num_split should be between 1 and the splitting dimension size ({length}), got {count}"
             )
         sizes = [length // count + (i < length % count) for i in range(count)]
-        pieces: list[Parts] = []
+        pieces: list[SparseParts] = []
         for first, size in zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True):
             start, box = np.zeros_like(shape), shape.copy()
             start[axis], box[axis] = first, size

@@ -14,7 +14,8 @@ from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import DEFAULT_CONTAINER
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .serialized_sparse import Parts, check_parts, rows_of, stacked
+from .serialized_sparse import check_parts, rows_of, stacked
+from .sparse import SparseParts
 
 _TYPE = "N10tensorflow16SparseTensorsMapE"  # TensorFlow's name for the class
 
@@ -25,14 +26,14 @@ class _TensorMap:
     def __init__(self, name: str) -> None:
         self._name = name
         self._numbers = count()
-        self._tensors: dict[int, tuple[Parts, DataType]] = {}
+        self._tensors: dict[int, tuple[SparseParts, DataType]] = {}
 
-    def add(self, parts: Parts, dtype: DataType) -> int:
+    def add(self, parts: SparseParts, dtype: DataType) -> int:
         number = next(self._numbers)
         self._tensors[number] = parts, dtype
         return number
 
-    def take(self, number: int, dtype: DataType) -> Parts:
+    def take(self, number: int, dtype: DataType) -> SparseParts:
         """Removes a tensor; InvalidArgumentError if it is not there, or of another type."""
         if number not in self._tensors:
             raise InvalidArgumentError(f"Unable to find SparseTensor: {number} in map: {self._name}")
@@ -82,7 +83,7 @@ def take_many_sparse(node: Construction) -> Kernel:
     """The sparse tensors of several numbers in one, with an axis for the numbers in front."""
     dtype = node.attrs["dtype"]
 
-    def run(numbers: Array) -> Parts:
+    def run(numbers: Array) -> SparseParts:
         require(numbers.ndim == 1, f"sparse_handles should be a vector but received rank {numbers.ndim}")
         require(numbers.size > 0, "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows")
         held = _map_of(node)

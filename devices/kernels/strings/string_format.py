@@ -18,8 +18,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
-from ....graph.tensor import numpy_to_tensor, tensor_to_numpy
-from ....graph.tensor import parse_tensor as parse_tensor_proto
+from ....graph.tensor import numpy_to_tensor, parse_tensor as parse_tensor_proto, tensor_to_numpy
 from ..half_types import is_half
 from ..registry import Construction, Kernel, kernel
 from .each_string import strings

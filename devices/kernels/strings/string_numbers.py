@@ -17,6 +17,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 from .each_string import each, measured, strings
 
@@ -189,8 +190,9 @@ def decode_padded_raw(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"fixed_length ({size}) must be a multiple of the size of out_type ({dtype.itemsize})"
             )
+        shape = output_shape((*x.shape, size // dtype.itemsize), dtype)
         values = b"".join(value[:size].ljust(size, b"\0") for value in x.reshape(-1).tolist())
-        result = np.frombuffer(values, dtype).reshape(*x.shape, size // dtype.itemsize)
+        result = np.frombuffer(values, dtype).reshape(shape)
         return result.byteswap() if swapped else result
 
     return run

@@ -9,9 +9,10 @@ from ....graph.dtypes import Array, dtype_name
 from ..checks import require
 from ..datasets.dataset import Dataset, Element, Steps, dataset_of
 from ..datasets.pulling import compute
+from ..handles import Handle
 from ..registry import Call, Construction, Start, deferred_kernel
 from .lookup_table import StaticTable, array_of
-from .table_ops import Handle, static_table_of
+from .table_ops import static_table_of
 
 
 @deferred_kernel("InitializeTableFromDataset")

@@ -17,13 +17,12 @@ from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import DEFAULT_CONTAINER, ResourceHandle, Variable
 from ..carried import carrying
 from ..checks import require
-from ..handles import handle_value, resource_of
+from ..handles import Handle, handle_value, resource_of
 from ..registry import Construction, Kernel, kernel
 from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
 from .vocabulary import Vocabulary
 
 Make = Callable[[], Table]
-Handle = Array | Variable
 
 
 def _types(node: Construction) -> tuple[DataType, DataType]:

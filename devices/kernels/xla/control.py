@@ -1,23 +1,20 @@
-"""Conditionals and loops of XLA: functions that are called as long as a condition holds, or one of two."""
+"""Calls, conditionals and loops of XLA: functions that are called once, as long as a condition holds, or one of two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.dtypes import DataType, dtype_name
+from ....graph.dtypes import DataType, Types, dtype_name
 from ....graph.functions.body import instantiate_call
 from ..checks import require
 from ..datasets.dataset import CapturedFunction, Steps
+from ..functions import Values
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import carry_out
-
-Values = Sequence[Any]  # tensors of any type
-Types = Sequence[DataType]
 
 
 @deferred_kernel("XlaIf")
@@ -30,6 +27,17 @@ def conditional(node: Construction) -> Start:
 
     def start(call: Call, condition: Any, *inputs: Any) -> None:
         carry_out(call, branches[_is_true(condition)](*inputs))
+
+    return start
+
+
+@deferred_kernel("XlaLaunch")
+def launch(node: Construction) -> Start:
+    """The results of a function that XLA would compile: of constants, other tensors and variables in this order."""
+    function = _function(node, "function", node.input_types, node.output_types)
+
+    def start(call: Call, *inputs: Any) -> None:
+        carry_out(call, function(*inputs))
 
     return start
 

@@ -27,8 +27,8 @@ from ..hardware.iterations import MOST_ELEMENTS, Turn
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
+    from ....graph.dtypes import Dims
     from ....graph.shape_inference.infer import Shapes
-    from ...kernels.op_cost import Dims
     from ...topology import Route
     from ..costs.source import OpCost
     from ..memory.tensors import KnownShapes
@@ -149,18 +149,14 @@ def is_small(inputs: Iterable[Dims]) -> bool:
     return sum(map(prod, inputs)) <= MOST_ELEMENTS
 
 
-def turns_of(body: Body) -> list[Turn]:
-    """By node what decides when it runs, in the first of overlapping iterations; of an asked body the rank."""
-    graph, nodes = (body.graph, list(range(len(body)))) if body.gates is None else (body.gates.whole, body.gates.nodes)
-    ranks = graph.import_ranks
-    numbers = {node: number for number, node in enumerate(sorted(nodes, key=ranks.__getitem__))}
-    return [Turn(small, numbers[node]) for small, node in zip(_are_small(body), nodes, strict=True)]
+def turn_of(body: Body, node: int, base: int) -> Turn:
+    """What decides when a node runs in the iteration whose rows begin at `base`."""
+    assert isinstance(body.shapes, InferredShapes)  # of an asked body the player knows how much a node takes
+    inputs = sizes_of(body.shapes.read(int(body.shapes.case_of[node])))
+    return Turn(is_small(inputs), rank_of(body, node, base))
 
 
-def _are_small(body: Body) -> list[bool]:
-    """By node whether it takes little, False where the shapes of inputs are not known."""
-    if not isinstance(body.shapes, InferredShapes):
-        return [False] * len(body)
-    case_of = body.shapes.case_of.tolist()
-    small = {case: is_small(sizes_of(body.shapes.read(case))) for case in set(case_of)}
-    return [small[case] for case in case_of]
+def rank_of(body: Body, node: int, base: int) -> tuple[int, int]:
+    """The number of a node in the order of iterations, of which one has rows from `base` on, and of the graph."""
+    graph, number = (body.graph, node) if body.gates is None else (body.gates.whole, body.gates.nodes[node])
+    return base, graph.import_ranks[number]

@@ -18,8 +18,8 @@ import numpy as np
 
 from ....graph.analysis.counters import NEVER, Number, Truth, Value
 from ....graph.analysis.joined import JoinedGraph
-from ....graph.analysis.known_values import Output
 from ....graph.analysis.trip_counts import Count, TripCounts
+from ....graph.edge_ends import Output
 from ....graph.ops.record import NodeClass
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from ....graph.analysis.counters import NEVER, Truth
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.analysis.levels import OUTSIDE, Frame, Frames
 from ....graph.analysis.trip_counts import Count
+from ....graph.edge_ends import Output
 from ....graph.ops.record import NodeClass
 from .conditions import OF_LOOP, Answer, Conditions
 
-Output = tuple[int, int]
-"""joint number and output; -1 in place of an output stands for the node itself"""
+# -1 in place of the port of an output stands for the node itself.
 _DeadExits = Callable[[int, set[Output]], set[int]]
 
 

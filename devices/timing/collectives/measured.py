@@ -22,8 +22,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ..costs.source import Provenance
-from ..fits.prediction import Floats, Prediction
+from ..fits.prediction import Prediction
 from .kinds import MEASURED_KINDS, kind_named
 
 Z80 = 1.2815515655446004  # four of five values of a normal distribution lie within so many standard deviations

@@ -6,7 +6,7 @@ their attrs.
 
 from __future__ import annotations
 
-from ...kernels.op_cost import Dims
+from ....graph.dtypes import Dims
 from .source import CostRequest, OpCost
 
 

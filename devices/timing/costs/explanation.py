@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from attrs import evolve, field, frozen
 
-from ...kernels.op_cost import Dims
+from ....graph.dtypes import Dims
 from ...spec import DeviceSpec
 from ...units import format_ns
 from .source import CostRequest, CostSource, OpCost, OpProperties, checked_cost, cost_of

@@ -17,7 +17,7 @@ from .explanation import Explanation, explanation_of
 from .source import CostRequest, CostSource, OpCost, UnknownCost, cost_of, costs_of
 
 if TYPE_CHECKING:
-    from ...kernels.op_cost import Dims
+    from ....graph.dtypes import Dims
     from ...spec import DeviceSpec
     from .source import OpProperties
 

@@ -18,9 +18,9 @@ from typing import Protocol
 from attrs import evolve
 
 from ....errors import InvalidArgumentError
+from ....graph.dtypes import Dims
 from ...kernels.op_cost import (
     CostContext,
-    Dims,
     Product,
     bytes_of,
     flops_of,

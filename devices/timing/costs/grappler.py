@@ -14,7 +14,8 @@ from __future__ import annotations
 from math import ceil
 
 from ....errors import InvalidArgumentError
-from ...kernels.op_cost import CostContext, Dims
+from ....graph.dtypes import Dims
+from ...kernels.op_cost import CostContext
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import Explanation, Number

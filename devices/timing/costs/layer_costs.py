@@ -17,12 +17,13 @@ from typing import Protocol
 import numpy as np
 from attrs import frozen
 
+from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ..fits.attention import Attentions
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.grouped import GroupedProducts
 from ..fits.layers import with_interval
-from ..fits.prediction import Floats, Prediction
+from ..fits.prediction import Prediction
 from ..fits.products import TRANSFERRED_SPREAD, Products, bf16_peak
 from .source import OpCost, UnknownCost
 

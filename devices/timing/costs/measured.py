@@ -42,11 +42,10 @@ from .roofline import datasheet_ns, explain_roofline, roofline
 from .source import CostRequest, OpCost, UnknownCost, context
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Shape
+    from ....graph.dtypes import Dims, Shape
     from ....graph.graphdef.sources import GraphSource
     from ....graph.shape_inference.infer import Shapes
     from ...cluster import Cluster
-    from ...kernels.op_cost import Dims
     from ...spec import DeviceSpec
     from .source import OpProperties
 

@@ -12,12 +12,10 @@ because of products that take a microsecond or less by the roofline.) The same i
 from __future__ import annotations
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import dtype_name
-from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT
-from ...kernels.host_times import LOW_PERCENT as HOST_LOW_PERCENT
+from ....graph.dtypes import Dims, dtype_name
+from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import (
     CostContext,
-    Dims,
     bytes_of,
     elements_written,
     flops_of,

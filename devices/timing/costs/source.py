@@ -13,8 +13,8 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ....errors import InvalidArgumentError, NotFoundError
-from ....graph.dtypes import DataType, item_size
-from ...kernels.op_cost import CostContext, Dims
+from ....graph.dtypes import DataType, Dims, item_size
+from ...kernels.op_cost import CostContext
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
+from .... import entry_points
 from ....errors import AlreadyExistsError, InvalidArgumentError
 from ..timeline import Timeline
 from .chrome import write_chrome_trace
@@ -59,7 +59,7 @@ def exporter_for(path: Path) -> Exporter:
         _load_installed(suffix)
     if suffix not in _EXPORTERS:
         known = ", ".join(f"{exporter.suffix} ({exporter.format})" for exporter in _EXPORTERS.values())
-        others = sorted({entry.name for entry in entry_points(group=GROUP)} - set(_EXPORTERS))
+        others = [name for name in entry_points.names_of(GROUP) if name not in _EXPORTERS]
         raise InvalidArgumentError(
             f"no exporter writes files that end in {suffix!r}; there are {', '.join([known, *others])}"
         )
@@ -67,17 +67,12 @@ def exporter_for(path: Path) -> Exporter:
 
 
 def _load_installed(suffix: str) -> None:
-    for entry in entry_points(group=GROUP, name=suffix):
-        try:
-            write = entry.load()
-        except Exception as error:
-            raise InvalidArgumentError(
-                f"the exporter of {suffix!r} files, {entry.value!r}, cannot be loaded: {error!r}; "
-                "mend or remove its package"
-            ) from error
-        summary = (write.__doc__ or entry.value).partition("\n")[0]
-        register_exporter(Exporter(suffix, summary, write))
+    found = entry_points.loaded(GROUP, suffix, "the exporter of files")
+    if found is None:
         return
+    if not callable(found.value):
+        raise InvalidArgumentError(f"exporter {suffix!r}, {found.place!r}, is {found.value!r}; make it a function")
+    register_exporter(Exporter(suffix, (found.value.__doc__ or found.place).partition("\n")[0], found.value))
 
 
 for _exporter in (

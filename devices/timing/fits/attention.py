@@ -20,6 +20,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats, Numbers
 from .layers import (
     WIDENING,
     Ranges,
@@ -34,10 +35,8 @@ from .layers import (
     write_numbers,
     write_ranges,
 )
-from .prediction import Floats, Prediction
+from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
-
-Ints = NDArray[np.int64]
 
 DIRECTIONS = ("fwd", "bwd")
 BACKWARD_FACTOR = 2.5
@@ -62,12 +61,12 @@ class Attentions:
     """Attention layers in columns, one a row; InvalidArgumentError for a wrong direction or size."""
 
     direction: tuple[str, ...]
-    batch: Ints
-    seq_len: Ints
-    heads: Ints
-    kv_heads: Ints
-    qk_head_dim: Ints
-    v_head_dim: Ints
+    batch: Numbers
+    seq_len: Numbers
+    heads: Numbers
+    kv_heads: Numbers
+    qk_head_dim: Numbers
+    v_head_dim: Numbers
 
     def __init__(self, direction: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
         checked = {name: counts(column, name, len(direction)) for name, column in columns.items()}
@@ -85,7 +84,7 @@ class Attentions:
         return np.array([direction == "bwd" for direction in self.direction], dtype=np.bool_)
 
     @property
-    def sizes(self) -> dict[str, Ints]:
+    def sizes(self) -> dict[str, Numbers]:
         """What the formula depends on, in the order of `SIZES`."""
         columns = (self.seq_len, self.batch * self.heads, self.qk_head_dim + self.v_head_dim)
         return dict(zip(SIZES, columns, strict=True))

@@ -19,6 +19,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from ....graph.arrays import Floats, Numbers
 from .layers import (
     WIDENING,
     Ranges,
@@ -33,10 +34,8 @@ from .layers import (
     write_numbers,
     write_ranges,
 )
-from .prediction import Floats, Prediction
+from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
-
-Ints = NDArray[np.int64]
 
 STAGES = ("fwd", "bwd_grad_act", "bwd_grad_w")
 ITEM_BYTES = 2  # bf16
@@ -55,11 +54,11 @@ class GroupedProducts:
     """Grouped products in columns, one a row; InvalidArgumentError for a wrong stage or size."""
 
     stage: tuple[str, ...]
-    groups: Ints
-    m: Ints
-    n: Ints
-    k: Ints
-    gradient_bytes: Ints
+    groups: Numbers
+    m: Numbers
+    n: Numbers
+    k: Numbers
+    gradient_bytes: Numbers
 
     def __init__(self, stage: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
         checked = {name: counts(column, name, len(stage)) for name, column in columns.items()}
@@ -69,7 +68,7 @@ class GroupedProducts:
         return len(self.stage)
 
     @property
-    def sizes(self) -> dict[str, Ints]:
+    def sizes(self) -> dict[str, Numbers]:
         """What the formula depends on, in the order of `SIZES`."""
         return {name: getattr(self, name) for name in SIZES}
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ..costs.source import Provenance
-from .prediction import Floats, Prediction
+from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
 
 Sizes = Mapping[str, NDArray[Any]]  # Any: integers or floats of every width

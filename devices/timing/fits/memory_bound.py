@@ -18,10 +18,11 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats
 from ....graph.suggestions import suggestion
 from ...units import parse_bytes_per_s, parse_ns, parse_share
 from ..costs.source import Provenance
-from .prediction import Floats, Prediction
+from .prediction import Prediction
 
 ASSUMED_EFFICIENCY, ASSUMED_CONSTANT_NS = 0.8, 3000
 ASSUMED_SPREAD = 0.4

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ....graph.arrays import Floats
 from ..costs.source import Provenance
-
-Floats = NDArray[np.float64]
 
 
 class Prediction(NamedTuple):

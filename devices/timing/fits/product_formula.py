@@ -30,10 +30,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 64), (64, 16), (16, 64))
 """rows and columns of the result that a CTA computes, largest first"""
@@ -74,8 +72,8 @@ class ProductTerms(NamedTuple):
     """The choices and terms of several products, each in a column."""
 
     time_ns: Floats
-    option: Ints
-    waves: Ints
+    option: Numbers
+    waves: Numbers
     arithmetic_ns: Floats
     loop_ns: Floats
     bytes_ns: Floats
@@ -102,7 +100,7 @@ class Geometry(NamedTuple):
     is_split: NDArray[np.bool_]
 
 
-def geometry(m: Ints, n: Ints, k: Ints, batch: Ints, item_bytes: float, spec: DeviceSpec) -> Geometry:
+def geometry(m: Numbers, n: Numbers, k: Numbers, batch: Numbers, item_bytes: float, spec: DeviceSpec) -> Geometry:
     """Waves, operations and bytes of each product with each tile shape and split."""
     options = np.array([(*tile, split) for tile in TILES for split in SPLITS], dtype=np.float64)
     rows, columns, split = options.T[:, :, None]

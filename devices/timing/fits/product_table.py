@@ -15,16 +15,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
 from .product_formula import ProductNumbers
 from .sourced import Unit, read, write
 from .surface import Surface, SurfaceRows
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 UNITS: tuple[Unit, ...] = ("ns", "FLOP/s", "", "ns", "ns", "B/s", "", "")
 """of the numbers, in their order"""
@@ -39,7 +36,7 @@ class Ranges(NamedTuple):
     k: tuple[int, int]
     batch: tuple[int, int]
 
-    def octaves_outside(self, m: Ints, n: Ints, k: Ints, batch: Ints) -> Floats:
+    def octaves_outside(self, m: Numbers, n: Numbers, k: Numbers, batch: Numbers) -> Floats:
         """By product, how many doublings its sizes lie outside, summed over the sizes."""
         outside = np.zeros(len(m))
         for column, (least, most) in zip((m, n, k, batch), self, strict=True):

@@ -15,15 +15,13 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
 from ..costs.source import Provenance
 from .prediction import Prediction
 from .product_formula import ProductNumbers, ProductTerms, geometry, product_terms
 from .product_table import EVERYWHERE, UNITS, Ranges, read_table, write_table
 from .surface import Surface
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 TRANSFERRED_SPREAD, TRANSFERRED_FACTOR = 0.35, 1.5
 """half of the 80 % interval of a transferred time in log time: at least, and by that of the formula"""
@@ -33,7 +31,7 @@ NEAREST = 5
 """rows of the surface that an explanation lists"""
 
 
-def _column(values: NDArray[Any]) -> Ints:  # Any: integers of every width are welcome
+def _column(values: NDArray[Any]) -> Numbers:  # Any: integers of every width are welcome
     return np.asarray(values, dtype=np.int64)
 
 
@@ -45,10 +43,10 @@ class Products:
     bf16. `is_transferred` says that the model was fitted for another element type or device.
     """
 
-    m: Ints = field(converter=_column)
-    n: Ints = field(converter=_column)
-    k: Ints = field(converter=_column)
-    batch: Ints = field(converter=_column)
+    m: Numbers = field(converter=_column)
+    n: Numbers = field(converter=_column)
+    k: Numbers = field(converter=_column)
+    batch: Numbers = field(converter=_column)
     layout: tuple[str, ...] | None = None
     item_bytes: float = 2
     rate_ratio: float = 1.0

@@ -15,10 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from ....graph.arrays import Floats, Numbers
 
 LAYOUTS = ("TN", "NN", "NT")
 WASTE_TILES = ((256, 128), (128, 128), (64, 64))
@@ -27,7 +25,7 @@ MOST_ALIGNMENT = 4
 """powers of two by which all three sizes divide, beyond which no kernel cares"""
 
 
-def features(m: Ints, n: Ints, k: Ints, layout: tuple[str, ...] | None, sm_count: int) -> dict[str, Floats]:
+def features(m: Numbers, n: Numbers, k: Numbers, layout: tuple[str, ...] | None, sm_count: int) -> dict[str, Floats]:
     """What residuals may depend on, a column each: log2 sizes, share of idle SMs, alignment, layout."""
     columns: dict[str, Floats] = {
         f"log2 {name}": np.log2(a.astype(np.float64)) for name, a in (("m", m), ("n", n), ("k", k))
@@ -45,9 +43,9 @@ def features(m: Ints, n: Ints, k: Ints, layout: tuple[str, ...] | None, sm_count
 class SurfaceRows(NamedTuple):
     """Products with the formula's residual there, ln(measured / formula), and its variance."""
 
-    m: Ints
-    n: Ints
-    k: Ints
+    m: Numbers
+    n: Numbers
+    k: Numbers
     layout: tuple[str, ...] | None
     residual: Floats
     variance: Floats
@@ -80,12 +78,12 @@ class Surface:
         object.__setattr__(self, "_weights", whitening.T @ (whitening @ rows.residual))
         object.__setattr__(self, "_whitening", whitening)
 
-    def _scaled(self, m: Ints, n: Ints, k: Ints, layout: tuple[str, ...] | None) -> Floats:
+    def _scaled(self, m: Numbers, n: Numbers, k: Numbers, layout: tuple[str, ...] | None) -> Floats:
         columns = features(m, n, k, layout, self.sm_count)
         none = np.zeros(len(m))
         return np.stack([columns.get(name, none) / length for name, length in self.lengths.items()], axis=1)
 
-    def at(self, m: Ints, n: Ints, k: Ints, layout: tuple[str, ...] | None) -> tuple[Floats, Floats]:
+    def at(self, m: Numbers, n: Numbers, k: Numbers, layout: tuple[str, ...] | None) -> tuple[Floats, Floats]:
         """The residual's mean and standard deviation, that of one measurement included, by product."""
         near = self.deviation**2 * matern(self._scaled(m, n, k, layout), self._points)
         known = np.sum((near @ self._whitening.T) ** 2, axis=1)

@@ -24,8 +24,8 @@ class Turn(NamedTuple):
 
     is_small: bool
     """whether it takes little"""
-    rank: int
-    """its number in the order of the graph and of the iterations"""
+    rank: tuple[int, int]
+    """the first row of its iteration, and its number in the order of the graph"""
 
 
 class _Ready(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Literal, NamedTuple, get_args
 
-from ....graph.dtypes import DataType, base_type, is_ref, item_size
+from ....graph.dtypes import DataType, Shape, base_type, is_ref, item_size
 from ....graph.ops.device_kinds import device_kind
 from ....graph.ops.memory_types import memory_types
 from ....graph.ops.properties import NodeProperties
@@ -22,8 +22,6 @@ from .holder_ops import HolderOp, holder_op
 Place = Literal["device", "host"]
 PLACES: tuple[Place, ...] = get_args(Place)
 
-Sizes = tuple[int | None, ...] | None
-"""a shape: None for an unknown size, and for a shape of unknown rank"""
 
 OWN, DECIDED_LATER = -1, -2
 """instead of the number of an input whose buffer an output has: none, and one that depends on what has happened"""
@@ -55,7 +53,7 @@ class MemoryKind(NamedTuple):
     """it reads or changes the content of the variable whose handle it has"""
 
 
-def memory_kind(properties: NodeProperties, shapes: Sequence[Sizes], device: Device, number: int) -> MemoryKind:
+def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device: Device, number: int) -> MemoryKind:
     """The facts of nodes of these properties and output shapes on device `number`."""
     record = properties.op_def.record
     is_handle = record.state is State.VARIABLE and bool(record.handle_shape_attr)
@@ -109,7 +107,7 @@ def _shares(properties: NodeProperties, record: OpRecord) -> list[int]:
     return [variable if is_ref(dtype) else OWN for dtype in outputs]
 
 
-def _bytes(shape: Sizes, dtype: int) -> int:
+def _bytes(shape: Shape, dtype: int) -> int:
     """Bytes of a tensor; 0 where a size is not known."""
     if shape is None or None in shape:
         return 0

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ..bodies.paths import CallPath
 
 if TYPE_CHECKING:
+    from ....graph.dtypes import Dims
     from ....graph.ops.record import Calls
-    from ...kernels.op_cost import Dims
     from ..bodies.body import Body
     from ..bodies.levels import Levels, TokenTarget
     from ..costs.source import OpCost
-    from ..hardware.streams import Feeder
-    from ..hardware.streams import Place as Waiting
+    from ..hardware.streams import Feeder, Place as Waiting
 
 
 class PlayedGraph(Protocol):

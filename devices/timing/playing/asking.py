@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ....graph.ops.record import NodeClass
+from ...kernels.functions import Values
 from ..bodies.body import Asked, NodePart, TokenEdges
 from ..bodies.dependencies import TRANSFER
 from ..hardware.streams import NO_TICKET
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .oracle import Computed, NodeOracle
     from .player import Player
 
-Values = Sequence[Any]  # tensors of any type, or dead tokens
 _Ready = list[tuple[int, int]]  # nodes and the entries that released them
 _NONE: Values = ()
 

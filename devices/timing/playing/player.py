@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
+from ..bodies.body import rank_of
 from ..hardware.iterations import Turn
 from ..hardware.streams import NO_TICKET, Name
 from .activation import Activation, Passed, Place, PlayedRun
@@ -267,7 +268,8 @@ class Player:
         """What decides when a row of overlapping iterations runs, of a body that is asked: how much it takes."""
         assert self.asking is not None  # that of all other rows is known
         activation = self._owner[row]
-        return Turn(self.asking.is_small(activation, row - activation.base), row)
+        node = row - activation.base
+        return Turn(self.asking.is_small(activation, node), rank_of(activation.body, node, activation.base))
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""

@@ -16,8 +16,7 @@ import numpy as np
 from ....graph.ops.record import RECVS, SENDS
 from ..events import COMPUTE_STREAM, KINDS, Column, Events, as_numbers
 from ..hardware.engine import Duty
-from ..hardware.log import COPY, LAUNCH, NODE
-from ..hardware.log import KINDS as ENTRY_KINDS
+from ..hardware.log import COPY, KINDS as ENTRY_KINDS, LAUNCH, NODE
 from ..memory.times import NEVER, Times
 from .bounds import duration_bounds
 

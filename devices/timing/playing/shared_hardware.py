@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..bodies.body import turns_of
+from ..bodies.body import turn_of
 from ..hardware.engine import Duty, Engine
 from ..hardware.iterations import Turn
 from .activation import Activation, Place, PlayedRun
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from ...cluster import Cluster
     from ..bodies.body import Body
-    from ..hardware.streams import Feeder
-    from ..hardware.streams import Place as Waiting
+    from ..hardware.streams import Feeder, Place as Waiting
 
 
 class SharedHardware:
@@ -39,7 +38,6 @@ class SharedHardware:
         self.times: list[int] = []
         """negative where the player has to be asked"""
         self._places: dict[tuple[int, bool], tuple[Body, Sequence[Waiting | None]]] = {}
-        self._turns: dict[int, list[Turn]] = {}  # by body
 
     def begin(self, body: Body, place: Place, run: PlayedRun | None, player: Feeder) -> Activation:
         """An activation of a player, with rows of its own."""
@@ -71,13 +69,9 @@ class SharedHardware:
     def turn(self, row: int) -> Turn:
         """What decides when a row of overlapping iterations runs."""
         activation = self.owners[row]
-        turns = self._turns.get(id(activation.body))
-        if turns is None:
-            turns = self._turns[id(activation.body)] = turns_of(activation.body)
-        is_small, rank = turns[row - activation.base]
         if activation.body.asked is not None:
-            is_small = activation.player.turn(row).is_small
-        return Turn(is_small, activation.base + rank)
+            return activation.player.turn(row)
+        return turn_of(activation.body, row - activation.base, activation.base)
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """A row is launched."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from ..record import Calls, NodeClass, Rows
 
 OPS: Rows = {
+    "_If": {"calls": Calls.IF},
+    "_While": {"calls": Calls.WHILE},
     "Abort": {},
     "Assert": {"is_flat": True},
     "BatchFunction": {"names_functions": True, "waits": True},

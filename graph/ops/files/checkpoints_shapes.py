@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.shape_functions import ShapeContext, merge_dims, scalar, shape_fn, with_rank
-from ...analysis.shape_functions import merge as merge_shapes
+from ...analysis.shape_functions import ShapeContext, merge as merge_shapes, merge_dims, scalar, shape_fn, with_rank
 from ...analysis.tensor_slices import parse_shape_and_slice
 from ...dtypes import Shape
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..record import Rows, State
 
 OPS: Rows = {
+    "AdjustContrast": {},
     "AdjustContrastv2": {},
     "AdjustHue": {},
     "AdjustSaturation": {},

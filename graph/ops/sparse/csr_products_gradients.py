@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ....errors import UnimplementedError
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import conjugate
-from ..linalg.linalg_gradients import adjoint
-from ..linalg.linalg_gradients import transpose as transpose_of
+from ..linalg.linalg_gradients import adjoint, transpose as transpose_of
 from .csr_conversions_gradients import elements_of
 
 if TYPE_CHECKING:

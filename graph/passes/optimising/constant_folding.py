@@ -16,6 +16,7 @@ from ....errors import InvalidArgumentError, PartitaError
 from ...columns import CONTROL_SLOT
 from ...device_name import parse_full_name
 from ...dtypes import Array, DataType
+from ...edge_ends import Output
 from ...graph import Graph
 from ...node import Node
 from ...ops.device_kinds import CPU, device_kind
@@ -29,9 +30,6 @@ from .foldable import Foldable, Shapes
 
 _STRING_BYTES = 24  # size of a string object in a tensor, without its characters
 _WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # element types that no Const can have
-
-Output = tuple[int, int]
-"""(node id, port)"""
 
 
 class Evaluator(Protocol):

@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import starts_of
+from ...arrays import Numbers, starts_of
 from ...columns import CONTROL_SLOT, SINK_ID, EdgeArrays
 from ...dtypes import is_ref
 from ...graph import Graph
 from ...node import Node
 from ...ops.properties import NodeProperties
 from ..traversal import reverse_post_order
-
-Numbers = npt.NDArray[np.int64]
 
 
 def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] | None = None) -> Graph:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.actors.sessions.cluster_session import open_cluster_session
 from partita.actors.sessions.local_session import open_session

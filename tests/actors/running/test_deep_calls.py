@@ -13,8 +13,7 @@ import trio
 from partita.actors import Session, open_session
 from partita.actors.running.device_actor import DeviceActor
 from partita.actors.running.step import Step
-from partita.actors.sessions import preparation
-from partita.actors.sessions import session as session_module
+from partita.actors.sessions import preparation, session as session_module
 from partita.errors import ResourceExhaustedError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors import BlockingSession
 from partita.actors.running.runnable import MissingKernel, graphs_that_run, missing_kernels

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import AbortedError, CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.builder import GraphBuilder

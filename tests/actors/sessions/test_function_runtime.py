@@ -12,8 +12,7 @@ import pytest
 import trio
 import trio.testing
 from google.protobuf import text_format
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.actors import FunctionRuntime, InstantiateOptions, RunMetadata, RunOptions, open_function_runtime
 from partita.errors import CancelledError, InvalidArgumentError, NotFoundError

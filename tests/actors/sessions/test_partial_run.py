@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.actors import Session
 from partita.actors.sessions import workers

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors import RunOptions, Session, open_session
 from partita.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.actors import Session, open_session
 from partita.errors import InvalidArgumentError

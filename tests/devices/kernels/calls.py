@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partita.devices.kernels.registry import is_deferred
-from partita.devices.kernels.registry import lookup as find_kernel
+from partita.devices.kernels.registry import is_deferred, lookup as find_kernel
 from partita.devices.state import DeviceState
 from partita.errors import PartitaError
 from tests.devices.kernels.harness import construct, flatten

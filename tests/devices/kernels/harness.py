@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from partita.devices.kernels.registry import BoundForm, Construction, Kernel, bound_forms
-from partita.devices.kernels.registry import lookup as find_kernel
+from partita.devices.kernels.registry import BoundForm, Construction, Kernel, bound_forms, lookup as find_kernel
 from partita.devices.state import DeviceState, ResourceHandle, Variable
-from partita.graph.analysis.shape_functions import ShapeContext
-from partita.graph.analysis.shape_functions import lookup as find_shape_function
+from partita.graph.analysis.shape_functions import ShapeContext, lookup as find_shape_function
 from partita.graph.attrs import decode
 from partita.graph.dtypes import Array, DataType, Shape, base_type, from_numpy, is_ref, make_ref, numpy_dtype
 from partita.graph.ops.registry import ArgDef, OpSignature, lookup_op

@@ -7,13 +7,12 @@ from math import prod
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels import op_cost
-from partita.devices.kernels.op_cost import CostContext, Dims, bytes_of, flops, flops_of, free, is_free, is_matrix
+from partita.devices.kernels.op_cost import CostContext, bytes_of, flops, flops_of, free, is_free, is_matrix
 from partita.errors import AlreadyExistsError
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import DataType, Dims
 from partita.graph.ops.registry import lookup_op
 
 FLOAT, INT32 = DataType.FLOAT, DataType.INT32

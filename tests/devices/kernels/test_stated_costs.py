@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partita.devices.kernels import op_cost
-from partita.devices.kernels import registry as kernels
+from partita.devices.kernels import op_cost, registry as kernels
 from partita.errors import InvalidArgumentError
 from partita.graph.ops.record import OpRecord, record_of
 

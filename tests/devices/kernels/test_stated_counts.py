@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from partita.devices.kernels.op_cost import CostContext, Dims, bytes_of, flops_of
+from partita.devices.kernels.op_cost import CostContext, bytes_of, flops_of
 from partita.graph import DataType
+from partita.graph.dtypes import Dims
 
 TYPES = {"f": DataType.FLOAT, "i": DataType.INT32, "b": DataType.BOOL, "l": DataType.INT64, "r": DataType.RESOURCE}
 COUNTS: list[tuple[str, str, list[Dims], str, list[Dims], int, int]] = [

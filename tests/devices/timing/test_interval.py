@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import hypot
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.timing import BASIS, Timeline, TimelineEvent
 from partita.errors import InvalidArgumentError

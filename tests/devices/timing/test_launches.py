@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, Timeline, simulate
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.link import LinkSpec
 from partita.devices.timing.costs.roofline import RooflineSource
 from partita.devices.timing.costs.source import OpProperties
 from partita.devices.topology import LinkRules
 from partita.graph import DataType
+from partita.graph.dtypes import Dims
 
 from .steps import GIGA, StepBuilder, cpu
 

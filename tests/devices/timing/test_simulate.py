@@ -13,12 +13,12 @@ import pytest
 
 from partita.devices import Cluster, local_cluster
 from partita.devices.catalog import device_spec, device_spec_from
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate, start_times
 from partita.devices.timing.costs.source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph, PartitionOptions, partition
+from partita.graph.dtypes import Dims
 
 from .steps import StepBuilder, cluster, cpu
 

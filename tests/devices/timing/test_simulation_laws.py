@@ -11,8 +11,7 @@ from collections import defaultdict
 from itertools import pairwise
 from math import prod
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.timing import Timeline, simulate
 from partita.devices.timing.export import chrome_trace

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError
 from partita.graph.analysis.cost_model import MIN_TIME_US, UNKNOWN, CostModel, min_tensor_memory

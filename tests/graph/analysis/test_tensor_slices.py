@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError, PartitaError
 from partita.graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice, slice_from_proto

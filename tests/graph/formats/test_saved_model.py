@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, PermissionDeniedError
 from partita.graph import load_saved_model, numpy_to_tensor

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.graph.analysis.tensor_slices import TensorSlice, parse_slice
 from partita.graph.formats.slice_keys import decode_name, encode_name, slice_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from partita.errors import InternalError
-from partita.graph.analysis.data_edges import Output
 from partita.graph.builder import GraphBuilder
+from partita.graph.edge_ends import Output
 from partita.graph.gradients import add_symbolic_gradients
 from partita.graph.graph import Graph
 from partita.graph.printer import graph_text

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph.debug_info import debug_info_field

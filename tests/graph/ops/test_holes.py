@@ -9,10 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from partita.actors.plans.roles import Role, role_of
-from partita.devices.kernels import op_cost
-from partita.devices.kernels import registry as kernels
-from partita.graph.analysis import gradient_rules as gradients
-from partita.graph.analysis import shape_functions as shapes
+from partita.devices.kernels import op_cost, registry as kernels
+from partita.graph.analysis import gradient_rules as gradients, shape_functions as shapes
 from partita.graph.ops.record import families, record_of
 
 GOLDEN = Path(__file__).parent / "holes.txt"

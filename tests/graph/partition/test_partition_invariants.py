@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from partita.errors import InternalError
 from partita.graph import DataType, Graph, Node, PartitionOptions, graph_def_to_graph, split_graph

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import Graph, GraphDef, PartitionOptions, add_control_edges, graph_def_to_graph, partition

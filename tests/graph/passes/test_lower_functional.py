@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from partita.actors.sessions.local_session import open_session
 from partita.errors import InvalidArgumentError
@@ -289,7 +289,11 @@ def loop_of_a_handle(*, is_returned: bool) -> Graph:
         argument = b.placeholder("h", "resource", ())
         result = b.constant(np.bool_(False)) if name == "Cond" else argument if is_returned else b.identity(argument)
         functions.append(function_of(name, b.graph_def(), ["h:0"], [result.name]))
-    attrs = {"T": encode([DataType.RESOURCE], "list(type)"), "cond": func_attr("Cond"), "body": func_attr("Body")}
+    attrs: dict[str, Any] = {
+        "T": encode([DataType.RESOURCE], "list(type)"),
+        "cond": func_attr("Cond"),
+        "body": func_attr("Body"),
+    }
     graph_def = calling("While", functions[1], functions[0], **attrs).graph_def()
     next(node for node in graph_def.node if node.name == "c").attr[LOWER].b = True
     return graph_def_to_graph(graph_def, add_default_attrs=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph, GraphBuilder, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def

@@ -6,7 +6,8 @@ gets, one is an input and one the output.
 
 from __future__ import annotations
 
-from ....kernels.op_cost import CostContext, Dims
+from .....graph.dtypes import Dims
+from ....kernels.op_cost import CostContext
 from .count import Count, Rule, counted
 from .windows import windows
 

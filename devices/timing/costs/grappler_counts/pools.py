@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ....kernels.op_cost import CostContext, Dims
+from .....graph.dtypes import Dims
+from ....kernels.op_cost import CostContext
 from .count import Count, Rule, counted
 from .windows import Windows, axes, windows
 

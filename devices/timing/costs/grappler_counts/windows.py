@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....kernels.op_cost import CostContext, Dims
+from .....graph.dtypes import Dims
+from ....kernels.op_cost import CostContext
 from .count import text
 
 

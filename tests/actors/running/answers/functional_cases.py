@@ -32,6 +32,8 @@ def _function(name: str, arguments: Sequence[str], *results: tuple[str, dict[str
             outputs.append(b.identity(given[result]))
         elif result[0] in ("AddV2", "Less", "Sub"):
             outputs.append(b.op(result[0], given[-1], b.constant(result[1]["by"]))[0])
+        elif result[0] == "Plus":
+            outputs.append(b.op("AddV2", *given)[0])
         elif result[0] == "Const":
             outputs.append(b.constant(result[1]["value"]))
         else:
@@ -50,6 +52,7 @@ FUNCTIONS = [
     _function("none", [FLOAT]),
     _function("zero", [], ("Const", {"value": np.float32(7)})),
     _function("second", [FLOAT, FLOAT], 1),
+    _function("plus", [FLOAT, FLOAT], ("Plus", {})),
     _function("of_int", [INT], ("Neg", {})),
     _function("less", [FLOAT], _LESS),
     _function("less_of_two", [FLOAT, FLOAT], _LESS),
@@ -184,6 +187,12 @@ def _maps() -> Iterator[Case]:
         yield f"MapDefun {body}", _graph("MapDefun", [rows], **attrs, f=_named(body)), ["y:0"]
     attrs = {"Targuments": [FLOAT], "Tcaptured": [INT], "output_types": [FLOAT], "output_shapes": [None]}
     yield "MapDefun captured", _graph("MapDefun", [rows, np.int32(1)], **attrs, f=_named("second")), ["y:0"]
+    for surplus, types in ((rows, [FLOAT, FLOAT]), (np.ones(2, np.int32), [FLOAT, INT])):
+        attrs |= {"Targuments": types, "Tcaptured": []}
+        name = f"MapDefun surplus {surplus.dtype}{surplus.shape}"
+        yield name, _graph("MapDefun", [rows, surplus], **attrs, f=_named("neg")), ["y:0"]
+    attrs |= {"Targuments": [FLOAT], "Tcaptured": [INT]}
+    yield "MapDefun surplus captured", _graph("MapDefun", [rows, np.int32(1)], **attrs, f=_named("neg")), ["y:0"]
     attrs |= {"Tcaptured": [], "output_shapes": [(5,)]}
     yield "MapDefun of other shape", _graph("MapDefun", [rows], **attrs, f=_named("neg")), ["y:0"]
     for size in (None, 3):
@@ -198,6 +207,63 @@ def _xla() -> Iterator[Case]:
         functions = {"cond": _named(condition), "body": _named(body)}
         yield f"XlaWhile {condition} {body}", _graph("XlaWhile", ["x"], T=[FLOAT], **functions), ["y:0"]
 
+    for reducer in ("plus", *_BAD_BODIES):
+        attrs = {"T": FLOAT, "dimensions_to_reduce": [0], "reducer": _named(reducer)}
+        graph_def = _graph("XlaReduce", [np.ones((2, 3), np.float32), np.float32(0)], **attrs)
+        yield f"XlaReduce {reducer}", graph_def, ["y:0"]
+
+    bodies = _BAD_BODIES[:-2]  # with other numbers of results TensorFlow dies
+    for body, count in (("neg", 1), ("neg", 2), ("second", 2), *[(body, 1) for body in bodies]):
+        for constants in (0, count):
+            launched = {"Tconstants": [FLOAT] * constants, "Targs": [FLOAT] * (count - constants), "Nresources": 0}
+            graph_def = _graph("XlaLaunch", ["x"] * count, **launched, Tresults=[FLOAT], function=_named(body))
+            yield f"XlaLaunch {body} of {count}, {constants} constant", graph_def, ["y:0"]
+
+
+def _internal() -> Iterator[Case]:
+    """Ops that TensorFlow's own passes make, with fewer attrs."""
+    branches = {"then_branch": _named("neg"), "else_branch": _named("inc")}
+    for name, value in {"true": np.bool_(True), "0": np.int32(0), "vector": np.array([False])}.items():
+        dtype = INT if name == "0" else "bool"
+        yield f"_If by {name}", _graph("_If", [value, "x"], Tcond=dtype, **_CALLED, **branches), ["y:0"]
+    for body in _BAD_BODIES:
+        branches["then_branch"] = _named(body)
+        yield f"_If {body}", _graph("_If", [np.bool_(True), "x"], Tcond="bool", **_CALLED, **branches), ["y:0"]
+    pairs = [("less", body) for body in ("inc", "nope", "second", "of_int", "int", "two")]
+    for condition, body in [*pairs, ("empty", "inc"), ("two_truths", "inc"), ("less_of_int", "inc"), ("nope", "inc")]:
+        functions = {"cond": _named(condition), "body": _named(body)}
+        yield f"_While {condition} {body}", _graph("_While", ["x"], T=[FLOAT], **functions), ["y:0"]
+
+
+def _batches() -> Iterator[Case]:
+    rows = np.ones((2, 3), np.float32)
+    attrs: dict[str, Any] = {"num_batch_threads": 1, "max_batch_size": 4, "batch_timeout_micros": 0}
+    attrs |= {
+        "batching_queue": "q",
+        "container": "",
+        "shared_name": "",
+        "Tin": [FLOAT],
+        "Tcaptured": [],
+        "Tout": [FLOAT],
+    }
+    for body in ("neg", *_BAD_BODIES):
+        yield f"BatchFunction {body}", _graph("BatchFunction", [rows], **attrs, f=_named(body)), ["y:0"]
+    wrong: Sequence[tuple[str, list[Any], dict[str, Any]]] = (
+        ("of a scalar", ["x"], {}),
+        ("of no rows", [rows[:0]], {}),
+        ("of too many rows", [np.ones((5, 1), np.float32)], {}),
+        ("of unequal rows", [rows, rows[:1]], {"Tin": [FLOAT, FLOAT], "f": _named("second")}),
+        ("captured", [rows, rows], {"Tcaptured": [FLOAT], "f": _named("second")}),
+        ("captured int", [rows, np.int32(1)], {"Tcaptured": [INT], "f": _named("second")}),
+        ("of two results", [rows], {"Tout": [FLOAT, FLOAT]}),
+        ("of an int", [rows], {"Tout": [INT]}),
+        ("sizes too small", [rows], {"allowed_batch_sizes": [2]}),
+        ("sizes unsorted", [rows], {"allowed_batch_sizes": [4, 2]}),
+    )
+    for name, inputs, changed in wrong:
+        graph_def = _graph("BatchFunction", inputs, **(attrs | {"f": _named("neg")} | changed))
+        yield f"BatchFunction {name}", graph_def, [f"y:{len(changed.get('Tout', [0])) - 1}"]
+
 
 def cases() -> Iterator[Case]:
     """Name, graph and fetches."""
@@ -211,3 +277,5 @@ def cases() -> Iterator[Case]:
     yield from _calls()
     yield from _maps()
     yield from _xla()
+    yield from _batches()
+    yield from _internal()

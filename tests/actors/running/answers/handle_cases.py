@@ -18,7 +18,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Operation, Tensor
 from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, NameAttrList
 from tests.function_defs import LOWER, function_of
-from tests.questions import Question, write_questions
+from tests.questions import Question, Step, write_questions
 
 CPUS, COUNT = 3, 240
 ZERO, ONE, TWO = (f"/device:CPU:{k}" for k in range(CPUS))
@@ -69,7 +69,7 @@ CHOICES: dict[str, Sequence[Any]] = {  # Any: the types of the fields
 
 
 def _make(b: GraphBuilder, kind: str, device: str) -> Tensor:
-    named = {"shared_name": b"r", "device": device}
+    named: dict[str, Any] = {"shared_name": b"r", "device": device}
     if kind == "variable":
         return b.op("VarHandleOp", dtype="float32", shape=(), **named)[0]
     if kind == "queue":
@@ -160,7 +160,7 @@ def question(parts: Parts) -> Question:
         b.function(function)
     needs_handle = parts.made == "outside" or parts.way.startswith("While")
     outside = [_make(b, parts.kind, parts.home)] if needs_handle else []
-    steps = []
+    steps: list[Step] = []
     if outside:
         filled = [_fill(b, parts.kind, outside[0], 5.0) for _ in range(parts.callers)]
         steps.append(([], [node.name for node in filled]))

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import BlockingSession, Session, StepRecording, open_session

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.calibration.validation.errors import errors_of, mape_percent
 from partita.devices.calibration.validation.measured_set import Bounds

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.arrays.latest import MOST_KEPT, keeping_results
 from partita.devices.kernels.registry import lookup

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import takewhile
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from partita.graph.builder.handles import Tensor
 from tests.devices.kernels.datasets.pipelines import INT64, Pipeline, all_of

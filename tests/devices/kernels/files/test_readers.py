@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.files.record_sources import Lengths, Lines, Pieces, Records
 from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, UnimplementedError

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.linalg.half_products import PLAIN, Arithmetic, Half, arithmetic_of
 from partita.graph.dtypes import Array, DataType

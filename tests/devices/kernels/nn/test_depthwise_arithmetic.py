@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.nn.depthwise_arithmetic import depthwise_filter_gradient, depthwise_input_gradient
 from partita.devices.kernels.nn.sliding import Sweep

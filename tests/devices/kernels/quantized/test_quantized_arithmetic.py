@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.quantized.ranges import Range, as_floats, zero_of
 from partita.errors import InvalidArgumentError

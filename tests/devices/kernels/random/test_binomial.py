@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from partita.devices.state import VARIABLE_TYPE, DeviceState, ResourceHandle, Variable, handle_array

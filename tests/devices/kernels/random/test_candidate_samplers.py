@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.kernels.random.philox import seeded
 from partita.devices.kernels.random.unigrams import AliasTable, LearnedUnigrams, fixed_weights

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.devices.kernels.harness import check_shapes, run
 from tests.devices.kernels.random_arrays import filled, ints, same

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.devices.kernels.harness import check_shapes, run
 from tests.devices.kernels.random_arrays import texts

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, LinkSpec, collective_time, device_spec, local_cluster
 from partita.devices.timing.collectives.algorithms import EFFICIENCY, Way, fastest

@@ -12,11 +12,11 @@ import pytest
 
 from partita.actors import open_session
 from partita.devices import RooflineSource, cut, explain, simulate
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.timing.costs.first_known import FirstKnown
 from partita.devices.timing.costs.source import CostRequest, OpCost, OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import GraphBuilder
+from partita.graph.dtypes import Dims
 
 WRONG: dict[str, Any] = {
     "negative": OpCost(-1, 0, 0, "measured"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.catalog import device_spec
-from partita.devices.kernels.op_cost import Dims, product_of
+from partita.devices.kernels.op_cost import product_of
 from partita.devices.spec import DeviceSpec, without_tf32
 from partita.devices.timing import OpCost, RooflineSource
 from partita.devices.timing.costs.explanation import Explanation, explanation_of
@@ -18,7 +17,7 @@ from partita.devices.timing.fits.product_formula import ProductNumbers
 from partita.devices.timing.fits.product_table import Ranges
 from partita.devices.timing.fits.products import ProductModel
 from partita.devices.timing.fits.surface import Surface, SurfaceRows
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import DataType, Dims
 from partita.graph.ops.properties import properties_of
 
 A100 = device_spec("A100-80GB")

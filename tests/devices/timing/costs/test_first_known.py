@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, simulate
 from partita.devices.timing.costs.first_known import FirstKnown
 from partita.devices.timing.costs.source import CostRequest, OpProperties, UnknownCost
 from partita.errors import InvalidArgumentError
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import DataType, Dims
 from partita.graph.ops.properties import properties_of
 
 from ..steps import StepBuilder, cluster, spec

@@ -6,8 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 from attrs import evolve
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import local_cluster

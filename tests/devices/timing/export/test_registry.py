@@ -72,5 +72,7 @@ def test_what_cannot_be_written_is_named(installed: None) -> None:
     """The error for an unknown suffix lists the known ones; a package that cannot be imported is named."""
     with pytest.raises(InvalidArgumentError, match=r"'\.svg'; there are \.json \(Chrome trace\), \.csv .*\.ns"):
         exporter_for(Path("step.svg"))
-    with pytest.raises(InvalidArgumentError, match=r"'\.no' files, 'no_such_module:write', cannot be loaded"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"exporter of files '\.no', 'no_such_module:write', cannot be loaded"
+    ):
         exporter_for(Path("step.no"))

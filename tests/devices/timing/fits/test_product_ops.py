@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.catalog import device_spec
 from partita.devices.kernels.op_cost import CostContext, Product, bytes_of, flops_of, product_of

@@ -7,8 +7,7 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from simpy import Environment, Event, Timeout
 
 from partita.devices.link import transfer_ns

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices.profiles import Profiles, RandomWindows, Window
 from partita.devices.timing.hardware.network import Network

@@ -11,12 +11,12 @@ from __future__ import annotations
 import pytest
 
 from partita.devices import local_cluster
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
 from partita.devices.timing.costs.source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType
+from partita.graph.dtypes import Dims
 
 from ..steps import StepBuilder, cluster, cpu
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
 from partita.devices.timing.costs.source import OpProperties
+from partita.graph.dtypes import Dims
 
 from ..steps import StepBuilder, cluster
 

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from math import ceil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, cut
-from partita.devices.kernels.op_cost import Dims
 from partita.devices.timing import Timeline, simulate
 from partita.devices.timing.costs.roofline import RooflineSource
 from partita.devices.timing.costs.source import OpProperties
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
+from partita.graph.dtypes import Dims
 from partita.graph.structured import while_loop
 from tests.devices.timing.steps import GIGA, cluster, cpu
 

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 
 import tensorflow as tf
-from tensorflow.python.ops import gen_lookup_ops as ops
-from tensorflow.python.ops import lookup_ops
+from tensorflow.python.ops import gen_lookup_ops as ops, lookup_ops
 
 from tests.graph.shape_inference.sweep.cases import write_cases
 
