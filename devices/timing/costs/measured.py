@@ -24,9 +24,10 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.formats.cost_graphs import measured_nodes
 from ....graph.formats.trace_runs import runs_by_device
-from ....graph.formats.traces import Serialisable, TraceSource, step_stats_of
+from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.graph import Graph
 from ....graph.graphdef.importer import graph_def_to_graph
+from ....graph.graphdef.sources import Serialisable
 from ....graph.shape_inference.infer import infer_joined
 from ...given_cluster import as_cluster
 from ...kernels.op_cost import is_free
