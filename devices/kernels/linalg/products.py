@@ -22,6 +22,7 @@ import numpy as np
 from ....graph.dtypes import Array
 from ..blas_threads import LIMIT, UNTHREADED
 from ..helpers import HELPERS
+from ..output_size import output_shape
 
 Blocks = tuple[int, tuple[slice, ...]]
 
@@ -42,6 +43,7 @@ def matrix_product(a: Array, b: Array) -> Array:
     if multiplications >= UNTHREADED:
         LIMIT.begin()
         if multiplications >= _SURELY_SHORT:
+            output_shape((len(a), b.shape[1]), a.dtype)
             axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
             if blocks:
                 return _in_blocks(a, b, axis, blocks)
@@ -55,6 +57,7 @@ def batch_product(a: Array, b: Array) -> Array:
     if max(a.size * b.shape[-1], a.shape[-2] * b.size) >= UNTHREADED:
         LIMIT.begin()
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        output_shape((*batch, a.shape[-2], b.shape[-1]), a.dtype)
         axis, blocks = _batch_blocks(batch, *a.shape[-2:], b.shape[-1], a.itemsize)
         if blocks:
             return _in_blocks(a, b, axis, blocks, batch)

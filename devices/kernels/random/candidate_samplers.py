@@ -17,6 +17,7 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .packed import double
@@ -64,6 +65,7 @@ def _check(true_classes: Array, options: _Options) -> None:
         columns == options.true, f"true_classes must have num_true columns, expected: {columns} was: {options.true}"
     )
     require(not options.unique or options.sampled <= options.classes, "Sampler's range is too small.")
+    output_shape((options.sampled,), np.dtype(np.int64))
     # Of unsigned numbers the negative ones are the largest.
     if np.maximum.reduce(true_classes.view(np.uint64), None, initial=0) >= options.classes:
         outside = true_classes[(true_classes < 0) | (true_classes >= options.classes)]
