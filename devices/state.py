@@ -26,6 +26,7 @@ from ..graph.dtypes import Array, DataType, Shape, dtype_name, make_ref
 DEFAULT_CONTAINER = "localhost"
 VARIABLE_TYPE = "N10tensorflow3VarE"  # TensorFlow's name for the class of resource variables, used in messages
 REFERENCE_VARIABLE_TYPE = "LegacyVar"
+TENSOR_HANDLE = "TensorHandle"  # TensorFlow's name for the type, and the container, of handles of session tensors
 
 ResourceKey = tuple[str, str, str]
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         prune_for_reverse_reachability as prune_for_reverse_reachability,
         rewrite_graph_for_execution as rewrite_graph_for_execution,
     )
+    from .passes.client_request import ClientRequest as ClientRequest
     from .passes.lower_functional import lower_functional as lower_functional
     from .passes.optimising.optimizer import optimize as optimize
     from .passes.registry import (

@@ -44,6 +44,11 @@ def check_arguments(callee: Callee, actual_types: Types) -> None:
             )
 
 
+def check_mapped(callee: Callee, actual_types: Types) -> None:
+    """As `check_arguments`; arguments that a mapped function does not take are dropped, whatever they are."""
+    check_arguments(callee, actual_types[: len(callee.argument_types)])
+
+
 def check_gradient(callee: Callee, expected_types: Types) -> None:
     """As `check_call`; InvalidArgumentError for another number of gradients than the node has outputs."""
     actual, expected = len(callee.result_types), len(expected_types)

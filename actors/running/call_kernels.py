@@ -34,6 +34,7 @@ from .call_checks import (
     check_gradient,
     check_loop_body,
     check_map,
+    check_mapped,
     check_repeated,
 )
 from .callee import CalledFunction, Callee, Callees
@@ -124,7 +125,8 @@ def call_kernel(name: str, node: NodeProperties, functions: Callees, device: str
         is_multi_device, is_gradient = is_partitioned_call(node), calls_gradient(node)
         types = argument_types, types_of_results
         own = _site(name, node, functions, site, function)
-        return _Lazy(functions, function, device, *types, check, is_multi_device, is_gradient, own)
+        given = check_mapped if calls is Calls.MAP else check_arguments
+        return _Lazy(functions, function, device, *types, given, check, is_multi_device, is_gradient, own)
 
     called = called_by(node, functions.library)
     if calls is Calls.FOR:
@@ -169,8 +171,9 @@ def _check_partitioned_call(callee: Callee, expected_types: Sequence[DataType], 
 class _Lazy:
     """A function that is compiled and checked at the latest when it is first called.
 
-    The node passes arguments of `argument_types` and expects results of `result_types`, which `check` compares. A
-    function that `is_multi_device` is compiled once for each combination of devices of its resources.
+    The node passes arguments of `argument_types` and expects results of `result_types`, which `check_given` and
+    `check` compare. A function that `is_multi_device` is compiled once for each combination of devices of its
+    resources.
     """
 
     functions: Callees
@@ -178,6 +181,7 @@ class _Lazy:
     device: str
     argument_types: tuple[DataType, ...]
     result_types: tuple[DataType, ...]
+    check_given: CalleeCheck
     check: CalleeCheck
     is_multi_device: bool
     is_gradient: bool
@@ -190,7 +194,7 @@ class _Lazy:
         callee = self._callees.get(devices)
         if callee is None:
             callee = self._compiled(devices)
-            check_arguments(callee, self.argument_types)
+            self.check_given(callee, self.argument_types)
             self.check(callee, self.result_types)
             self._callees[devices] = callee
         return callee

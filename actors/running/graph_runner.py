@@ -14,6 +14,7 @@ import numpy as np
 from ...devices.state import DeviceState
 from ...errors import InternalError
 from ...graph.passes.client_graph import rewrite_graph_for_execution
+from ...graph.passes.client_request import ClientRequest
 from ...rendezvous import Key
 from ...rendezvous.key import edge_of
 from ..plans.binding import Binder, check_complete
@@ -84,7 +85,8 @@ class GraphRunner:
         requested = graph.copy()
         requested.assign_devices(np.full(requested.num_node_ids, requested.intern_device(_DEVICE)))
         names, values = split_feeds(feeds)
-        types = rewrite_graph_for_execution(requested, names, fetches, (), _DEVICE, use_function_convention=False)
+        request = ClientRequest(names, fetches, device=_DEVICE, incarnation=_INCARNATION, by_rendezvous=True)
+        types = rewrite_graph_for_execution(requested, request)
         rendezvous = SimpleRendezvous()
         for port, value in zip(ports(names, types.feed_types), values, strict=True):
             rendezvous.send(_key(port.name), feed_value(port, value, copy=True))

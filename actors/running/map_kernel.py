@@ -43,7 +43,7 @@ class MapKernel:
     def start(self, call: PendingCall, *inputs: Any) -> None:
         """Starts the deferred node."""
         callee = self.callee(inputs)
-        num_rows, rows = self._rows(inputs)
+        num_rows, rows = self._rows(inputs, len(callee.argument_types))
         if callee.is_short:
             call.part.actor.continue_work(call, self._turns(callee, rows, call.part.actor.pacer))
         else:
@@ -60,14 +60,15 @@ class MapKernel:
                 yield None
         return self.stacked(results)
 
-    def _rows(self, inputs: Values) -> tuple[int, Iterator[Values]]:
-        """The number of rows, and the arguments of the call for each."""
+    def _rows(self, inputs: Values, count: int) -> tuple[int, Iterator[Values]]:
+        """The number of rows, and the arguments of the call for each: the first `count`, as TensorFlow drops others."""
         mapped, captured = inputs[: self.num_arguments], inputs[self.num_arguments :]
         sizes = {np.shape(value)[0] if np.ndim(value) else -1 for value in mapped}
         if len(sizes) != 1 or -1 in sizes:
             raise InvalidArgumentError("All inputs must have the same dimension 0.")
         (size,) = sizes
-        return size, ([*(value[row] for value in mapped), *captured] for row in range(size))
+        taken = mapped[:count], captured[: max(count - len(mapped), 0)]
+        return size, ([*(value[row] for value in taken[0]), *taken[1]] for row in range(size))
 
     def stacked(self, results: Sequence[Values]) -> list[Any]:
         """The outputs: the results of all rows, stacked. Raises for results of other shapes than promised."""

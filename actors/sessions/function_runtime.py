@@ -34,12 +34,11 @@ from ...graph.functions.call_frame import check_count
 from ...graph.functions.canonical import canonical_name
 from ...graph.graph import Graph
 from ...graph.library.function_library import FunctionLibrary
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block, OwnerThread, session_closed
 from .preparation import Prepared, prepare_body
-from .requests import RequestSignature, fed_values
+from .requests import RequestNames, fed_values
 from .steps import Steps
-from .workers import Workers
+from .workers import Workers, WorkerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,13 +177,7 @@ class FunctionRuntime:
 
     def _workers(self, functions: Graph) -> Workers:
         """Workers that share the resources of the runtime and call its functions."""
-        workers = Workers(
-            self.cluster,
-            is_distributed=False,
-            seed=None,
-            budget_s=DEFAULT_BUDGET_S,
-            thread_limit_s=DEFAULT_THREAD_LIMIT_S,
-        )
+        workers = Workers(self.cluster, WorkerSettings(), is_distributed=False)
         for name, actor in workers.actors.items():
             actor.binder.state = self._states[name].sibling()
         workers.bind_functions(functions, soft=False)
@@ -300,9 +293,9 @@ def _ends(cluster: Cluster, body: FunctionBody, target: str, options: Instantiat
     return BodyDevices(inputs, outputs)
 
 
-def _names(body: FunctionBody) -> RequestSignature:
+def _names(body: FunctionBody) -> RequestNames:
     arguments, results = ([node.name for node in nodes] for nodes in (body.arguments, body.results))
-    return RequestSignature(tuple(arguments), tuple(results), ())
+    return RequestNames(tuple(arguments), tuple(results), ())
 
 
 def open_function_runtime(

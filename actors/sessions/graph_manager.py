@@ -92,7 +92,7 @@ class GraphManager:
         """
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
-        self.policy = policy
+        self._policy = policy
         if actor_group is None:
             actor_group = ActorGroup(Pacer(budget_s, thread_limit_s, only_device=len(self.cluster.names) == 1))
         self._actor_group = actor_group
@@ -225,7 +225,7 @@ class GraphManager:
         self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]
     ) -> WorkerRendezvous:
         """The rendezvous of a step as this worker uses it: `shared`, with a check of incarnations at receives."""
-        return WorkerRendezvous(shared, self.task, incarnation, self.policy, on_abort)
+        return WorkerRendezvous(shared, self.task, incarnation, self._policy, on_abort)
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> AbortedError:

@@ -24,7 +24,7 @@ from ..plans.instructions import DEAD
 from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.ports import Port, fetched_array, ports
 from .options.callable_options import check_devices
-from .requests import RequestSignature, check_names, full_name, rendezvous_signature
+from .requests import RequestNames, check_names, full_name, rendezvous_signature
 
 if TYPE_CHECKING:
     from ...devices.pipeline import Lowered, Placed, Pruned
@@ -56,7 +56,7 @@ class Prepared:
     0 before the first; `running` is how many steps are under way.
     """
 
-    signature: RequestSignature
+    signature: RequestNames
     feeds: tuple[Port, ...]
     fetches: tuple[Port, ...]
     feed_keys: tuple[str, ...]
@@ -139,7 +139,7 @@ def takes_long(graph: Graph) -> bool:
 
 @collector_paused()
 def prepare(
-    stage: Placed | Lowered, signature: RequestSignature, workers: Workers, check: Callable[[], object]
+    stage: Placed | Lowered, signature: RequestNames, workers: Workers, check: Callable[[], object]
 ) -> Prepared:
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
 
@@ -166,7 +166,7 @@ def prepare(
 
 
 @collector_paused()
-def prepare_body(pruned: Pruned, names: RequestSignature, workers: Workers) -> Prepared:
+def prepare_body(pruned: Pruned, names: RequestNames, workers: Workers) -> Prepared:
     """Prepares the placed body of a function, whose arguments are the feeds and whose results are the fetches.
 
     `names` are those of arguments and results, for messages. Raises as `prepare`.
@@ -176,8 +176,8 @@ def prepare_body(pruned: Pruned, names: RequestSignature, workers: Workers) -> P
 
 def _registered(
     pruned: Pruned,
-    signature: RequestSignature,
-    cut_names: RequestSignature,
+    signature: RequestNames,
+    cut_names: RequestNames,
     workers: Workers,
     check: Callable[[], object],
 ) -> Prepared:

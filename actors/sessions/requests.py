@@ -1,6 +1,6 @@
 """Requests as users write them: the names of feeds, fetches and targets, and the values of feeds.
 
-Prepared requests are kept under a `RequestSignature`; its names keep the user's order and duplicates.
+Prepared requests are kept under a `RequestNames`; its names keep the user's order and duplicates.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...devices.kernels.variables.session_tensors import TENSOR_HANDLE
-from ...devices.state import ResourceHandle
+from ...devices.state import TENSOR_HANDLE, ResourceHandle
 from ...errors import InvalidArgumentError, OutOfRangeError, PartitaError
 from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
 
 
-class RequestSignature(NamedTuple):
+class RequestNames(NamedTuple):
     """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted.
 
     Only callables have a `wiring`, and only those that connect tensors or name devices. A fetch of a callable that has
@@ -45,7 +44,7 @@ def full_name(name: str) -> str:
     return str(parse_tensor_name(name))
 
 
-def rendezvous_signature(signature: RequestSignature) -> RequestSignature:
+def rendezvous_signature(signature: RequestNames) -> RequestNames:
     """The signature for a client that feeds and fetches at the rendezvous: full names, sorted, each fetch once.
 
     A feed that is named twice stays twice, because pruning refuses it.
@@ -56,7 +55,7 @@ def rendezvous_signature(signature: RequestSignature) -> RequestSignature:
     )
 
 
-def check_names(graph: Graph, signature: RequestSignature) -> None:
+def check_names(graph: Graph, signature: RequestNames) -> None:
     """Raises InvalidArgumentError for feeds and fetches of unknown nodes, OutOfRangeError for unknown outputs.
 
     Those of partial runs are left to pruning, which has other errors for them, as in TensorFlow.

@@ -20,6 +20,7 @@ from ...graph.dtypes import DataType
 from ...graph.ops.op_table import OpTable
 from ...graph.ops.own_kernels import add_own_kernel
 from ...graph.ops.record import record_of
+from ...graph.ops.registry import find_op
 from .functions import NamedFunction
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ class BoundForm:
 
 
 _FACTORIES: OpTable[Factory] = OpTable("a kernel", __package__, via=__name__)
-_DEFERRED: set[str] = set()
 _BOUND_FORMS: dict[str, list[BoundForm]] = {}
 
 
@@ -97,6 +97,8 @@ def kernel(*ops: str, kinds: Collection[str] = (), host_args: Collection[str] = 
     Ops of your own say where: `kinds` are the kinds of devices ("CPU", "NPU") that have this kernel, every kind by
     default, and `host_args` names the arguments that it expects in host memory. An op may have several kernels, for
     different kinds. TensorFlow's ops are placed as its own kernels are, with neither.
+
+    Raises InvalidArgumentError for an op that is not registered, or that waits and so needs a `deferred_kernel`.
     """
 
     def register(factory: Factory) -> Factory:
@@ -108,15 +110,33 @@ def kernel(*ops: str, kinds: Collection[str] = (), host_args: Collection[str] = 
 
 
 def _add(op: str, factory: Factory, kinds: Collection[str], host_args: Collection[str], *, deferred: bool) -> None:
+    _check_sort(op, deferred)
     if kinds or host_args:
         add_own_kernel(op, kinds, host_args)
     present = _FACTORIES.get(op) if kinds else None
-    if present is not None and deferred != (op in _DEFERRED):
-        raise InvalidArgumentError(f"op {op!r} has deferred kernels and others; make all of one sort", op=op)
     if isinstance(present, KernelsByKind):
         present.factories.update(dict.fromkeys(kinds, factory))
     else:
         _FACTORIES.add(op, KernelsByKind(dict.fromkeys(kinds, factory)) if kinds else factory)
+
+
+def _check_sort(op: str, deferred: bool) -> None:
+    """InvalidArgumentError unless the op is known, and its kernel deferred exactly if its record says `waits`."""
+    record = record_of(op)
+    if not record.family and find_op(op) is None:
+        raise InvalidArgumentError(f"op {op!r} is not registered; call register_op before its kernel", op=op)
+    if deferred and not record.waits:
+        raise InvalidArgumentError(
+            f"op {op!r} does not wait, so that its kernel returns the outputs: register a kernel, or an op of your own "
+            "with waits=True",
+            op=op,
+        )
+    if record.waits and not deferred:
+        raise InvalidArgumentError(
+            f"op {op!r} waits for other nodes or steps (waits=True), so that its kernel gets a call to end later: "
+            "register a deferred_kernel",
+            op=op,
+        )
 
 
 def is_built_in(op: str) -> bool:
@@ -199,6 +219,7 @@ def deferred_kernel(
 ) -> Callable[[StartFactory], StartFactory]:
     """Registers the decorated factory for ops that may have to wait for other steps: queues, barriers.
 
+    They are the ops whose record says `waits`, which ops of your own say in `register_op(..., waits=True)`.
     Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it. `kinds` and
     `host_args` are those of `kernel`.
     """
@@ -206,7 +227,6 @@ def deferred_kernel(
     def register(factory: StartFactory) -> StartFactory:
         for op in ops:
             _add(op, factory, kinds, host_args, deferred=True)
-            _DEFERRED.add(op)
         return factory
 
     return register
@@ -214,7 +234,7 @@ def deferred_kernel(
 
 def is_deferred(op: str) -> bool:
     """Whether the outputs of an op may come later than its kernel returns."""
-    return record_of(op).waits or op in _DEFERRED
+    return record_of(op).waits
 
 
 def outputs(values: Sequence[Any]) -> Any:

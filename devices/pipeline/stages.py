@@ -41,6 +41,7 @@ from ...graph.node import Edge
 from ...graph.partition.options import PartitionOptions, name_counter
 from ...graph.partition.split import partition, split_graph
 from ...graph.passes.client_graph import typed_client_graph
+from ...graph.passes.client_request import ClientRequest
 from ...graph.passes.lower_functional import lower_functional
 from ...graph.passes.names import INLINE
 from ...graph.passes.selection import NO_PASSES, Passes
@@ -165,7 +166,17 @@ class Lowered:
         wiring: Wiring = NO_WIRING,
     ) -> Pruned:
         """As `Placed.prune`, for a request or call that is placed after pruning."""
-        return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=False)
+        client = self.pipeline.cluster.client
+        request = ClientRequest(
+            feeds,
+            fetches,
+            targets,
+            device=client.name,
+            incarnation=client.incarnation,
+            by_rendezvous=by_rendezvous,
+            wiring=wiring,
+        )
+        return _pruned(self, request, is_placed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,32 +204,23 @@ class Placed:
         """
         # First, as this indexes the graph by name, and copies take the index along.
         fed_shapes = passes.shapes_of_fed(self.graph, feeds) if with_shapes else None
-        pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=True)
+        client = self.pipeline.cluster.client
+        request = ClientRequest(
+            feeds,
+            fetches,
+            targets,
+            device=client.name,
+            incarnation=client.incarnation,
+            by_rendezvous=by_rendezvous,
+            wiring=wiring,
+        )
+        pruned = _pruned(self, request, is_placed=True)
         pruned.graph.fed_shapes = fed_shapes
         return pruned
 
 
-def _pruned(
-    stage: Lowered | Placed,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    *,
-    by_rendezvous: bool,
-    wiring: Wiring,
-    is_placed: bool,
-) -> Pruned:
-    client = stage.pipeline.cluster.client
-    graph, types = typed_client_graph(
-        stage.graph,
-        feeds,
-        fetches,
-        targets,
-        client.name,
-        not by_rendezvous,
-        incarnation=client.incarnation,
-        wiring=wiring,
-    )
+def _pruned(stage: Lowered | Placed, request: ClientRequest, *, is_placed: bool) -> Pruned:
+    graph, types = typed_client_graph(stage.graph, request)
     if graph.functions:
         passes.drop_surplus_outputs(graph)
     return Pruned(stage.pipeline, graph, types.feed_types, types.fetch_types, is_placed)

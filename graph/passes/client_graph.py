@@ -29,7 +29,8 @@ from ..node import Node
 from ..ops.properties import NodeProperties, properties_of
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
-from .wiring import NO_WIRING, Wiring, add_connection, check_connections, connection_sources
+from .client_request import ClientRequest
+from .wiring import add_connection, check_connections, connection_sources
 
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
@@ -68,17 +69,15 @@ def _end_properties(op: str, dtype: DataType, position: int) -> NodeProperties:
 class _Rewrite:
     """One rewrite in progress on a graph."""
 
-    def __init__(self, graph: Graph, device: str, incarnation: int, by_position: bool, wiring: Wiring) -> None:
+    def __init__(self, graph: Graph, request: ClientRequest) -> None:
         self.graph = graph
-        self._device = device
-        self._wiring = wiring
-        self._incarnation = incarnation
-        self._by_position = by_position
+        self._request = request
+        self._device = request.device
 
     def _feed_node(self, end: _Endpoint) -> Node:
-        if self._by_position:
+        if not self._request.by_rendezvous:
             name = feed_node_name(TensorId(end.node.name, end.output), end.position)
-            device = self._wiring.feed_device(end.position, self._device)
+            device = self._request.wiring.feed_device(end.position, self._device)
             return self._add(name, _end_properties("_Arg", end.dtype, end.position), device)
         return self._add(
             f"_recv_{end.node.name}_{end.output}",
@@ -88,9 +87,9 @@ class _Rewrite:
 
     def _fetch_node(self, end: _Endpoint) -> Node:
         where = f"{end.node.name}_{end.output}"
-        if self._by_position:
+        if not self._request.by_rendezvous:
             properties = _end_properties("_Retval", end.dtype, end.position)
-            device = self._wiring.fetch_device(end.position, self._device)
+            device = self._request.wiring.fetch_device(end.position, self._device)
             return self._add(f"_retval_{where}_{end.position}", properties, device)
         properties = properties_of("_Send", self._transfer_attrs(end) | {"T": end.dtype})
         return self._add(f"_send_{where}", properties, self._device)
@@ -100,7 +99,7 @@ class _Rewrite:
             "tensor_name": end.text,
             "send_device": self._device,
             "recv_device": self._device,
-            "send_device_incarnation": self._incarnation,
+            "send_device_incarnation": self._request.incarnation,
             "client_terminated": True,
         }
 
@@ -177,19 +176,6 @@ class _Rewrite:
         return fetched, end.dtype
 
 
-def _check_request(feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> None:
-    if not fetches and not targets:
-        raise InvalidArgumentError("Must specify at least one target to fetch or execute.")
-    fed: set[str] = set()
-    for text in feeds:
-        if text in fed:
-            raise InvalidArgumentError(f'Endpoint "{text}" fed more than once.')
-        fed.add(text)
-    for text in fetches:
-        if text in fed:
-            raise InvalidArgumentError(f"{text} is both fed and fetched.")
-
-
 def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bool_]:
     """Which node ids reach one of `seeds` over data or control edges; seeds, source and sink included."""
     edges = graph.edge_arrays()
@@ -241,103 +227,58 @@ def _target_nodes(graph: Graph, targets: Sequence[str]) -> list[Node]:
     return [node for node in nodes if node is not None]
 
 
-def rewrite_graph_for_execution(
-    graph: Graph,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    device: str,
-    use_function_convention: bool = True,
-    *,
-    incarnation: int = 1,
-    wiring: Wiring = NO_WIRING,
-) -> RewriteMetadata:
+def rewrite_graph_for_execution(graph: Graph, request: ClientRequest) -> RewriteMetadata:
     """Rewrites `graph` in place for one request: feed nodes, fetch nodes, pruning, source and sink edges.
 
-    `device` is the full name of the client's device, which runs all feed and fetch nodes; `incarnation` is its
-    incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
-    `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Duplicates are detected by spelling: "x"
-    and "x:0" may both be used. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name
-    is kept: a tensor that is fetched twice is sent once, under the last spelling. The devices of `wiring` are for
-    `_Arg`/`_Retval` nodes.
+    Duplicates are detected by spelling: "x" and "x:0" may both be used. `_Send` nodes are named after their tensor, and
+    as in TensorFlow the last one of a name is kept: a tensor that is fetched twice is sent once, under the last
+    spelling.
 
     Raises InvalidArgumentError (empty request, fed twice, fed and fetched, no such port, a connection from an unknown
     tensor or that closes a cycle) or NotFoundError (no such node). After an error the graph is partly rewritten:
     rewrite a copy.
     """
-    sources = connection_sources(graph, wiring.connections)
-    _check_request([*feeds, *(target for _, target in wiring.connections)], fetches, targets)
-    rewrite = _Rewrite(graph, device, incarnation, use_function_convention, wiring)
-    feed_types = [rewrite.feed(text, k) for k, text in enumerate(feeds)]
-    for source, (_, target) in zip(sources, wiring.connections, strict=True):
+    connections = request.wiring.connections
+    sources = connection_sources(graph, connections)
+    request.check()
+    rewrite = _Rewrite(graph, request)
+    feed_types = [rewrite.feed(text, k) for k, text in enumerate(request.feeds)]
+    for source, (_, target) in zip(sources, connections, strict=True):
         rewrite.connect(source, target)
-    fetched = [rewrite.fetch(text, k) for k, text in enumerate(fetches)]
+    fetched = [rewrite.fetch(text, k) for k, text in enumerate(request.fetches)]
     last_of_name = {node.name: node for node, _ in fetched}  # a tensor fetched twice by rendezvous is sent once
-    prune_for_reverse_reachability(graph, [*last_of_name.values(), *_target_nodes(graph, targets)])
+    prune_for_reverse_reachability(graph, [*last_of_name.values(), *_target_nodes(graph, request.targets)])
     graph.fix_source_and_sink_edges()
     return RewriteMetadata(tuple(feed_types), tuple(dtype for _, dtype in fetched))
 
 
-def client_graph(
-    full: Graph,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    device: str,
-    use_function_convention: bool = True,
-    *,
-    incarnation: int = 1,
-) -> Graph:
+def client_graph(full: Graph, request: ClientRequest) -> Graph:
     """The graph of one request: copies the placed graph `full`, rewrites the copy and copies it again for dense ids.
 
-    Arguments and errors are those of `rewrite_graph_for_execution`.
+    Raises what `rewrite_graph_for_execution` raises.
     """
-    graph, _ = typed_client_graph(
-        full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
-    )
+    graph, _ = typed_client_graph(full, request)
     return graph
 
 
-def typed_client_graph(
-    full: Graph,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    device: str,
-    use_function_convention: bool = True,
-    *,
-    incarnation: int = 1,
-    wiring: Wiring = NO_WIRING,
-) -> tuple[Graph, RewriteMetadata]:
+def typed_client_graph(full: Graph, request: ClientRequest) -> tuple[Graph, RewriteMetadata]:
     """`client_graph`, and the element types of feeds and fetches.
 
     Raises InvalidArgumentError also for connected tensors of different types.
     """
     check_graph(full)
-    request = full.copy()
-    types = rewrite_graph_for_execution(
-        request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation, wiring=wiring
-    )
-    request = request.copy()
-    check_connections(request, wiring)
+    graph = full.copy()
+    types = rewrite_graph_for_execution(graph, request)
+    graph = graph.copy()
+    check_connections(graph, request.wiring)
     if are_checked():
         from .pruned_invariants import check_pruned
 
-        by_position = use_function_convention
-        check_pruned(request, full, feeds, fetches, targets, device, by_position=by_position, wiring=wiring)
-    return request, types
+        check_pruned(graph, full, request)
+    return graph, types
 
 
-def build_client_graph(
-    graph_def: GraphSource,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    device: str,
-    use_function_convention: bool = True,
-    *,
-    incarnation: int = 1,
-) -> Graph:
+def build_client_graph(graph_def: GraphSource, request: ClientRequest) -> Graph:
     """What a session partitions for one request: import, copy, rewrite, copy, with the edge ids that names come from.
 
     Devices that the GraphDef requests become assigned ones. Raises what `graph_def_to_graph` and
@@ -345,4 +286,4 @@ def build_client_graph(
     """
     full = graph_def_to_graph(graph_def, add_default_attrs=True)
     full.assign_devices(full.requested_device_indices())
-    return client_graph(full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation)
+    return client_graph(full, request)

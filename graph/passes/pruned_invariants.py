@@ -7,8 +7,6 @@ connection to another tensor, may read a fed tensor from the node that computes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..columns import CONTROL_SLOT, SINK_ID
@@ -18,25 +16,13 @@ from ..invariants import Stage, check_loose_ends, check_structure
 from ..node import Node
 from ..ops.record import NodeClass
 from ..tensor_id import TensorId, parse_tensor_name
-from .wiring import NO_WIRING, Wiring, connection_node_name
+from .client_request import ClientRequest
+from .wiring import connection_node_name
 
 
-def check_pruned(
-    graph: Graph,
-    original: Graph,
-    feeds: Sequence[str],
-    fetches: Sequence[str],
-    targets: Sequence[str],
-    device: str,
-    *,
-    by_position: bool = True,
-    wiring: Wiring = NO_WIRING,
-) -> None:
-    """Raises InternalError for the first broken rule of the pruned stage.
-
-    `original` is the graph before pruning, `device` that of the client; with `by_position` feeds and fetches are `_Arg`
-    and `_Retval` nodes, else `_Recv` and `_Send`.
-    """
+def check_pruned(graph: Graph, original: Graph, request: ClientRequest) -> None:
+    """Raises InternalError for the first broken rule of the pruned stage. `original` is the graph before pruning."""
+    feeds, device, wiring, by_position = request.feeds, request.device, request.wiring, not request.by_rendezvous
     stage = Stage("pruned", graph)
     feed_nodes = {node.id: k for k, text in enumerate(feeds) if (node := _feed_node(graph, text, k, by_position))}
     check_structure(stage, original=original, is_fed=lambda node: node in feed_nodes)
@@ -49,14 +35,14 @@ def check_pruned(
         )
     ends = {
         _check_fetch(stage, original, text, k, wiring.fetch_device(k, device), by_position)
-        for k, text in enumerate(fetches)
+        for k, text in enumerate(request.fetches)
     }
     replaced = [parse_tensor_name(target) for _, target in wiring.connections]
     identities = [graph.find_id(connection_node_name(tensor)) for tensor in replaced]
     readers = ends | {node for node in identities if node is not None}
     for tensor in (*map(parse_tensor_name, feeds), *replaced):
         _check_nothing_reads(stage, tensor, readers)
-    for text in targets:
+    for text in request.targets:
         target = graph.find_node(parse_tensor_name(text).node)
         if target is None:
             raise stage.broken("every target is there", f"{text!r} is not")

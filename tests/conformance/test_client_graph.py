@@ -6,6 +6,7 @@ import pytest
 
 from partita.graph.graph import Graph
 from partita.graph.passes.client_graph import build_client_graph
+from partita.graph.passes.client_request import ClientRequest
 from tests.conformance.corpus import Case, Step, cases
 
 FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "stateful", "epochs")
@@ -15,14 +16,14 @@ CASES = [case for family in FAMILIES for case in cases(family)]
 def client_graph(case: Case, step: Step) -> Graph:
     """The graph that a session partitions for a step."""
     options = case.info.get("options", {})
-    return build_client_graph(
-        case.graph_def(),
+    request = ClientRequest(
         list(step.feeds),
         step.fetches,
         step.targets,
-        options.get("client_device", case.devices[0]),
-        options.get("function_convention", True),
+        device=options.get("client_device", case.devices[0]),
+        by_rendezvous=not options.get("function_convention", True),
     )
+    return build_client_graph(case.graph_def(), request)
 
 
 def listing(graph: Graph) -> tuple[list[str], list[str]]:

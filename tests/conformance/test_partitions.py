@@ -19,6 +19,7 @@ from partita.graph.graph import Graph
 from partita.graph.node import Edge
 from partita.graph.partition import PartitionOptions, name_counter, partition
 from partita.graph.passes.client_graph import build_client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef
 from partita.graph.tasks import partition_by_task, partition_within_task
 from tests.conformance.compare import compare
@@ -72,15 +73,15 @@ def client(case: Case, step: Step) -> Graph:
     """The graph that is cut for a step."""
     options = options_of(case)
     device = options.get("client_device", case.devices[0])
-    return build_client_graph(
-        case.graph_def(),
+    request = ClientRequest(
         list(step.feeds),
         step.fetches,
         step.targets,
-        device,
-        options.get("function_convention", True),
+        device=device,
+        by_rendezvous=not options.get("function_convention", True),
         incarnation=options.get("incarnations", {}).get(device, 1),
     )
+    return build_client_graph(case.graph_def(), request)
 
 
 def scheduled(parts: Parts, order: Sequence[str] | None, how: PartitionOptions) -> Parts:

@@ -20,6 +20,7 @@ from partita.graph.dtypes import Array
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import split_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.passes.optimising.optimizer import optimize
 from partita.graph.passes.selection import Passes
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
@@ -50,7 +51,7 @@ def test_what_is_dead_stays_dead(case: Conditional | Program, inlining: bool) ->
     """Fetches of conditionals and loops are alive or dead as in the plain graph."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    parts = split_graph(client_graph(graph, list(case.feeds), case.fetches, (), cpu(0)))
+    parts = split_graph(client_graph(graph, ClientRequest(list(case.feeds), case.fetches, device=cpu(0))))
     options = OptimizerOptions(do_function_inlining=inlining)
     wanted, evaluator = Passes.of(GraphOptions(optimizer_options=options)), ConstantEvaluator()
     optimised = [optimize(part, wanted, evaluator) for part in parts.values()]

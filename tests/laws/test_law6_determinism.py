@@ -25,6 +25,7 @@ from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType
 from partita.graph.partition import PartitionOptions, name_counter, partition
 from partita.graph.passes.client_graph import build_client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef
 from partita.graph.tensor import numpy_to_tensor
 from tests.runs import HARD_PLACEMENT, assert_same_values, cpus
@@ -52,7 +53,9 @@ trio.run(main)
 
 def cut(case: GraphCase, placement: Mapping[str, str]) -> dict[str, GraphDef]:
     """Partition graphs of a request, from a fresh import."""
-    client = build_client_graph(case.on(placement), list(case.feeds), case.fetches, case.targets, cpu(0))
+    client = build_client_graph(
+        case.on(placement), ClientRequest(list(case.feeds), case.fetches, case.targets, device=cpu(0))
+    )
     return partition(client, PartitionOptions(new_name=name_counter()))
 
 

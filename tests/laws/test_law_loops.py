@@ -19,6 +19,7 @@ from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import RunMetadata, RunOptions
 from tests.actors.programs import Program, programs
 from tests.runs import assert_same_values
@@ -32,7 +33,7 @@ def interpreted(case: Program) -> list[Any]:
     """The fetches of the reference executor from the uncut graph; DEAD for dead ones."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    client = client_graph(graph, list(case.feeds), case.fetches, (), cpu(0))
+    client = client_graph(graph, ClientRequest(list(case.feeds), case.fetches, device=cpu(0)))
     binders = {device: Binder(device, DeviceState(seed=0)) for device in DEVICES}
     return run_reference([client], binders, list(case.feeds.values()), len(case.fetches))
 

@@ -14,6 +14,12 @@ def contrast(c: CostContext) -> int:
     return 4 * c.elements_in()
 
 
+@flops("AdjustContrast")
+def contrast_within(c: CostContext) -> int:
+    """And two comparisons."""
+    return 6 * c.elements_in()
+
+
 @flops("HSVToRGB", "RGBToHSV")
 def one_colour_space(c: CostContext) -> int:
     """About 20 operations per point of three channels."""

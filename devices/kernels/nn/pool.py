@@ -360,8 +360,21 @@ def avg_pool_grad(node: Construction) -> Kernel:
 
 
 def _spread(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
+    """To each cell the shares of all its windows, in the order of the windows: cell by cell, or window by window."""
+    if prod(walked.window) > prod(walked.output):
+        return _spread_by_window(share, sizes, walked)
     grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
     padded = np.zeros(output_shape((share.shape[0], *grown, share.shape[-1]), share.dtype), share.dtype)
     for _, seen in reversed(list(walked.taps())):  # so that the shares of a cell are added in the order of its windows
         padded[seen] += share
     return padded[walked.inside(sizes)]
+
+
+def _spread_by_window(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
+    result = np.zeros(output_shape((share.shape[0], *sizes, share.shape[-1]), share.dtype), share.dtype)
+    for place in np.ndindex(*walked.output):
+        starts = [p * step - walk.before for p, step, walk in zip(place, walked.strides, walked.walks, strict=True)]
+        ends = [start + size for start, size in zip(starts, walked.window, strict=True)]
+        seen = [slice(max(start, 0), max(end, 0)) for start, end in zip(starts, ends, strict=True)]
+        result[(slice(None), *seen)] += share[(slice(None), *[slice(p, p + 1) for p in place])]
+    return result

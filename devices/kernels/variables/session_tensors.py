@@ -9,11 +9,9 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, dtype_name, numpy_dtype
-from ...state import ResourceHandle, handle_array
+from ...state import TENSOR_HANDLE, ResourceHandle, handle_array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-
-TENSOR_HANDLE = "TensorHandle"  # TensorFlow's name for the type, and the container, of such resource handles
 
 
 @kernel("GetSessionHandle")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ....graph.functions.body import FunctionBody, instantiate_call
 from ....graph.node import Node
@@ -60,9 +60,15 @@ class XlaComputation:
     def __init__(
         self, node: Construction, attr: str, arguments: Sequence[DataType], results: Sequence[DataType]
     ) -> None:
-        """InvalidArgumentError unless arguments and results have these types; raises the errors of instantiation."""
+        """InvalidArgumentError unless arguments and results have these types; raises the errors of instantiation.
+
+        A function that does not exist is a FailedPreconditionError where TensorFlow translates the node as a graph.
+        """
         function = node.function(attr)
-        body = instantiate_call(function.provider.library, function.function)
+        try:
+            body = instantiate_call(function.provider.library, function.function)
+        except NotFoundError as error:
+            raise error if node.op == "XlaScatter" else FailedPreconditionError(error.message) from None
         if (body.argument_types, body.result_types) != (tuple(arguments), tuple(results)):
             wanted, actual = _signature(arguments, results), _signature(body.argument_types, body.result_types)
             raise InvalidArgumentError(f"{attr} {body.name!r} must be a function {wanted}, but is {actual}")

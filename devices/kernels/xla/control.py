@@ -1,4 +1,4 @@
-"""Conditionals and loops of XLA: functions that are called as long as a condition holds, or one of two."""
+"""Calls, conditionals and loops of XLA: functions that are called once, as long as a condition holds, or one of two."""
 
 from __future__ import annotations
 
@@ -27,6 +27,17 @@ def conditional(node: Construction) -> Start:
 
     def start(call: Call, condition: Any, *inputs: Any) -> None:
         carry_out(call, branches[_is_true(condition)](*inputs))
+
+    return start
+
+
+@deferred_kernel("XlaLaunch")
+def launch(node: Construction) -> Start:
+    """The results of a function that XLA would compile: of constants, other tensors and variables in this order."""
+    function = _function(node, "function", node.input_types, node.output_types)
+
+    def start(call: Call, *inputs: Any) -> None:
+        carry_out(call, function(*inputs))
 
     return start
 

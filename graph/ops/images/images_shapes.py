@@ -92,9 +92,9 @@ def colours(c: ShapeContext) -> Sequence[Shape]:
     return (None if images is None else (*images[:-1], merge_dims(images[-1], 3)),)
 
 
-@shape_fn("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
+@shape_fn("AdjustContrast", "AdjustContrastv2", "AdjustHue", "AdjustSaturation")
 def adjusted(c: ShapeContext) -> Sequence[Shape]:
-    """The images' shape; of the scalars TensorFlow checks only the contrast before the run."""
+    """The images' shape; of the scalars TensorFlow checks only the contrast of the second version before the run."""
     if c.op == "AdjustContrastv2":
         with_rank(c.inputs[1], 0)
     return (with_rank_at_least(c.inputs[0], 3),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..record import FactsByOp, State
 
 OPS: FactsByOp = {
+    "AdjustContrast": {},
     "AdjustContrastv2": {},
     "AdjustHue": {},
     "AdjustSaturation": {},

@@ -21,6 +21,7 @@ OPS: FactsByOp = {
     "XlaGather": {},
     "XlaIf": {"waits": True},
     "XlaKeyValueSort": {},
+    "XlaLaunch": {"waits": True},
     "XlaOptimizationBarrier": {"regroups": True},
     "XlaPad": {},
     "XlaReduce": {"waits": True},

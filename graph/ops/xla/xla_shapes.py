@@ -24,7 +24,7 @@ from .blocks import Blocks
 from .dimension_numbers import dot_numbers, gather_numbers
 
 shape_fn("XlaSort", "XlaSharding", "XlaReducePrecision", "XlaDynamicUpdateSlice", "XlaScatter")(unchanged)
-shape_fn("XlaBroadcastHelper", "XlaSelfAdjointEig", "XlaSvd", "XlaIf", "XlaWhile")(unknown)
+shape_fn("XlaBroadcastHelper", "XlaSelfAdjointEig", "XlaSvd", "XlaIf", "XlaLaunch", "XlaWhile")(unknown)
 shape_fn("XlaSetBound", "XlaSetDynamicDimensionSize")(unknown)
 shape_fn("XlaReplicaId")(scalar)
 

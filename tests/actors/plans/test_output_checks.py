@@ -66,7 +66,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
         message.input_arg.add(name="x", type=int(DataType.FLOAT))
         message.output_arg.add(name="y", type_list_attr="Tout")
         message.attr.add(name="Tout", type="list(type)", has_minimum=True)
-        register_op(message)
+        register_op(message, waits=op == LATER)
     message = OpDef(name=REFERRER)
     message.input_arg.add(name="x", type=int(DataType.FLOAT))
     message.output_arg.add(name="y", type=int(DataType.FLOAT), is_ref=True)
@@ -77,7 +77,6 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
     yield kernels
     for op in (GIVER, LATER, REFERRER):
         del registry._FACTORIES[op], ops._signatures[op]
-    registry._DEFERRED.discard(LATER)
 
 
 def graph(types: Sequence[str], op: str = GIVER, **attrs: Any) -> GraphDef:

@@ -19,6 +19,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import split_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from tests.actors.graphs import Conditional, conditionals
 from tests.strategies import cpu
 
@@ -29,7 +30,7 @@ def reference(case: Conditional, seed: int | None, *, cut: bool) -> list[Any]:
     """What the reference executor fetches, with the order of ready nodes drawn from `seed`."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    client = client_graph(graph, list(case.feeds), case.fetches, (), cpu(0))
+    client = client_graph(graph, ClientRequest(list(case.feeds), case.fetches, device=cpu(0)))
     parts = list(split_graph(client).values()) if cut else [client]
     binders = {device: Binder(device, DeviceState(seed=0)) for device in DEVICES}
     choose = None if seed is None else Random(seed).randrange
@@ -86,7 +87,7 @@ def test_a_partition_alone_waits_for_the_others_in_vain() -> None:
     builder.op("Neg", x, name="y", device=cpu(1))
     graph = builder.graph()
     graph.assign_devices(graph.requested_device_indices())
-    parts = split_graph(client_graph(graph, ["x"], ["y"], (), cpu(0)))
+    parts = split_graph(client_graph(graph, ClientRequest(["x"], ["y"], device=cpu(0))))
     binders = {device: Binder(device, DeviceState(seed=0)) for device in DEVICES}
     with pytest.raises(InternalError, match="nobody sends"):
         run_reference([parts[cpu(1)]], binders, [np.float32(1)], 1)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import trio
 
-from partita.devices.kernels import registry
-from partita.devices.kernels.registry import Call, Construction, Kernel, Start
+from partita.devices.kernels.registry import Call, Construction, Kernel, Start, table
 from partita.errors import InvalidArgumentError
+from tests.actors.running.waiting_ops import defer
 
 FAILING, DEFERRED = "Tanh", "Abs"
 
@@ -36,10 +36,8 @@ class Disturbance:
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Replaces the two kernels until `patch` is undone."""
-        registry.is_deferred(DEFERRED)  # has all kernels registered
-        patch.setitem(registry._FACTORIES, FAILING, self.failing)
-        patch.setitem(registry._FACTORIES, DEFERRED, self.deferred)
-        patch.setattr(registry, "_DEFERRED", registry._DEFERRED | {DEFERRED})
+        patch.setitem(table(), FAILING, self.failing)
+        defer(patch, self.deferred, DEFERRED)
 
     def failing(self, _node: Construction) -> Kernel:
         """The factory of a kernel that counts its calls."""

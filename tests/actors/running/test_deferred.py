@@ -12,12 +12,12 @@ import trio
 
 from partita.actors import open_session
 from partita.actors.sessions.session import Session
-from partita.devices.kernels import registry
-from partita.devices.kernels.registry import Call, Construction, Start
+from partita.devices.kernels.registry import Call, Construction, Start, table
 from partita.errors import InvalidArgumentError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
 from tests.actors.running.loops.test_loops import add_loop
+from tests.actors.running.waiting_ops import defer
 from tests.strategies import cpu
 
 
@@ -54,10 +54,7 @@ class Desk:
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     desk = Desk()
-    registry.is_deferred("Abs")  # has all kernels registered
-    for op in ("Abs", "Assert"):
-        monkeypatch.setitem(registry._FACTORIES, op, desk.factory)
-    monkeypatch.setattr(registry, "_DEFERRED", registry._DEFERRED | {"Abs", "Assert"})
+    defer(monkeypatch, desk.factory, "Abs", "Assert")
     yield desk
     assert not desk.waiting
 
@@ -179,7 +176,7 @@ async def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monk
     def refuse(call: Call, value: Any) -> None:
         raise InvalidArgumentError("not today")
 
-    monkeypatch.setitem(registry._FACTORIES, "Abs", lambda _node: refuse)
+    monkeypatch.setitem(table(), "Abs", lambda _node: refuse)
     async with open_session(later(), "cpu:1") as session:
         with pytest.raises(InvalidArgumentError, match="not today") as caught:
             await session.run("y", {"x": 1.0})

@@ -16,6 +16,7 @@ from partita.devices.placement.placer import place
 from partita.devices.timing import simulate
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
 from partita.graph import (
+    ClientRequest,
     MetaGraphDef,
     NodeDef,
     client_graph,
@@ -176,7 +177,7 @@ def test_functions_on_graphs_refuse_other_arguments(value: Any) -> None:
     """The errors of placing, pruning, cutting and gradients say how to get a graph; gradients take a builder too."""
     calls: list[Callable[[], object]] = [
         lambda: place(value, local_cluster("cpu")),
-        lambda: client_graph(value, [], ["y"], [], "/device:CPU:0"),
+        lambda: client_graph(value, ClientRequest(fetches=["y"], device="/device:CPU:0")),
         lambda: split_graph(value),
         *([] if isinstance(value, GraphBuilder) else [lambda: gradients(value, "y", "x")]),
     ]

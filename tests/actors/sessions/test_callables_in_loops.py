@@ -16,6 +16,7 @@ from partita.errors import InternalError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef
 from tests.strategies import cpu
 
@@ -73,7 +74,7 @@ def test_the_order_of_ready_nodes_does_not_change_the_last_value(limit: int, fet
     """The reference interpreter picks ready nodes at random."""
     graph = graph_def_to_graph(counting(limit, elsewhere), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    client = client_graph(graph, [], [fetch], (), cpu(0))
+    client = client_graph(graph, ClientRequest(fetches=[fetch], device=cpu(0)))
     for seed in range(5):
         binders = {cpu(k): Binder(cpu(k), DeviceState(seed=0)) for k in range(2)}
         (value,) = run_reference([client], binders, [], 1, Random(seed).randrange, keeps_last=True)

@@ -25,6 +25,7 @@ from partita.errors import (
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import CostGraphDef, GraphDef
 from partita.rendezvous import Key, LocalRendezvous
 from tests.hangs import all_waiting
@@ -51,7 +52,8 @@ def share(fetches: tuple[str, ...] = ("y:0", "last:0"), start_times: bool = Fals
     graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     feeds = ("p:0", "x:0") if "live:0" in fetches else ("x:0",)
-    graph_def = client_graph(graph, feeds, fetches, (), cpu(0), False).to_graph_def()
+    request = ClientRequest(feeds, fetches, device=cpu(0), by_rendezvous=True)
+    graph_def = client_graph(graph, request).to_graph_def()
     for number, node in enumerate(graph_def.node):
         if start_times:
             node.attr["_start_time"].i = number

@@ -11,6 +11,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from tests.conformance.corpus import Case, cases
 from tests.strategies import GraphCase, placed_cases
 
@@ -123,7 +124,13 @@ def test_start_times_are_those_a_master_gives_its_workers(case: Case) -> None:
     options, step = case.info["options"], case.steps()[0]
     graph = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    with_arguments = options["function_convention"]
-    client = client_graph(graph, list(step.feeds), step.fetches, step.targets, options["client_device"], with_arguments)
+    request = ClientRequest(
+        list(step.feeds),
+        step.fetches,
+        step.targets,
+        device=options["client_device"],
+        by_rendezvous=not options["function_convention"],
+    )
+    client = client_graph(graph, request)
     starts = start_times(client)
     assert {name: starts[name] for name in options["start_times"]} == options["start_times"]

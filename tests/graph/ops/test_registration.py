@@ -32,7 +32,6 @@ def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (registry, "_signatures"),
         (record, "_records"),
         (own_kernels, "_host_args"),
-        (kernels, "_DEFERRED"),
     ):
         table = getattr(module, name)
         monkeypatch.setattr(module, name, type(table)(table))
@@ -100,8 +99,15 @@ def test_wrong_kernels() -> None:
     kernel("DoubledBy", kinds=["CPU"])(lambda node: lambda x, factor: x)
     with pytest.raises(AlreadyExistsError, match="'DoubledBy' has a kernel on devices of kind CPU already"):
         kernel("DoubledBy", kinds=["CPU", "GPU"])(lambda node: lambda x, factor: x)
-    with pytest.raises(InvalidArgumentError, match="deferred kernels and others"):
+    with pytest.raises(InvalidArgumentError, match="'DoubledBy' does not wait"):
         deferred_kernel("DoubledBy", kinds=["GPU"])(lambda node: lambda call, x, factor: None)
+    with pytest.raises(InvalidArgumentError, match="'CollectiveReduceV2' does not wait"):
+        deferred_kernel("CollectiveReduceV2")(lambda node: lambda call, *inputs: None)
+    with pytest.raises(InvalidArgumentError, match="'QueueDequeueV2' waits for other nodes"):
+        kernel("QueueDequeueV2")(lambda node: lambda queue: queue)
+    for register in (kernel, deferred_kernel):
+        with pytest.raises(InvalidArgumentError, match="'Nothing' is not registered; call register_op"):
+            register("Nothing")(lambda node: lambda x: x)
     with pytest.raises(InvalidArgumentError, match="'MatMul' is TensorFlow's and placed as its kernels are"):
         kernel("MatMul", kinds=["CPU"])(lambda node: lambda x: x)
     with pytest.raises(InvalidArgumentError, match="'Nothing' is not registered; call register_op"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
-from partita.graph import Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution
+from partita.graph import ClientRequest, Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution
 from partita.graph.analysis.transfers import TransferRoute, transfer_of
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
@@ -32,7 +32,7 @@ def _graph() -> Graph:
 def test_feeds_and_fetches_by_position() -> None:
     """`_Arg` and `_Retval` carry position and base type; nodes that no fetch depends on are removed."""
     graph = _graph()
-    metadata = rewrite_graph_for_execution(graph, ["x:0"], ["z:0", "y"], [], DEVICE)
+    metadata = rewrite_graph_for_execution(graph, ClientRequest(["x:0"], ["z:0", "y"], device=DEVICE))
     assert_text(
         graph,
         """
@@ -52,7 +52,7 @@ def test_feeds_and_fetches_by_position() -> None:
 def test_feeds_and_fetches_by_rendezvous() -> None:
     """`_Recv` and `_Send` have the name as the client wrote it, and the device of the client at both ends."""
     graph = _graph()
-    rewrite_graph_for_execution(graph, ["x"], ["z:0"], [], DEVICE, use_function_convention=False, incarnation=5)
+    rewrite_graph_for_execution(graph, ClientRequest(["x"], ["z:0"], device=DEVICE, by_rendezvous=True, incarnation=5))
     assert_text(
         graph,
         """
@@ -81,7 +81,7 @@ def test_feeds_and_fetches_by_rendezvous() -> None:
 def test_a_tensor_fetched_twice_is_sent_once(fetches: list[str], sent: dict[str, bytes]) -> None:
     """The last node of a name is kept, with the last spelling; TensorFlow 2.21 gives these nodes."""
     graph = _graph()
-    metadata = rewrite_graph_for_execution(graph, ["x"], fetches, [], DEVICE, use_function_convention=False)
+    metadata = rewrite_graph_for_execution(graph, ClientRequest(["x"], fetches, device=DEVICE, by_rendezvous=True))
     assert [node.name for node in graph.op_nodes() if node.op == "_Send"] == list(sent)
     assert {node.name: node.attrs["tensor_name"] for node in graph.op_nodes() if node.op == "_Send"} == sent
     assert metadata.fetch_types == (1,) * len(fetches), "one for each that was asked for"
@@ -94,7 +94,7 @@ def test_node_names_of_a_request_are_unique(data: st.DataObject) -> None:
     feeds = data.draw(st.lists(st.sampled_from(spellings), unique=True, max_size=3))
     fetches = data.draw(st.lists(st.sampled_from([t for t in spellings if t not in feeds]), min_size=1, max_size=8))
     graph = _graph()
-    rewrite_graph_for_execution(graph, feeds, fetches, [], DEVICE, use_function_convention=False)
+    rewrite_graph_for_execution(graph, ClientRequest(feeds, fetches, device=DEVICE, by_rendezvous=True))
     names = [node.name for node in graph.op_nodes()]
     assert len(set(names)) == len(names)
 
@@ -102,7 +102,7 @@ def test_node_names_of_a_request_are_unique(data: st.DataObject) -> None:
 def test_control_edges_follow_a_fed_placeholder_only() -> None:
     """A fed Placeholder passes its control edges on; any other fed node keeps them and so still runs."""
     graph = _graph()
-    rewrite_graph_for_execution(graph, ["x"], [], ["n"], DEVICE)
+    rewrite_graph_for_execution(graph, ClientRequest(["x"], [], ["n"], device=DEVICE))
     assert_text(
         graph,
         """
@@ -116,7 +116,7 @@ def test_control_edges_follow_a_fed_placeholder_only() -> None:
     with b.control_dependencies(value):
         b.op("NoOp", name="n")
     graph = b.graph()
-    rewrite_graph_for_execution(graph, ["d"], [], ["n"], DEVICE)
+    rewrite_graph_for_execution(graph, ClientRequest(["d"], [], ["n"], device=DEVICE))
     assert_text(
         graph,
         """
@@ -131,7 +131,7 @@ def test_control_edges_follow_a_fed_placeholder_only() -> None:
 def test_a_fed_tensor_cuts_off_what_made_it() -> None:
     """Feeding an inner tensor removes the nodes that only it depends on."""
     graph = _graph()
-    rewrite_graph_for_execution(graph, ["y:0"], ["z:0"], [], DEVICE)
+    rewrite_graph_for_execution(graph, ClientRequest(["y:0"], ["z:0"], device=DEVICE))
     assert_text(
         graph,
         """
@@ -147,7 +147,7 @@ def test_a_fed_tensor_cuts_off_what_made_it() -> None:
 def test_spelling_decides_whether_a_feed_is_fetched() -> None:
     """Fetching "y" while "y:0" is fed gives the value the node computes, as in TensorFlow."""
     graph = _graph()
-    rewrite_graph_for_execution(graph, ["y:0", "x"], ["y"], [], DEVICE)
+    rewrite_graph_for_execution(graph, ClientRequest(["y:0", "x"], ["y"], device=DEVICE))
     assert_text(
         graph,
         """
@@ -179,7 +179,7 @@ def test_bad_requests(
 ) -> None:
     """Each wrong feed, fetch or target is named in an error of TensorFlow's status code."""
     with pytest.raises(error, match=message):
-        rewrite_graph_for_execution(_graph(), feeds, fetches, targets, DEVICE)
+        rewrite_graph_for_execution(_graph(), ClientRequest(feeds, fetches, targets, device=DEVICE))
 
 
 def test_pruning_tells_whether_it_removed_anything() -> None:
@@ -219,7 +219,7 @@ def test_reachable_nodes_are_those_with_a_path_to_a_seed(data: st.DataObject) ->
 def test_a_client_graph_leaves_its_source_alone() -> None:
     """Building the graph of a request twice from one GraphDef gives the same graph; ids are dense from 2."""
     graph_def = _graph().to_graph_def()
-    first, second = (build_client_graph(graph_def, ["x"], ["z"], [], DEVICE) for _ in range(2))
+    first, second = (build_client_graph(graph_def, ClientRequest(["x"], ["z"], device=DEVICE)) for _ in range(2))
     assert first.to_graph_def() == second.to_graph_def()
     assert [node.id for node in first.op_nodes()] == list(range(2, 7))
     assert graph_def == graph_def_to_graph(graph_def).to_graph_def()

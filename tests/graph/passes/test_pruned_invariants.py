@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partita.graph import Graph, Node, client_graph, graph_def_to_graph
+from partita.graph import ClientRequest, Graph, Node, client_graph, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.passes.pruned_invariants import check_pruned
 from tests.invariants import assert_all_are_broken
 from tests.strategies import cpu
 
-REQUEST = (["x"], ["z"], ["t"])
+REQUEST = ClientRequest(["x"], ["z"], ["t"], device=cpu(0))
 
 
 def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
@@ -22,10 +22,10 @@ def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
         b.op("Abs", y, name="z")
         b.op("Sign", y, name="t")
         full = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
-        pruned = client_graph(full, *REQUEST, cpu(0))
-        check_pruned(pruned, full, *REQUEST, cpu(0))
+        pruned = client_graph(full, REQUEST)
+        check_pruned(pruned, full, REQUEST)
         change(pruned)
-        check_pruned(pruned, full, *REQUEST, cpu(0))
+        check_pruned(pruned, full, REQUEST)
 
     return check
 

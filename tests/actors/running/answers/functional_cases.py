@@ -32,6 +32,8 @@ def _function(name: str, arguments: Sequence[str], *results: tuple[str, dict[str
             outputs.append(b.identity(given[result]))
         elif result[0] in ("AddV2", "Less", "Sub"):
             outputs.append(b.op(result[0], given[-1], b.constant(result[1]["by"]))[0])
+        elif result[0] == "Plus":
+            outputs.append(b.op("AddV2", *given)[0])
         elif result[0] == "Const":
             outputs.append(b.constant(result[1]["value"]))
         else:
@@ -50,6 +52,7 @@ FUNCTIONS = [
     _function("none", [FLOAT]),
     _function("zero", [], ("Const", {"value": np.float32(7)})),
     _function("second", [FLOAT, FLOAT], 1),
+    _function("plus", [FLOAT, FLOAT], ("Plus", {})),
     _function("of_int", [INT], ("Neg", {})),
     _function("less", [FLOAT], _LESS),
     _function("less_of_two", [FLOAT, FLOAT], _LESS),
@@ -184,6 +187,12 @@ def _maps() -> Iterator[Case]:
         yield f"MapDefun {body}", _graph("MapDefun", [rows], **attrs, f=_named(body)), ["y:0"]
     attrs = {"Targuments": [FLOAT], "Tcaptured": [INT], "output_types": [FLOAT], "output_shapes": [None]}
     yield "MapDefun captured", _graph("MapDefun", [rows, np.int32(1)], **attrs, f=_named("second")), ["y:0"]
+    for surplus, types in ((rows, [FLOAT, FLOAT]), (np.ones(2, np.int32), [FLOAT, INT])):
+        attrs |= {"Targuments": types, "Tcaptured": []}
+        name = f"MapDefun surplus {surplus.dtype}{surplus.shape}"
+        yield name, _graph("MapDefun", [rows, surplus], **attrs, f=_named("neg")), ["y:0"]
+    attrs |= {"Targuments": [FLOAT], "Tcaptured": [INT]}
+    yield "MapDefun surplus captured", _graph("MapDefun", [rows, np.int32(1)], **attrs, f=_named("neg")), ["y:0"]
     attrs |= {"Tcaptured": [], "output_shapes": [(5,)]}
     yield "MapDefun of other shape", _graph("MapDefun", [rows], **attrs, f=_named("neg")), ["y:0"]
     for size in (None, 3):
@@ -197,6 +206,18 @@ def _xla() -> Iterator[Case]:
     for condition, body in [("less", "inc"), *pairs]:
         functions = {"cond": _named(condition), "body": _named(body)}
         yield f"XlaWhile {condition} {body}", _graph("XlaWhile", ["x"], T=[FLOAT], **functions), ["y:0"]
+
+    for reducer in ("plus", *_BAD_BODIES):
+        attrs = {"T": FLOAT, "dimensions_to_reduce": [0], "reducer": _named(reducer)}
+        graph_def = _graph("XlaReduce", [np.ones((2, 3), np.float32), np.float32(0)], **attrs)
+        yield f"XlaReduce {reducer}", graph_def, ["y:0"]
+
+    bodies = _BAD_BODIES[:-2]  # with other numbers of results TensorFlow dies
+    for body, count in (("neg", 1), ("neg", 2), ("second", 2), *[(body, 1) for body in bodies]):
+        for constants in (0, count):
+            launched = {"Tconstants": [FLOAT] * constants, "Targs": [FLOAT] * (count - constants), "Nresources": 0}
+            graph_def = _graph("XlaLaunch", ["x"] * count, **launched, Tresults=[FLOAT], function=_named(body))
+            yield f"XlaLaunch {body} of {count}, {constants} constant", graph_def, ["y:0"]
 
 
 def _internal() -> Iterator[Case]:

@@ -16,7 +16,9 @@ from tests.actors.running.answers.functional_cases import Case, cases
 ANSWERS = json.loads((Path(__file__).parent / "data" / "functional_answers.json").read_text())
 REFUSED = {
     "While less none": "INVALID_ARGUMENT",  # TensorFlow gives a tensor that nothing has written
-    "MapDefun zero": "INVALID_ARGUMENT",  # it drops arguments that a mapped function does not take
+    **{
+        f"XlaLaunch int of 1, {n} constant": "INVALID_ARGUMENT" for n in (0, 1)
+    },  # it takes the bits of an int for a float
 }
 CASES = [case for case in cases() if case[0] in ANSWERS]
 
@@ -24,7 +26,7 @@ CASES = [case for case in cases() if case[0] in ANSWERS]
 def test_every_answer_is_compared() -> None:
     """Cases without an answer are those for which TensorFlow crashes or does not end."""
     assert {name for name, _, _ in CASES} == ANSWERS.keys()
-    assert len(CASES) == len(list(cases())) - 3 == 303
+    assert len(CASES) == len(list(cases())) - 3 == 330
 
 
 @pytest.mark.parametrize("case", CASES, ids=[name for name, _, _ in CASES])

@@ -19,6 +19,7 @@ from partita.errors import InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef
 from tests.strategies import cpu
 
@@ -106,7 +107,7 @@ def test_the_order_of_ready_nodes_does_not_matter_to_a_loop(n: int, parallel: in
     graph = builder_graph.graph()
     for node in graph.op_nodes():
         node.assigned_device = cpu(0)
-    client = client_graph(graph, ["x", "n"], [value.name], (), cpu(0))
+    client = client_graph(graph, ClientRequest(["x", "n"], [value.name], device=cpu(0)))
     binders = {cpu(0): Binder(cpu(0), DeviceState(seed=0))}
     (got,) = run_reference([client], binders, [np.float32(3), np.int32(n)], 1, Random(seed).randrange)
     assert got is not DEAD

@@ -56,6 +56,10 @@ def test_a_whole_turn_of_the_hue_changes_nothing(image: Array) -> None:
         ("AdjustHue", (2, 3), (0.5,), "input must be at least 3-D, got shape[2,3]"),
         ("AdjustHue", (1, 2, 3), ([0.5],), "delta must be scalar: [1]"),
         ("AdjustSaturation", (0, 2, 4), (0.5,), "input must have 3 channels but instead has 4 channels."),
+        ("AdjustContrast", (3,), (0.5, 0, 1), "input must be at least 3-D, got shape[3]"),
+        ("AdjustContrast", (1, 2, 3), ([0.5], 0, 1), "contrast_factor must be scalar: [1]"),
+        ("AdjustContrast", (1, 2, 3), (0.5, [0], 1), "min_value must be scalar: [1]"),
+        ("AdjustContrast", (1, 2, 3), (0.5, 0, [1]), "max_value must be scalar: [1]"),
         ("AdjustContrastv2", (3,), (0.5,), "input must be at least 3-D, got shape[3]"),
     ],
 )
@@ -98,6 +102,12 @@ CHECKSUMS = [
     ("AdjustSaturation", np.float32, (1.5,), 4288706743),
     ("AdjustSaturation", np.float32, (1e6,), 1614598717),
     ("AdjustSaturation", np.float32, (-1,), 495984037),
+    ("AdjustContrast", np.float32, (0, 0, 1), 1066452802),
+    ("AdjustContrast", np.float32, (1.5, -9, 9), 2985196906),
+    ("AdjustContrast", np.float64, (-1, 0.1, 0.9), 1240943949),
+    ("AdjustContrast", np.float32, (0.3, 1, 0), 1481092338),
+    ("AdjustContrast", np.float32, (1.5, np.nan, 1), 5709970),
+    ("AdjustContrast", np.float32, (1.5, 0, np.nan), 1993631135),
     ("AdjustContrastv2", np.float32, (0,), 3474721065),
     ("AdjustContrastv2", np.float32, (0.3,), 2618691333),
     ("AdjustContrastv2", np.float32, (1.5,), 1291121500),
@@ -111,6 +121,22 @@ def test_colours_have_the_bits_of_tensorflow(op: str, dtype: Any, factor: tuple[
     images = np.array(list(itertools.product(LEVELS, repeat=3))).astype(dtype)[:, None]
     got = run(op, images, *(np.float32(value) for value in factor))
     assert zlib.crc32(np.ascontiguousarray(got).tobytes()) == checksum
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.int32])
+def test_contrast_of_whole_numbers_is_that_of_floats(dtype: Any) -> None:
+    """A checksum of TensorFlow 2.21, for two images of 63 pixels, whose means are sums by columns."""
+    images = np.random.default_rng(1).integers(0, 120, (2, 9, 7, 3)).astype(dtype)
+    got = check_shapes("AdjustContrast", images, *(np.float32(value) for value in (1.3, 3, 90)))
+    assert (got.dtype, zlib.crc32(got.tobytes())) == (np.float32, 655706115)
+
+
+def test_contrast_of_one_channel_has_the_bits_of_tensorflow() -> None:
+    """The order is that of many channels: numpy would sum up one by halves."""
+    images = np.random.default_rng(1).random((2, 9, 7, 1), dtype=np.float32)
+    got = run("AdjustContrast", images, *(np.float32(value) for value in (1.3, -9, 9)))
+    assert zlib.crc32(got.tobytes()) == 1069954261
+    assert run("AdjustContrast", images[:0], *np.zeros(3, np.float32)).shape == (0, 9, 7, 1)
 
 
 @given(IMAGES, st.floats(0, 1e6, width=32))

@@ -198,3 +198,22 @@ def test_unknown_sizes_stay_unknown() -> None:
     assert shapes("MaxPool", (None, 5, None, 3), **attrs) == [(None, 2, None, 3)]
     assert shapes("AvgPoolGrad", (4,), (1, 2, 2, 3), **attrs) == [(None, None, None, None)]
     assert shapes("MaxPoolV2", (2, 5, 5, 3), (4,), (4,), padding="SAME") == [None]
+
+
+@settings(max_examples=40)
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_shares_are_added_in_the_order_of_windows(case: Case, seed: int) -> None:
+    """Bit for bit, whether there are more windows or more cells in one."""
+    grad = np.random.default_rng(seed).random(pooled_like(case, "AvgPool").shape)
+    expected = np.zeros(case.x.shape)
+    for position, cells in case.windows():
+        for cell in cells:
+            expected[everywhere(cell)] += grad[everywhere(position)] * (1 / len(cells))
+    np.testing.assert_array_equal(run("AvgPoolGrad", np.array(case.x.shape), grad, **case.attrs), expected)
+
+
+def test_the_gradient_of_a_huge_window_walks_over_its_few_places() -> None:
+    """Cell by cell there would be nine million steps, in nine million cells of padding."""
+    attrs: dict[str, Any] = {"ksize": [1, 3001, 3001, 1], "strides": [1, 3, 3, 1], "padding": "SAME"}
+    grad = np.ones((1, 2, 2, 1))
+    assert run("AvgPoolGrad", np.array([1, 5, 5, 1]), grad, **attrs).tolist() == np.full((1, 5, 5, 1), 4 / 25).tolist()

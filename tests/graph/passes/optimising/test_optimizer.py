@@ -21,6 +21,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import PartitionOptions, split_graph
 from partita.graph.passes.client_graph import client_graph
+from partita.graph.passes.client_request import ClientRequest
 from partita.graph.passes.optimising.optimizer import optimize
 from partita.graph.passes.selection import Passes
 from partita.graph.protos import GraphOptions, OptimizerOptions
@@ -40,7 +41,7 @@ def test_the_nodes_left_are_those_that_tensorflow_leaves(number: int) -> None:
     """Names, ops, inputs and control inputs agree."""
     case: dict[str, Any] = _CASES[number]  # Any: parsed JSON
     graph = graph_def_to_graph(base64.b64decode(case["graph"]), add_default_attrs=True)
-    request = client_graph(graph, ("x:0",), case["fetches"], (), cpu(0))
+    request = client_graph(graph, ClientRequest(("x:0",), case["fetches"], device=cpu(0)))
     request.assign_devices(np.full(request.num_node_ids, request.intern_device(cpu(0))))
     (partition,) = split_graph(request, PartitionOptions()).values()
     optimised = optimize(partition, _level_1(case["inlining"]), CountingEvaluator())
