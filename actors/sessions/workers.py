@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..running.virtual.clock import VirtualClock
 
 
-class Share(NamedTuple):
+class WorkerShare(NamedTuple):
     """The part of a request that one worker runs: a graph that is registered with it, under `handle`."""
 
     worker: GraphManager
@@ -55,7 +55,7 @@ class Shares(NamedTuple):
     partitions has changed; one of a session on a virtual clock has a `virtual` body.
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[WorkerShare, ...]
     partitions: Mapping[str, Graph]
     interpretation: Interpretation | None = None
     virtual: VirtualBody | None = None
@@ -140,7 +140,7 @@ class Workers:
             check()
             worker = self.by_task[task]
             handle = worker.register(graph, recv_scheduling=pipeline.schedule_receives, passes=pipeline.passes)
-            shares.append(Share(worker, handle))
+            shares.append(WorkerShare(worker, handle))
         return Shares(tuple(shares), {})
 
     def _register_locally(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
@@ -155,7 +155,7 @@ class Workers:
             handle = worker.add(optimised, from_elsewhere=False)
         except Unfoldable:
             return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
-        return Shares((Share(worker, handle),), optimised.graphs)
+        return Shares((WorkerShare(worker, handle),), optimised.graphs)
 
     def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
         from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware

@@ -38,7 +38,7 @@ from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..ops.record import RECVS, SENDS, NodeClass
-from .joined_transfers import Ends, JoinedTransfers
+from .joined_transfers import JoinedTransfers, TransferEnds
 from .transfers import TransferTable
 
 _LISTED = 3
@@ -123,10 +123,10 @@ class JoinedGraph:
 
     def _ends(
         self, parts: Sequence[Graph], ids: Sequence[Ids], joined: tuple[Collection[NodeClass], Collection[NodeClass]]
-    ) -> Ends:
+    ) -> TransferEnds:
         details = [graph.details() for graph in parts]
         rows = [rows[nodes] for (_, rows), nodes in zip(details, ids, strict=True)]
-        return Ends(
+        return TransferEnds(
             tables=[table if isinstance(table, TransferTable) else None for table, _ in details],
             names=self.names,
             kinds=self.kinds,

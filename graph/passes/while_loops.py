@@ -13,7 +13,7 @@ from ..dtypes import DataType, is_ref
 from ..functions.body import instantiate_call
 from ..graph import Graph
 from ..node import Node
-from .expansion import Expansion, Output
+from .expansion import Expansion, NodeOutput
 
 
 def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
@@ -94,7 +94,7 @@ class _Loop:
                 self.graph.add_control_edge(gate, enter)
         return enters
 
-    def _values(self, enters: list[Node], changing: list[Output]) -> list[Output]:
+    def _values(self, enters: list[Node], changing: list[NodeOutput]) -> list[NodeOutput]:
         """All loop variables as inputs of a call: constants from their Enters, the others from `changing`."""
         varying = iter(changing)
         return [
@@ -127,7 +127,7 @@ class _Loop:
         self.graph.add_control_edge(self.expansion.add("loop_body_control", identity, (switches[0], 1)), body)
         return body
 
-    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[Output], Node]:
+    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[NodeOutput], Node]:
         """Adds Exits and the node that keeps the name; returns the outputs, and the node that runs after the loop."""
         expansion = self.expansion
         exits = [

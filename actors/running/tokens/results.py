@@ -19,13 +19,13 @@ from typing import Any
 
 from ....graph.functions.call_frame import set_before
 from ...plans.instructions import DEAD, read
-from .frames import Frame, Token
+from .frames import RunningFrame, Token
 
 _When = tuple[int, ...]  # the iterations of all frames that a node is in, the outermost first
 
 
 @dataclass(slots=True)
-class Results:
+class LiveResults:
     """The live values so far."""
 
     keeps_last: bool = False
@@ -46,6 +46,6 @@ class Results:
         return read(self._values[index][1]) if index in self._values else DEAD
 
 
-def _when(frame: Frame, iteration: int) -> _When:
+def _when(frame: RunningFrame, iteration: int) -> _When:
     outer = () if frame.parent is None else _when(frame.parent, frame.parent_iteration)
     return (*outer, iteration)

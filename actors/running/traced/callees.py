@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....devices.kernels.functions import Results, Values
+from ....devices.kernels.functions import TakeResults, Values
 from ..callee import Callee
 from .interpreted import TracedInterpretedPart
 from .parts import TracedPart
 
 if TYPE_CHECKING:
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..pending import PendingCall
 
 
@@ -31,7 +31,7 @@ class TracedCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Results, turn: str = "", scope: Scope | None = None
+        self, call: PendingCall, arguments: Values, done: TakeResults, turn: str = "", scope: TraceScope | None = None
     ) -> None:
         """As `Callee.start`, in a scope of the call."""
         caller = call.part

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....devices.kernels.functions import Results, Values
+from ....devices.kernels.functions import TakeResults, Values
 from ....errors import PartitaError, of_kernel
 from ...plans.binding import check_complete
 from ..callee import Callee
@@ -21,7 +21,7 @@ from .graph_run import GraphRun
 from .node_run import VirtualCall
 
 if TYPE_CHECKING:
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..device_actor import DeviceActor
     from ..pending import PendingCall
 
@@ -39,7 +39,7 @@ class VirtualCallee(Callee):
         return False
 
     def start(
-        self, call: PendingCall, arguments: Values, done: Results, turn: str = "", _scope: Scope | None = None
+        self, call: PendingCall, arguments: Values, done: TakeResults, turn: str = "", _scope: TraceScope | None = None
     ) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
         assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by `GraphRun` alone
@@ -57,7 +57,7 @@ class VirtualCallee(Callee):
         if base >= 0:
             around.virtual.record.called(base, call.node_run.row, call.node_run.number, turn)
 
-    def _ended(self, call: VirtualCall, done: Results, run: GraphRun) -> None:
+    def _ended(self, call: VirtualCall, done: TakeResults, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
         if call.is_ended:
             return

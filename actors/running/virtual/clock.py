@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ....devices.cluster import Cluster
     from ....devices.timing.costs.source import CostSource
     from ....devices.timing.hardware.engine import Duty
-    from ....devices.timing.hardware.iterations import Turn
+    from ....devices.timing.hardware.iterations import RowTurn
     from ....devices.topology import Route
     from ..executor import Pacer
     from .record import StepRecord
@@ -54,7 +54,7 @@ class Running(Protocol):
     def begin(self) -> int:
         """The node takes its device now: computes it, and returns its time there in ns."""
 
-    def turn(self) -> Turn:
+    def turn(self) -> RowTurn:
         """What decides when the node runs, if it is one of overlapping iterations."""
 
     def launched(self, ticket: int, entry: int) -> bool:
@@ -219,7 +219,7 @@ class VirtualClock:
         run = self._running.get(row)
         return 0 if run is None else run.begin()
 
-    def turn(self, row: int) -> Turn:
+    def turn(self, row: int) -> RowTurn:
         """What decides when a row of overlapping iterations runs."""
         return self._running[row].turn()
 

@@ -24,10 +24,10 @@ from ....rendezvous import Received
 from ...plans.instructions import DEAD, passed_on
 from ...plans.output_checks import check_received
 from ...plans.roles import Role
-from ..pending import Place, add_call_chain
-from ..tokens.frames import Frame, Target, Token
+from ..pending import NodeNames, add_call_chain
+from ..tokens.frames import RunningFrame, Target, Token
 from ..tokens.propagation import Propagation
-from ..tokens.results import Results
+from ..tokens.results import LiveResults
 from .caller import NOBODY, Caller, Sent
 from .iterations import Iterations
 from .node_run import NO_TICKET, NodeRun, VirtualCall
@@ -63,7 +63,7 @@ class GraphRun(Propagation):
         self.body = body
         self.actor = actor
         self.feeds = feeds
-        self.results = Results(keeps_last)
+        self.results = LiveResults(keeps_last)
         self.depth, self.call, self.function, self.frame, self.scope, _ = caller
         self._clock = virtual.clock
         self._ended = ended
@@ -74,7 +74,7 @@ class GraphRun(Propagation):
         self._cause = -1  # the entry that is passed on
         self._ticket = NO_TICKET  # the kernel that the values which are passed on wait for
         self._late: list[tuple[Token, Target, Any, bool]] | None = None  # gets the inputs that wait for its end
-        self._tickets: dict[tuple[int, Frame, int, int], int] = {}  # by partition, frame, iteration and node
+        self._tickets: dict[tuple[int, RunningFrame, int, int], int] = {}  # by partition, frame, iteration and node
 
     def start(self, cause: int = -1) -> None:
         """Makes the nodes without inputs ready at the present time."""
@@ -248,11 +248,11 @@ class GraphRun(Propagation):
             self._clock.begin(run, cause)
         call.launch(partial(part.start, run.token.node), run.inputs)
 
-    def place_of(self, number: int) -> Place:
+    def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node that runs."""
         token = self._calls[number].token
         part, node = self.parts[token.partition], token.node
-        return Place(part.names[node], part.properties[node].op, part.devices[node])
+        return NodeNames(part.names[node], part.properties[node].op, part.devices[node])
 
     def arrive(self, number: int, outputs: Values) -> None:
         """Takes the outputs of a deferred node at the present time."""
@@ -351,11 +351,11 @@ class GraphRun(Propagation):
             self._tickets[key] = max(self._ticket, self._tickets.get(key, NO_TICKET))
         super()._count_down(token, target, value, is_dead=is_dead)
 
-    def _give_back(self, partition: int, frame: Frame, iteration: int) -> None:
+    def _give_back(self, partition: int, frame: RunningFrame, iteration: int) -> None:
         frame.iterations[iteration].outstanding_ops -= 1
         self._retire_finished(partition, frame, iteration)
 
-    def _retire_finished(self, partition: int, frame: Frame, iteration: int) -> None:
+    def _retire_finished(self, partition: int, frame: RunningFrame, iteration: int) -> None:
         super()._retire_finished(partition, frame, iteration)
         if frame.parent is None and frame.is_done and partition in self._unfinished:
             self._unfinished.remove(partition)

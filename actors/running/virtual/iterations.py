@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .rows import Turn
 
 if TYPE_CHECKING:
-    from ..tokens.frames import Frame, Target, Token
+    from ..tokens.frames import RunningFrame, Target, Token
     from .body import VirtualBody
     from .caller import Caller
     from .clock import VirtualClock
@@ -25,7 +25,7 @@ class Iterations:
         self._caller = caller
         self._bases: dict[tuple[str, int], int] = {}  # by name of the frame and iteration
 
-    def begin(self, root: Frame) -> None:
+    def begin(self, root: RunningFrame) -> None:
         """The run begins."""
         self.base = self._clock.num_rows
         self._first_row(root, 0)
@@ -52,7 +52,7 @@ class Iterations:
         row = self._first_row(frame, iteration) + number
         self._record.fed(row, number, target.port, source + joint[token.node])
 
-    def name(self, frame: Frame, iteration: int) -> str:
+    def name(self, frame: RunningFrame, iteration: int) -> str:
         """The iterations of the loops around a node, the outermost first: "outer:2/inner:0"."""
         if frame.parent is None:
             return self._caller.iteration
@@ -60,11 +60,11 @@ class Iterations:
         own = f"{self._caller.scope}{frame.key}:{iteration}"
         return f"{around}/{own}" if around else own
 
-    def _first_row(self, frame: Frame, iteration: int) -> int:
+    def _first_row(self, frame: RunningFrame, iteration: int) -> int:
         base = self._bases.get((frame.name, iteration))
         return self._begun(frame, iteration) if base is None else base
 
-    def _begun(self, frame: Frame, iteration: int) -> int:
+    def _begun(self, frame: RunningFrame, iteration: int) -> int:
         """Reserves the rows of an iteration; returns the first."""
         turn = Turn()
         if frame.parent is not None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....devices.timing.bodies.body import is_small
-from ....devices.timing.hardware.iterations import Turn
+from ....devices.timing.hardware.iterations import RowTurn
 from ....errors import of_kernel
 from ..pending import PendingCall
 from .body import FREE, dims_of
@@ -60,10 +60,10 @@ class NodeRun:
         self.graph_run.begin(self)
         return self.cost.time_ns
 
-    def turn(self) -> Turn:
+    def turn(self) -> RowTurn:
         """What decides when the node runs, if it is one of overlapping iterations."""
         ranks = self.graph_run.body.graph.import_ranks
-        return Turn(is_small(map(dims_of, self.inputs)), (self.row - self.number, ranks[self.number]))
+        return RowTurn(is_small(map(dims_of, self.inputs)), (self.row - self.number, ranks[self.number]))
 
     def launched(self, ticket: int, entry: int) -> bool:
         """Passes the outputs on to the stream; returns whether nothing else waits for the end of the kernel."""

@@ -24,7 +24,7 @@ from ..blas_threads import LIMIT, UNTHREADED
 from ..helpers import HELPERS
 from ..output_size import output_shape
 
-Blocks = tuple[int, tuple[slice, ...]]
+ProductBlocks = tuple[int, tuple[slice, ...]]
 
 WORTH_CUTTING_US = 400.0
 _HEAD_START_US = 60.0  # what the caller computes while a helper wakes up, and while it would wait for its end
@@ -92,7 +92,7 @@ def cuts(size: int, parts: int, grain: int = 1, first: float = 0.0) -> Iterator[
 
 
 @lru_cache(maxsize=512)
-def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
+def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> ProductBlocks:
     """The axis of the result, counted from the end, along which to cut a product, and the slices; none if it is small.
 
     The first block is the largest: the caller computes it while the helpers wake up.
@@ -106,7 +106,7 @@ def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
 
 
 @lru_cache(maxsize=512)
-def _batch_blocks(batch: tuple[int, ...], rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
+def _batch_blocks(batch: tuple[int, ...], rows: int, inner: int, columns: int, item_bytes: int) -> ProductBlocks:
     """As `_blocks`, along the longest axis of the batch if that has several matrices."""
     longest = max(batch, default=1)
     if longest <= 1:

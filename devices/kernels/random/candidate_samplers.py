@@ -23,7 +23,7 @@ from . import philox
 from .packed import double
 from .random_ops import Generator, generator_of, start_of
 from .unigrams import AliasTable, LearnedUnigrams, fixed_weights
-from .words import FEW, Numbers, Words, below_wide
+from .words import FEW, RandomNumbers, Words, below_wide
 
 _DOUBLE = np.dtype(np.float64)
 _RESERVED_BLOCKS = 512  # per sample, however many draws it takes
@@ -31,14 +31,14 @@ _MOST_DRAWS = 1 << 16  # at a time
 _MOST_TABLED = 1 << 16  # classes
 _LOWEST = np.finfo(np.float32).min
 
-Draw = Callable[[Words, int], Numbers]
+DrawCandidates = Callable[[Words, int], RandomNumbers]
 Probability = Callable[[Array], Array]
 
 
 class Distribution(NamedTuple):
     """How a sampler draws numbers from words, and how likely a draw is to give a number (float32)."""
 
-    draw: Draw
+    draw: DrawCandidates
     probability: Probability
 
 
@@ -72,7 +72,7 @@ def _check(true_classes: Array, options: _Options) -> None:
         require(False, f"`true_candidate` out of range [0, {options.classes}), received {outside[0]}")
 
 
-def _different(draw: Draw, words: Words, count: int) -> tuple[Array, int]:
+def _different(draw: DrawCandidates, words: Words, count: int) -> tuple[Array, int]:
     """The first `count` different numbers in the order in which they are drawn, and the number of draws."""
     numbers: dict[int, None] = {}
     draws, at_once = 0, max(2 * count, 16)
@@ -138,7 +138,7 @@ def log_uniform_candidate_sampler(node: Construction) -> Kernel:
     size = int(node.attrs["range_max"])
     log_range = math.log1p(size)
 
-    def draw(words: Words, count: int) -> Numbers:
+    def draw(words: Words, count: int) -> RandomNumbers:
         if count <= FEW:
             halves = words.take(2 * count).tolist()
             few = map(double, halves[0::2], halves[1::2])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....graph.shape_inference.unknown_sizes import counted_size
-from ..hardware.iterations import MOST_ELEMENTS, Turn
+from ..hardware.iterations import MOST_ELEMENTS, RowTurn
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
@@ -105,8 +105,8 @@ def is_small(inputs: Iterable[Dims]) -> bool:
     return sum(map(prod, inputs)) <= MOST_ELEMENTS
 
 
-def turn_of(body: Body, node: int, base: int) -> Turn:
+def turn_of(body: Body, node: int, base: int) -> RowTurn:
     """What decides when a node runs in the iteration whose rows begin at `base`."""
     graph, number = (body.graph, node) if body.gates is None else (body.gates.whole, body.gates.nodes[node])
     inputs = sizes_of(body.shapes.read(int(body.shapes.case_of[node])))
-    return Turn(is_small(inputs), (base, graph.import_ranks[number]))
+    return RowTurn(is_small(inputs), (base, graph.import_ranks[number]))

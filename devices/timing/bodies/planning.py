@@ -22,7 +22,7 @@ from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
-from ....graph.shape_inference.unknown_sizes import Called, check_sizes
+from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
 from ...kernels.op_cost import is_on_host
 from ..costs.source import CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ....graph.shape_inference.infer import InferredShapes
     from ...cluster import Cluster
     from ...topology import Route
-    from ..tracing.measured import Times
+    from ..tracing.measured import MeasuredTimes
 
 _FREE = OpCost(0, 0, 0, "free", 0, 0)
 
@@ -46,7 +46,7 @@ _FREE = OpCost(0, 0, 0, "free", 0, 0)
 class Planner:
     """Plans bodies for one cluster and one source of costs."""
 
-    def __init__(self, cluster: Cluster, cost_source: CostSource, times: Times | None = None) -> None:
+    def __init__(self, cluster: Cluster, cost_source: CostSource, times: MeasuredTimes | None = None) -> None:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
         self._cost_source = cost_source
@@ -59,7 +59,7 @@ class Planner:
         self._launches = np.array([spec.launches_kernels for spec in self._specs], np.bool_)
 
     def plan(
-        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: Called | None = None
+        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: CallSite | None = None
     ) -> Body:
         """The columns of joined partitions, which are a body if there are no loops, conditions and calls.
 

@@ -23,7 +23,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
 from .layers import (
     WIDENING,
-    Ranges,
+    SizeRanges,
     counts,
     date_of,
     octaves_outside,
@@ -137,7 +137,7 @@ class AttentionModel:
 
     numbers: Mapping[str, AttentionNumbers]
     peak_flops_per_s: float
-    ranges: Ranges
+    ranges: SizeRanges
     source: str = ""
     date: str = ""
 

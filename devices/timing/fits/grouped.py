@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ....graph.arrays import Floats, Numbers
 from .layers import (
     WIDENING,
-    Ranges,
+    SizeRanges,
     counts,
     date_of,
     octaves_outside,
@@ -118,7 +118,7 @@ class GroupedModel:
 
     numbers: Mapping[str, GroupedNumbers]
     peak_flops_per_s: float
-    ranges: Ranges
+    ranges: SizeRanges
     source: str = ""
     date: str = ""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....graph.arrays import Numbers
     from ...cluster import Cluster
     from ..memory.holder_blocks import Repetition
-    from ..memory.tensors import TensorShapes
+    from ..memory.tensors import OutputShapes
     from .player import Player
     from .recording import Played
 
@@ -38,7 +38,7 @@ def memory_of_player(player: Player, cluster: Cluster) -> MemoryUse:
 
 def memory_of(
     played: Played,
-    shapes: TensorShapes,
+    shapes: OutputShapes,
     cluster: Cluster,
     offset_ns: Numbers | int = 0,
     repetitions: Sequence[Repetition] = (),

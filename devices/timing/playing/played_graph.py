@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..bodies.body import Body
-    from ..memory.tensors import TensorShapes
+    from ..memory.tensors import OutputShapes
     from .player import Activation
 
 _Output = tuple[int, int]
@@ -79,7 +79,7 @@ def graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: Se
     return graph
 
 
-def shapes_of_rows(graph: JoinedGraph, activations: Sequence[TensorShapes]) -> InferredShapes:
+def shapes_of_rows(graph: JoinedGraph, activations: Sequence[OutputShapes]) -> InferredShapes:
     """The shapes of the outputs of all rows."""
     shapes, distinct = object.__new__(InferredShapes), dict[Shapes, int]()
     shape_of = [

@@ -19,8 +19,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
 from ..bodies.body import turn_of
 from ..hardware.engine import Duty, Engine
-from ..hardware.iterations import Turn
-from ..hardware.streams import NO_TICKET, Name
+from ..hardware.iterations import RowTurn
+from ..hardware.streams import NO_TICKET, RowName
 from .folding import Folding
 from .runs import CallRun, LoopRun, Passed, Place
 
@@ -165,7 +165,7 @@ class Player:
         """Those that have not ended, in the order of their rows."""
         return self._open
 
-    def tickets(self, name: Name) -> Hashable:
+    def tickets(self, name: RowName) -> Hashable:
         """The kernels that values still wait for, by the names of the rows that pass them on."""
         waiting = []
         for row, ticket in sorted(self._tickets.items()):
@@ -267,7 +267,7 @@ class Player:
         """The time of a row on its device."""
         return self._times[row]
 
-    def turn(self, row: int) -> Turn:
+    def turn(self, row: int) -> RowTurn:
         """What decides when a row of overlapping iterations runs."""
         activation = self._owner[row]
         return turn_of(activation.body, row - activation.base, activation.base)
