@@ -45,7 +45,7 @@ class Player:
     def __init__(
         self, shared: SharedHardware, oracle: Oracle, *, nodes: NodeOracle | None = None, folds: bool = False
     ) -> None:
-        """`nodes` is asked about the nodes of bodies that are asked.
+        """With `nodes`, who is asked about nodes, all bodies are asked. Without, the hardware is for this step alone.
 
         With `folds` equal iterations of a loop are played once, see `folding`: the events are the same, in blocks.
         """
@@ -57,6 +57,8 @@ class Player:
         self.folding = Folding(self)
         profiles = shared.cluster.profiles
         self._folds = folds and not (profiles.slow or profiles.degrade)
+        if nodes is None:
+            shared.serve(self)
         self._owner = shared.owners  # by row
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
@@ -157,8 +159,7 @@ class Player:
 
     def deliver(self, activation: Activation, consumers: Sequence[TokenTarget], passed: Passed) -> None:
         """Counts down nodes of an activation, given by their numbers in its graph, that another one has fed."""
-        if activation.body.asked is not None:
-            assert self.asking is not None  # as a body is asked
+        if self.asking is not None:
             self.asking.deliver(activation, consumers, passed)
             return
         gates, waits = activation.body.gates, activation.waits
@@ -274,8 +275,7 @@ class Player:
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""
         activation = self._owner[row]
-        if activation.body.asked is not None:
-            assert self.asking is not None  # as a body is asked
+        if self.asking is not None:
             return self.asking.launched(activation, row, ticket, entry)
         ready: list[tuple[int, int]] = []
         node = row - activation.base
@@ -295,8 +295,7 @@ class Player:
     def ended(self, row: int, entry: int) -> None:
         """The consumers of a row count down."""
         activation = self._owner[row]
-        if activation.body.asked is not None:
-            assert self.asking is not None  # as a body is asked
+        if self.asking is not None:
             self.asking.ended(activation, row, entry)
             return
         ready: list[tuple[int, int]] = []
@@ -346,8 +345,7 @@ class Player:
 
     def release(self, activation: Activation, ready: list[tuple[int, int]]) -> None:
         """Starts ready nodes; free ones pass at once and release others. `ready` has the entry that released each."""
-        if activation.body.asked is not None:
-            assert self.asking is not None  # as a body is asked
+        if self.asking is not None:
             self.asking.release(activation, ready)
             return
         body, engine, places, base = activation.body, self.engine, activation.places, activation.base

@@ -19,7 +19,7 @@ from ..hardware.iterations import RowTurn
 from .activation import Activation, Place, PlayedRun
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...cluster import Cluster
     from ..bodies.body import Body
@@ -32,6 +32,9 @@ class SharedHardware:
     def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
         """`is_unlimited` is as in `Engine`."""
         self.cluster = cluster
+        self.launched: Callable[[int, int, int], bool] = self._launched
+        self.ended: Callable[[int, int], None] = self._ended
+        self.time_ns: Callable[[int], int] = self._time_ns
         self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
         self.log = self.engine.log
         self.owners: list[Activation] = []
@@ -59,9 +62,13 @@ class SharedHardware:
             known = self._places[id(body), overlaps] = (body, places)
         return known[1]
 
-    # The protocol `streams.Feeder`
+    def serve(self, player: Feeder) -> None:
+        """All rows are those of one player, who knows their times: nobody has to look whose a row is."""
+        self.launched, self.ended, self.time_ns = player.launched, player.ended, self.times.__getitem__
 
-    def time_ns(self, row: int) -> int:
+    # The protocol `streams.Feeder`, with `launched`, `ended` and `time_ns`
+
+    def _time_ns(self, row: int) -> int:
         """The time of a row on its device."""
         time_ns = self.times[row]
         return time_ns if time_ns >= 0 else self.owners[row].player.time_ns(row)
@@ -73,10 +80,10 @@ class SharedHardware:
             return activation.player.turn(row)
         return turn_of(activation.body, row - activation.base, activation.base)
 
-    def launched(self, row: int, ticket: int, entry: int) -> bool:
+    def _launched(self, row: int, ticket: int, entry: int) -> bool:
         """A row is launched."""
         return self.owners[row].player.launched(row, ticket, entry)
 
-    def ended(self, row: int, entry: int) -> None:
+    def _ended(self, row: int, entry: int) -> None:
         """A row has ended."""
         self.owners[row].player.ended(row, entry)
