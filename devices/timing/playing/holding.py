@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ...cluster import Cluster
     from ..hardware.log import Log
     from ..memory.holder_blocks import Repetition
+    from ..memory.tensors import OutputShapes
     from .player import Player
 
 
