@@ -3,7 +3,8 @@
 One player plays both: in the simulation it asks a model of the step, in a session the kernels. Compared are all events
 in order, with their names and causes, the peaks of memory, what links carried, and the longest chain of durations; with
 loops, conditionals and calls, on CPUs and GPUs. In graphs without queues, and without shapes that depend on values.
-Where counts and branches do depend on values the simulation is told them.
+Where counts and branches do depend on values the simulation is told them; of programs with functions that are traced
+only what was computed where and when is compared, without order.
 """
 
 from __future__ import annotations
