@@ -5,8 +5,7 @@ consumers there. For y = a + b, both constants, `a` has run and `b` has not:
 
     missing {y: 2}   --_propagate(a)-->   missing {y: 1}   --_propagate(b)-->   _make_ready(y)
 
-What to do with a ready token is the subclass's: the reference executor computes it, a virtual step gives it to the
-simulated hardware.
+What to do with a ready token is the subclass's: the reference executor computes it.
 
 In loops every (frame, iteration) has counts of its own (`frames`): Enter passes its value into a child frame,
 NextIteration into the next iteration, Exit into the parent; an iteration beyond `parallel_iterations` waits until an
