@@ -92,11 +92,12 @@ def reference_key(container: str, name: str) -> ResourceKey:
 class SessionTensors:
     """Tensors that a session keeps from step to step, by handle; all its devices share them."""
 
-    __slots__ = ("_count", "_tensors")
+    __slots__ = ("_count", "_device_of", "_tensors")
 
     def __init__(self) -> None:
         self._count = 0
         self._tensors: dict[str, Array] = {}
+        self._device_of: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._tensors)
@@ -105,7 +106,7 @@ class SessionTensors:
         """Keeps a tensor and returns its handle: name, number and device."""
         handle = f"{name};{self._count};{device}"
         self._count += 1
-        self._tensors[handle] = value
+        self._tensors[handle], self._device_of[handle] = value, device
         return handle
 
     def get(self, handle: str) -> Array:
@@ -118,11 +119,12 @@ class SessionTensors:
     def delete(self, handle: str) -> None:
         """Removes the tensor of a handle; InvalidArgumentError for an unknown handle."""
         self.get(handle)
-        del self._tensors[handle]
+        del self._tensors[handle], self._device_of[handle]
 
     def forget(self, device: str) -> None:
         """Removes all tensors of a device."""
-        self._tensors = {handle: value for handle, value in self._tensors.items() if not handle.endswith(f";{device}")}
+        for handle in [handle for handle, of in self._device_of.items() if of == device]:
+            self.delete(handle)
 
 
 class NodeGenerators:

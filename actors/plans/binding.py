@@ -8,6 +8,7 @@ flow and arguments have no kernel: the executor carries them out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...devices.kernels.checks import unfed
@@ -85,6 +86,12 @@ class Binder:
         self._constructions: dict[NodeProperties, Construction] = {}
         self.missing: list[tuple[str, str]] = []
         keep_freed_memory()
+
+    def calling(self, functions: CallResolver | None) -> Binder:
+        """A binder whose nodes may call these functions; it shares device, state and kernels with this one."""
+        other = copy(self)
+        other.functions = functions
+        return other
 
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:
         """The kernel of a node.

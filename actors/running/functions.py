@@ -94,7 +94,7 @@ class Functions:
         self._actors = actors
         self._soft = soft
         self._every_node = every_node
-        self._binders = {name: actor.binder for name, actor in actors.items()}
+        self._binders = {name: actor.binder.calling(self) for name, actor in actors.items()}
         self._callees: dict[CalleeKey, Callee] = {}
         self._hosts: dict[str, str] = {}
         self._scopes = Scopes(library, self._with_own_generators)
@@ -109,7 +109,7 @@ class Functions:
         """The same functions, compiled apart, with random generators of their own on every device."""
         functions = Functions(self.library, self._cluster, self._actors, soft=self._soft)
         for name, binder in functions._binders.items():
-            functions._binders[name] = Binder(name, binder.state.with_own_generators())
+            functions._binders[name] = Binder(name, binder.state.with_own_generators()).calling(functions)
         return functions
 
     @cached_property
@@ -177,23 +177,11 @@ class Functions:
 
     def callee(self, called: CalledFunction) -> Callee:
         """The compiled function. Raises the errors of instantiation, gradients, placement and compilation."""
-        return self.find_compiled(called) or self._compiled(called)
+        return self.find_compiled(called) or self._compiled_last(called)
 
     def find_compiled(self, called: CalledFunction) -> Callee | None:
         """The function if it has been compiled, else None."""
         return self._callees.get(called.key)
-
-    def _compiled(self, called: CalledFunction) -> Callee:
-        """Compiles a function; the calls in it are of these functions too."""
-        binders = list(self._binders.values())
-        bound = [binder.functions for binder in binders]
-        try:
-            for binder in binders:
-                binder.functions = self
-            return self._compiled_last(called)
-        finally:
-            for binder, functions in zip(binders, bound, strict=True):
-                binder.functions = functions
 
     def _compiled_last(self, called: CalledFunction) -> Callee:
         """Compiles a function after those it needs, with a stack in place of recursion."""

@@ -174,11 +174,8 @@ class GraphManager:
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
         """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""
         self._functions = self._make_functions(graph.functions, self.cluster, self.actors, soft=soft)
-        self._bind(self._functions)
-
-    def _bind(self, functions: Functions | None) -> None:
         for actor in self.actors.values():
-            actor.binder.functions = functions
+            actor.binder.functions = self._functions
 
     def add(self, partitioned: Partitioned, *, from_elsewhere: bool = True) -> str:
         """Compiles a graph that has been cut by device and returns its handle. Raises as `compile_plans`.
@@ -186,14 +183,19 @@ class GraphManager:
         `from_elsewhere` says that other workers may send to the graph; otherwise more tensors share a message.
         """
         handle, partitions = f"{self._next():016x}", partitioned.graphs
-        work = self._compiled(partitions, from_elsewhere=from_elsewhere)
+        work = self._compiled(partitions, self._functions, from_elsewhere=from_elsewhere)
         self._graphs[handle] = _RegisteredGraph(handle, partitions, work, (), from_elsewhere, self._functions)
         return handle
 
     def _compiled(
-        self, partitions: Mapping[str, Graph], *, from_elsewhere: bool, every_node: bool = False
+        self,
+        partitions: Mapping[str, Graph],
+        functions: Functions | None,
+        *,
+        from_elsewhere: bool,
+        every_node: bool = False,
     ) -> PlacedPlans:
-        parts = [(graph, self.actors[device].binder) for device, graph in partitions.items()]
+        parts = [(graph, self.actors[device].binder.calling(functions)) for device, graph in partitions.items()]
         plans = compile_plans(parts, every_node=every_node, from_elsewhere=from_elsewhere)
         return tuple(zip(plans, [self.actors[device] for device in partitions], strict=True))
 
@@ -207,19 +209,20 @@ class GraphManager:
         """
         graph = self._graph(handle)
         if with_trace and not graph.traced_work:
-            self._bind(None if graph.functions is None else graph.functions.traced)
-            graph.traced_work = self._compiled(graph.partitions, from_elsewhere=graph.from_elsewhere, every_node=True)
-            self._bind(self._functions)
+            graph.traced_work = self._compiled(
+                graph.partitions,
+                None if graph.functions is None else graph.functions.traced,
+                from_elsewhere=graph.from_elsewhere,
+                every_node=True,
+            )
         return graph.traced_work if with_trace else graph.work
 
     def interpretation(self, graph: Graph, *, traced: bool = False) -> Interpretation:
         """A graph on the devices of this worker, ready to be interpreted; raises as `interpret`."""
         functions = self._functions
-        self._bind(functions.traced if traced and functions is not None else functions)
-        try:
-            return running.interpret(graph, {name: actor.binder for name, actor in self.actors.items()})
-        finally:
-            self._bind(functions)
+        if traced and functions is not None:
+            functions = functions.traced
+        return running.interpret(graph, {name: actor.binder.calling(functions) for name, actor in self.actors.items()})
 
     def view(
         self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]

@@ -93,7 +93,7 @@ class KnownValues:
             return _LENGTHS[op](self, n)
         if op == "Cast":
             return _cast(self.input(n), properties.output_types[0])
-        if len(graph.inputs_of(n)) <= 2 and (record.family == "elementwise" or op.startswith("Logical")):
+        if len(graph.inputs_of(n)) <= 2 and record.family == "elementwise":
             return _computed(op, self.input(n), self.input(n, 1))
         if record.calls in LOOPS:
             return self._of_loop(n, output)

@@ -75,7 +75,7 @@ class VirtualFunctions(Functions):
     def _finished(self, compilation: Compilation) -> Callee:
         """Prepares a body whose callees are known."""
         body, called = compilation.body, compilation.called
-        binders = {name: actor.binder for name, actor in self._actors.items()}
+        binders = self._binders
         try:
             in_order = {name: compilation.parts[name] for name in binders if name in compilation.parts}
             virtual = VirtualBody(in_order, binders, self._cluster)

@@ -160,8 +160,8 @@ class Engine:
         def named(action: object) -> Hashable:
             if isinstance(action, partial):
                 owner, (first, *rest) = getattr(action.func, "__self__", None), action.args
-                if isinstance(owner, Gpu) and action.func.__name__ == "_complete":
-                    return id(owner), "_complete", owner.age(first)
+                if isinstance(owner, Gpu) and owner.completes(action):
+                    return id(owner), "completes", owner.age(first)
                 # The last argument of an op is its lane, the one before the entry in the log, which tells nothing.
                 return id(owner), action.func.__name__, name(first), *rest[1:]
             return id(getattr(action, "__self__", action)), getattr(action, "__name__", "")

@@ -299,6 +299,10 @@ class Gpu:
     def _end(self, row: int, entry: int, _: Event) -> None:
         self._feeder.ended(row, entry)
 
+    def completes(self, action: partial[object]) -> bool:
+        """Whether an action, of which the first argument is a ticket, is the end of that kernel for rows that wait."""
+        return action.func == self._complete
+
     def _complete(self, ticket: int, _: Event) -> None:
         now, kernel = self._instants.now(), self._entries[ticket]
         for row in self._parked.pop(ticket):
