@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
     from ....graph.columns import Ids
-    from ....graph.shape_inference.calls import Shapes
+    from ....graph.dtypes import Shapes
     from .rows import Rows
 
 _Fact = TypeVar("_Fact")
