@@ -26,7 +26,6 @@ from .snappy import uncompressed
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _HANDLES_BYTES = 40
 _FOOTER_BYTES = _HANDLES_BYTES + len(_MAGIC)
-_TRAILER_BYTES = 5
 _NUMBER_BYTES = 4
 _RESTART_INTERVAL = 16
 _BLOCK_BYTES = 256 << 10  # a data block ends when it reaches this size, as in TensorFlow
