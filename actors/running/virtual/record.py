@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ....devices.cluster import Cluster
     from ....devices.timing.costs.source import OpCost
     from ....devices.timing.memory.use import MemoryUse
-    from ....devices.timing.session_timeline import StepState
+    from ....devices.timing.session_timeline import StepOutcome
     from .body import VirtualBody
     from .clock import VirtualClock
 
@@ -39,7 +39,7 @@ class StepRecord:
     def __init__(self, clock: VirtualClock, number: int) -> None:
         """Step `number` of the session starts now."""
         self.number = number
-        self.state: StepState = "running"
+        self.state: StepOutcome = "running"
         self.engine = clock.engine
         self.past_ns = clock.now_ns - clock.engine.now()
         """when the hardware began, in the time of the session"""
@@ -74,7 +74,7 @@ class StepRecord:
         rows.shapes[number] = tuple(None if output is DEAD else dims_of(output) for output in outputs)
         rows.sizes[number] = size_bytes
 
-    def close(self, state: StepState) -> None:
+    def close(self, state: StepOutcome) -> None:
         """The step has ended, once: later entries of the log are what it has left on the hardware."""
         if self.state == "running":
             self.state, self.end_entry, self._end_ns = state, len(self.engine.log), self.engine.now()
