@@ -18,6 +18,7 @@ from ..errors import InvalidArgumentError
 # The element type of a tensor is a run-time value (DataType), so the static one is left open.
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int | None, ...] | None
+Shapes = tuple[Shape, ...]
 Dims = tuple[int, ...]  # a shape of known sizes
 
 REF_OFFSET = 100

@@ -1,6 +1,6 @@
 """A graph prepared for the reference executor: consumers, initial counts of inputs, and a kernel for each node.
 
-It is made once for a placed graph, cut or not, and shared by all steps. Nodes are numbered as in `Columns`.
+It is made once for a placed graph, cut or not, and shared by all steps. Nodes are numbered as in `OrderedGraph`.
 """
 
 from __future__ import annotations

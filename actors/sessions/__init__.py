@@ -18,7 +18,7 @@ Who does what, from the outside in:
 
 One `session.run("y", {"x": value})`:
 
-    Session.run                     the names of feeds, fetches and targets are the `Signature` of the request
+    Session.run                     the names of feeds, fetches and targets are the `RequestNames` of the request
       |
       |-- PreparedRequests.find     prepared before?
       |     `-- no: prepare

@@ -18,6 +18,8 @@ from .registry import Construction
 
 Thing = TypeVar("Thing")
 Handle = Array | Variable
+Element = tuple[Array, ...]
+"""what a queue, a staging area or a dataset gives at once: one tensor per component"""
 
 
 def handle_for(node: Construction, type_name: str) -> ResourceHandle:

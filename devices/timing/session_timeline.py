@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .memory.use import MemoryPeak
     from .timeline import Assumption, LinkLoad
 
-StepState = Literal["running", "done", "failed"]
+StepOutcome = Literal["running", "done", "failed"]
 
 
 class StepSpan(NamedTuple):
@@ -33,7 +33,7 @@ class StepSpan(NamedTuple):
     number: int
     start_ns: int
     end_ns: int | None
-    state: StepState
+    state: StepOutcome
 
 
 class SessionTimeline(Timeline):

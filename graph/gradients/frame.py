@@ -44,7 +44,7 @@ class LoopVariable:
 
 
 class BackwardFrame:
-    """The frame, as a `Place` of an extension."""
+    """The frame, as a `LoopFrame` of an extension."""
 
     def __init__(self, forward: ForwardGraph, history: History) -> None:
         """Opens the frame; the extension is still outside, where count and stacks are."""

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ...errors import PartitaError
-from ..dtypes import Shape
+from ..dtypes import Shapes
 from ..functions.body import FunctionBody
 
-Shapes = tuple[Shape, ...]
 Behind = tuple[Shapes | None, ...]
 """by tensor the shapes behind the handle that it is; None if they are unknown, or it is none"""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..dtypes import Shape
-from .calls import Shapes
+from ..dtypes import Shape, Shapes
 from .outcomes import InferenceOutcome
 from .tensor_facts import TensorFacts
 

@@ -20,10 +20,9 @@ import numpy as np
 
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
-from ..dtypes import DataType, Shape, base_type
+from ..dtypes import DataType, Shape, Shapes, base_type
 from ..ops.holders import written_inputs
 from ..ops.record import CONTROL_FLOW, Holding, NodeClass
-from .calls import Shapes
 
 _PASSING = CONTROL_FLOW | {NodeClass.IDENTITY}
 _PUTTING = (Holding.PUTS, Holding.PUSHES, Holding.PUTS_COPIES)

@@ -22,11 +22,12 @@ from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import lookup, merge
 from ..arrays import Numbers, grouped
 from ..columns import CONTROL_SLOT, SINK_ID, Ids
+from ..dtypes import Shapes
 from ..graph import Graph
 from ..library.calls import flag
 from ..ops.properties import NodeProperties
 from ..ops.record import LOOPS, Calls, NodeClass
-from .calls import ShapedCall, Shapes, walk_with_calls
+from .calls import ShapedCall, walk_with_calls
 from .import_errors import in_context
 from .op_shapes import context_of
 from .outcomes import NOTHING, InferenceOutcome

@@ -19,9 +19,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..analysis.joined import JoinedGraph
+from ..dtypes import Shapes as Shapes
 from ..graph import Graph
 from ..tensor_id import parse_tensor_name
-from .calls import CallShapes as CallShapes, Shapes as Shapes, walk_with_calls
+from .calls import CallShapes as CallShapes, walk_with_calls
 from .fed import FedShapes as FedShapes
 from .inferred import InferredShapes as InferredShapes
 from .walk import GraphWalk, Refine

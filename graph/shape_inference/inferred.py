@@ -14,8 +14,7 @@ from ..analysis.fed_nodes import given_names
 from ..analysis.joined import JoinedGraph
 from ..arrays import Flags, Numbers
 from ..columns import Ids
-from ..dtypes import Array, Shape
-from .calls import Shapes
+from ..dtypes import Array, Shape, Shapes
 from .cases import Cases
 from .tensor_facts import TensorFacts
 from .values import is_partial

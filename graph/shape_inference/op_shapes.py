@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
 from ..analysis.shape_functions import ShapeContext, lookup, merge, with_rank_at_least
-from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
+from ..dtypes import REF_OFFSET, Array, DataType, Shape, Shapes, base_type
 from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass, ReadsHandle, State
 from ..ops.registry import PRODUCER
-from .calls import Shapes
 from .values import is_partial, known_sizes
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.dims import common_shape
-from ..dtypes import Array, DataType, Shape, numpy_dtype
+from ..dtypes import Array, DataType, Shape, Shapes, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
-from .calls import Behind, Shapes, TensorShapes
+from .calls import Behind, TensorShapes
 from .op_shapes import completed, passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
 from .tensor_facts import TensorFacts
 from .tensor_lists import joined_list, lists_out, read_from_list

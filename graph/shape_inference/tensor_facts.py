@@ -12,8 +12,7 @@ before, without building and comparing shapes and arrays again:
 
 from __future__ import annotations
 
-from ..dtypes import Array, Shape
-from .calls import Shapes
+from ..dtypes import Array, Shape, Shapes
 
 UNKNOWN = 0
 """the number of a tensor of which nothing is known"""

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..analysis.dims import common_shape, shape_from
-from ..dtypes import Array, DataType, Shape
+from ..dtypes import Array, DataType, Shape, Shapes
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle, WritesList
-from .calls import Behind, Shapes
+from .calls import Behind
 from .op_shapes import completed, context_of, shapes_through_handle
 
 

@@ -25,7 +25,7 @@ from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
-from ..dtypes import Array, DataType, numpy_dtype
+from ..dtypes import Array, DataType, Shapes, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
 from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
@@ -34,7 +34,7 @@ from ..ops.record import SENDS, Calls, NodeClass
 from ..ops.registry import PRODUCER
 from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
-from .calls import CallShapes, ShapedCall, Shapes, TensorShapes, Wanted
+from .calls import CallShapes, ShapedCall, TensorShapes, Wanted
 from .cases import Cases
 from .fed import FedShapes, FedTensors
 from .holders import Holders

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from ...errors import InvalidArgumentError
 from ..analysis.shape_functions import merge
-from ..dtypes import Shape
+from ..dtypes import Shape, Shapes
 from ..ops.properties import NodeProperties
 from ..protos import AttrValue, TensorShapeProto
 from ..tensor import shape_from_proto
-from .calls import Shapes
 
 OUTPUT_SHAPES = "_output_shapes"
 

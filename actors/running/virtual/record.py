@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ....devices.timing.playing.activation import Activation
     from ....devices.timing.playing.player import Player
-    from ....devices.timing.session_timeline import StepState
+    from ....devices.timing.session_timeline import StepOutcome
     from .clock import VirtualClock
 
 
@@ -29,7 +29,7 @@ class StepRecord:
     def __init__(self, clock: VirtualClock, number: int, player: Player) -> None:
         """Step `number` of the session starts now."""
         self.number = number
-        self.state: StepState = "running"
+        self.state: StepOutcome = "running"
         self.shared = player.shared
         self.past_ns = clock.now_ns - self.shared.engine.now()
         """when the hardware began, in the time of the session"""
@@ -43,7 +43,7 @@ class StepRecord:
         """The runs of bodies of the step, in order of their rows."""
         return self._player.activations
 
-    def close(self, state: StepState) -> None:
+    def close(self, state: StepOutcome) -> None:
         """The step has ended, once: later entries of the log are what it has left on the hardware."""
         if self.state == "running":
             self.state, self.end_entry, self._end_ns = state, len(self.shared.log), self.shared.engine.now()

@@ -12,17 +12,9 @@ from ....errors import DataLossError, InvalidArgumentError, PartitaError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import (
-    INFINITE,
-    UNKNOWN,
-    CapturedFunction,
-    Dataset,
-    Element,
-    ElementSpec,
-    Iterator,
-    PullSteps,
-)
+from .dataset import INFINITE, UNKNOWN, CapturedFunction, Dataset, ElementSpec, Iterator, PullSteps
 from .mapping import Map, check_parallel
 from .transformation import Transformed, count_of, flag_of, mapping, transforming
 

@@ -26,8 +26,9 @@ from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.storage import file_errors
 from ..carried import carrying
 from ..checks import text_of
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Iterator, PullSteps, Source
+from .dataset import UNKNOWN, Dataset, ElementSpec, Iterator, PullSteps, Source
 from .sources import ElementsIterator
 from .transformation import Transformed, transforming
 

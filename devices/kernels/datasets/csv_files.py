@@ -16,9 +16,10 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require, scalar_of, text_of
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
 from ..strings.csv_records import FieldReader, check_defaults, column
-from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Source, carrying_dataset
+from .dataset import UNKNOWN, Dataset, ElementSpec, Source, carrying_dataset
 from .files import content_of, file_names, format_of
 from .transformation import count_of
 

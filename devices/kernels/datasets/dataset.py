@@ -28,6 +28,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, Shape
 from ..carried import carrying
+from ..handles import Element
 from ..registry import Construction
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 INFINITE, UNKNOWN = -1, -2
 """cardinalities that are no count"""
 
-Element = tuple[Array, ...]
 Result = TypeVar("Result")
 
 

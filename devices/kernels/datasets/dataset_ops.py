@@ -10,9 +10,9 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
 from ...state import handle_array
 from ..checks import require
-from ..handles import handle_for
+from ..handles import Element, handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import CapturedFunction, Dataset, Element, PullSteps, dataset_of
+from .dataset import CapturedFunction, Dataset, PullSteps, dataset_of
 from .pulling import compute
 
 

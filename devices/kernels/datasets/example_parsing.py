@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType
 from ..carried import carrying
+from ..handles import Element
 from ..parsing.examples import Keys, ParsedRecords, Schema, check_keys, parsed, schema_of, texts
 from ..registry import Construction, Kernel, kernel
 from ..sparse.ragged_variants import RaggedValue
 from ..sparse.serialized_sparse import serialized_row
-from .dataset import Dataset, Element, ElementSpec, Iterator, PullSteps
+from .dataset import Dataset, ElementSpec, Iterator, PullSteps
 from .transformation import Transformed, transforming
 
 Parse = Callable[[Array], Element]

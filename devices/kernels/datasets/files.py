@@ -20,9 +20,10 @@ from ....graph.dtypes import Array, DataType, dtype_name
 from ....graph.formats.record_file import framed, record_at
 from ....graph.formats.storage import file_errors
 from ..checks import require, text_of
+from ..handles import Element
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..strings.compression import GZIP, ZLIB, inflated
-from .dataset import UNKNOWN, Dataset, Element, ElementSpec, PullSteps, Source, carrying_dataset, dataset_of
+from .dataset import UNKNOWN, Dataset, ElementSpec, PullSteps, Source, carrying_dataset, dataset_of
 from .pulling import compute
 from .transformation import count_of
 

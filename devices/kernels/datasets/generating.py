@@ -11,8 +11,9 @@ import numpy as np
 from ....errors import OutOfRangeError
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset
+from .dataset import UNKNOWN, CapturedFunction, Dataset, ElementSpec, Iterator, PullSteps, carrying_dataset
 from .transformation import Transformed, transforming
 
 

@@ -17,11 +17,11 @@ from ....graph.ops.datasets.handle_text import from_text, to_text
 from ...state import ResourceHandle, handle_array, handle_of
 from ..carried import carrying
 from ..checks import text_of
-from ..handles import handle_for, resource_of
+from ..handles import Element, handle_for, resource_of
 from ..lists.optional import Optional
 from ..lists.tensor_array import compatible
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import CapturedFunction, Element, ElementSpec, dataset_of
+from .dataset import CapturedFunction, ElementSpec, dataset_of
 from .pulling import IteratorResource, compute
 
 T = TypeVar("T")

@@ -10,8 +10,9 @@ import numpy as np
 from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps
+from .dataset import UNKNOWN, CapturedFunction, Dataset, ElementSpec, Iterator, PullSteps
 from .transformation import Transformed, count_of, mapping, transforming
 
 

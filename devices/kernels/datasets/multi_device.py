@@ -17,9 +17,9 @@ from ....graph.ops.datasets.handle_text import from_text, to_text
 from ...state import ResourceHandle, handle_array, handle_of
 from ..carried import carrying
 from ..checks import require, single_of, text_of
-from ..handles import handle_for
+from ..handles import Element, handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import Dataset, Element, ElementSpec, dataset_of
+from .dataset import Dataset, ElementSpec, dataset_of
 from .iterator_ops import carried_or_named, check_form
 from .pulling import IteratorResource
 

@@ -15,18 +15,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import (
-    UNKNOWN,
-    CapturedFunction,
-    Dataset,
-    Element,
-    ElementSpec,
-    Iterator,
-    PullSteps,
-    carrying_dataset,
-    dataset_of,
-)
+from .dataset import UNKNOWN, CapturedFunction, Dataset, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
 from .generating import captured_functions, scalar_of
 from .mapping import check_parallel
 from .sources import ElementsDataset

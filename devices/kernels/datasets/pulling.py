@@ -19,8 +19,9 @@ from typing import Any
 
 from ....errors import FailedPreconditionError, PartitaError, of_kernel
 from ..functions import Failed, Function, Scope
+from ..handles import Element
 from ..registry import Call
-from .dataset import CapturedFunction, Element, ElementSpec, Invocation, Iterator, PullSteps
+from .dataset import CapturedFunction, ElementSpec, Invocation, Iterator, PullSteps
 
 Done = Callable[[Any], None]  # takes what the steps return
 

@@ -20,13 +20,13 @@ from ....graph.dtypes import Array, DataType
 from ....graph.formats.snapshot_files import METADATA, Metadata, ShardWriter, records_of, shard_folder, shards
 from ....graph.tensor import parse_tensor, tensor_to_numpy
 from ..checks import require, text_of
+from ..handles import Element
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..sparse.serialized_sparse import serialized_tensor
 from .dataset import (
     UNKNOWN,
     CapturedFunction,
     Dataset,
-    Element,
     ElementSpec,
     Iterator,
     PullSteps,

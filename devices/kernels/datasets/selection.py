@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ....errors import FailedPreconditionError, PartitaError
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import INFINITE, UNKNOWN, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
+from .dataset import INFINITE, UNKNOWN, Dataset, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
 from .transformation import Transformed, Unchanged, count_of, transforming
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import INFINITE, Dataset, Element, ElementSpec, Iterator, PullSteps, Source, carrying_dataset
+from .dataset import INFINITE, Dataset, ElementSpec, Iterator, PullSteps, Source, carrying_dataset
 from .seeds import SeedGenerator, SeedWords, drawn_seeds, generator_in, seeds_of
 from .selection import repeated
 from .transformation import Transformed, count_of, transforming

@@ -24,8 +24,9 @@ import numpy as np
 from ....graph.dtypes import Array
 from ...state import DEFAULT_CONTAINER
 from ..functions import NamedFunction
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
+from .dataset import CapturedFunction, Dataset, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
 from .saving import NewRun, ShardReading, WritingIterator, compression_of, folder_of, runs_of
 from .transformation import Transformed
 

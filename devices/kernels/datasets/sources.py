@@ -10,8 +10,9 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require, scalar_of
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import Dataset, Element, ElementSpec, Source, carrying_dataset
+from .dataset import Dataset, ElementSpec, Source, carrying_dataset
 
 
 class ElementsIterator(Source):

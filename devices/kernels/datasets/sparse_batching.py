@@ -17,10 +17,11 @@ from ....errors import DataLossError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require, vector_of
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
 from ..sparse.serialized_sparse import serialized_row
 from .batching import BatchIterator, num_batches
-from .dataset import Dataset, Element, ElementSpec, Iterator
+from .dataset import Dataset, ElementSpec, Iterator
 from .transformation import Transformed, count_of, transforming
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnknownError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ..checks import require, text_of
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Source, carrying_dataset
+from .dataset import UNKNOWN, Dataset, ElementSpec, Source, carrying_dataset
 
 _INTEGERS = (DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.UINT8, DataType.UINT16)
 _CASTS = {DataType.STRING: "text", DataType.DOUBLE: "real", **dict.fromkeys((*_INTEGERS, DataType.BOOL), "integer")}

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ....errors import PartitaError
 from ....graph.dtypes import Array
 from ..checks import require
+from ..handles import Element
 from ..registry import Construction, Kernel, kernel
-from .dataset import Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset
+from .dataset import Dataset, ElementSpec, Iterator, PullSteps, carrying_dataset
 from .sources import ElementsDataset
 from .transformation import Transformed, count_of, flag_of, transforming
 

@@ -21,11 +21,11 @@ from ....graph.analysis.dims import fits, shape_text
 from ....graph.dtypes import Array, DataType, Shape, numpy_dtype
 from ..arrays.slicing import empty_of
 from ..checks import require
+from ..handles import Element
 from ..random import philox
 from ..registry import Call
 from .waiting import Attempt, End, Lines, WaitingCall
 
-Element = tuple[Array, ...]
 _PUTTING, _TAKING = range(2)
 _WORDS = 256  # random words drawn at once
 

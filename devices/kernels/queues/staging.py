@@ -17,15 +17,13 @@ from ....graph.dtypes import Array
 from ...state import DEFAULT_CONTAINER, ResourceKey
 from ..carried import carried, carrying
 from ..checks import require, scalar_of
-from ..handles import handle_for, handle_value, resource_of
+from ..handles import Element, handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .waiting import Lines, When
 
 _PUTTING, _TAKING, _PEEKING = range(3)
 _AREA_TYPE = "N10tensorflow6BufferE"
 _MUTEX_TYPE = "N10tensorflow5MutexE"
-
-Tensors = tuple[Array, ...]
 
 
 class Area:
@@ -34,7 +32,7 @@ class Area:
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self.capacity = capacity
         self.memory_limit = memory_limit
-        self.items: deque[Tensors] = deque()
+        self.items: deque[Element] = deque()
         self.lines = Lines(3, unordered=_PEEKING)
         self._num_bytes = 0
 
@@ -44,12 +42,12 @@ class Area:
             self.memory_limit and self._num_bytes + num_bytes > self.memory_limit
         )
 
-    def put(self, item: Tensors) -> None:
+    def put(self, item: Element) -> None:
         """Adds a tuple at the end."""
         self.items.append(item)
         self._num_bytes += num_bytes(item)
 
-    def take(self) -> Tensors:
+    def take(self) -> Element:
         """Removes the first tuple."""
         self._num_bytes -= num_bytes(self.items[0])
         return self.items.popleft()
@@ -93,7 +91,7 @@ def stage(node: Construction) -> Start:
                 f"limit of '{area.memory_limit}'."
             )
 
-        def put() -> Tensors | None:
+        def put() -> Element | None:
             if not area.has_room(size):
                 return None
             area.put(item)

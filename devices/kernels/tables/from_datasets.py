@@ -7,9 +7,9 @@ import numpy as np
 from ....errors import InvalidArgumentError, PartitaError
 from ....graph.dtypes import Array, dtype_name
 from ..checks import require
-from ..datasets.dataset import Dataset, Element, PullSteps, dataset_of
+from ..datasets.dataset import Dataset, PullSteps, dataset_of
 from ..datasets.pulling import compute
-from ..handles import Handle
+from ..handles import Element, Handle
 from ..registry import Call, Construction, Start, deferred_kernel
 from .lookup_table import StaticTable, array_of
 from .table_ops import static_table_of

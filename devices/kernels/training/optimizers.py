@@ -21,8 +21,7 @@ from ..registry import Construction, Kernel, kernel
 from ..variables.variable_scatter import check_rows
 from ..variables.variables import initialised_variable_of, updating
 from . import optimizer_formulas as formulas
-
-Formula = Callable[[Mapping[str, Array]], tuple[Array, ...]]
+from .optimizer_formulas import Formula
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
 
 
-class Layers(Protocol):
+class LayerColumns(Protocol):
     """Layers in columns, one a row."""
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class Layers(Protocol):
         """Some of the rows, by number or by a mask."""
 
 
-class Numbers(Protocol):
+class FittedNumbers(Protocol):
     """The fitted numbers of one kind, in the order of their units."""
 
     @property
@@ -65,8 +65,8 @@ class Numbers(Protocol):
         """Each of them."""
 
 
-L = TypeVar("L", bound=Layers)
-N = TypeVar("N", bound=Numbers)
+L = TypeVar("L", bound=LayerColumns)
+N = TypeVar("N", bound=FittedNumbers)
 
 
 @frozen(eq=False)

@@ -23,9 +23,8 @@ import numpy as np
 from ....graph.analysis.node_columns import NodeColumns
 from ....graph.arrays import Flags, Integers, Numbers, first_seen, owners
 from ....graph.columns import Ids
-from ....graph.dtypes import DataType
+from ....graph.dtypes import DataType, Shapes
 from ....graph.ops.record import RECVS, Holding
-from ....graph.shape_inference.calls import Shapes
 from ...device import Device
 from .holder_ops import HolderOp
 from .kinds import OWN, PLACES, MemoryKind, memory_kind

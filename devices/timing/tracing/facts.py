@@ -15,11 +15,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import common_shape
 from ....graph.analysis.levels import frames_of, has_frames
+from ....graph.dtypes import Shapes
 from ....graph.formats.trace_runs import IterationPath, TracedRun, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.dtypes import Shape
 
-Shapes: TypeAlias = "tuple[Shape, ...]"
 
 _LOWERED = re.compile(r"(?P<node>.+)/(?:switch_pred|branch_index)/_\d+")
 """the Switch that the lowering of a conditional makes, named after it"""
