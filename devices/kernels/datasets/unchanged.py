@@ -48,7 +48,7 @@ def _checking(check: Callable[[Array], object]) -> Factory:
 
 def _check_threads(value: Array) -> None:
     """InvalidArgumentError unless the number is not negative as TensorFlow takes it, with 32 bits."""
-    require(np.int64(count_of(value)).astype(np.int32) >= 0, "`num_threads` must be >= 0")
+    require(int(np.int64(count_of(value)).astype(np.int32)) >= 0, "`num_threads` must be >= 0")
 
 
 def _check_names(value: Array) -> None:

@@ -173,7 +173,7 @@ def adjust_contrast_within(node: Construction) -> Kernel:
         result *= factor
         result += means
         result = choose(most < result, most, result)
-        return choose(result < least, least, result).reshape(images.shape)
+        return np.reshape(choose(result < least, least, result), images.shape)
 
     return adjust
 
