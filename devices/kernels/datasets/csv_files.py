@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require, scalar_of, text_of
 from ..handles import Element
@@ -141,7 +142,8 @@ class _RecordsIterator(Source):
 
 
 def _columns(indices: Array, name: str) -> list[int]:
-    columns: list[int] = indices.reshape(-1).tolist()
+    require(indices.ndim == 1, f"{name} must be a vector, not of shape {shape_text(indices.shape)}")
+    columns: list[int] = indices.tolist()
     require(all(k >= 0 for k in columns), f"{name} should be non-negative indices")
     require(all(a < b for a, b in pairwise(columns)), f"{name} should be strictly increasing indices")
     return columns

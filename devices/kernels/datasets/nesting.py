@@ -129,6 +129,10 @@ def parallel_interleave(node: Construction) -> Kernel:
         require(
             length > 0 or length == -1, f"`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0 but is {length}"
         )
+        for value in others[2:-1]:
+            require(count_of(value) >= -1, "buffer_output_elements and prefetch_input_elements must be >= -1")
+        calls = count_of(others[-1])
+        require(length == -1 or calls <= length, f"`num_parallel_calls` must be at most `cycle_length`: {calls}")
         return _interleaved(form, source, function, *others[:2], others[-1])
 
     return mapping(node, make)
@@ -139,6 +143,10 @@ def legacy_interleave(node: Construction) -> Kernel:
     """As `interleave`, in the order of tf.data.experimental.parallel_interleave."""
 
     def make(form: ElementSpec, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
+        require(count_of(others[0]) > 0, "cycle_length must be > 0")
+        require(all(np.ndim(value) == 0 for value in others), "sloppy must be a scalar")
+        require(count_of(others[-2]) > 0, "`buffer_output_elements` must be > 0")
+        require(count_of(others[-1]) >= 0, "`prefetch_input_elements` must be >= 0")
         return replace(_interleaved(form, source, function, *others[:2]), is_legacy=True)
 
     return mapping(node, make)

@@ -301,45 +301,6 @@ def prefetch(node: Construction) -> Kernel:
     return transforming(node, make)
 
 
-@kernel(
-    "ModelDataset",
-    "FinalizeDataset",
-    "OptimizeDataset",
-    "OptimizeDatasetV2",
-    "RewriteDataset",
-    "NonSerializableDataset",
-    "ExperimentalNonSerializableDataset",
-    "MaxIntraOpParallelismDataset",
-    "ExperimentalMaxIntraOpParallelismDataset",
-    "PrivateThreadPoolDataset",
-    "ExperimentalPrivateThreadPoolDataset",
-    "ThreadPoolDataset",
-    "ExperimentalThreadPoolDataset",
-    "LatencyStatsDataset",
-    "ExperimentalLatencyStatsDataset",
-    "BytesProducedStatsDataset",
-    "ExperimentalBytesProducedStatsDataset",
-)
-def same_elements(node: Construction) -> Kernel:
-    """The same elements: the op only says how TensorFlow should compute them, or what it should measure."""
-    return transforming(node, lambda form, source, *_others: Unchanged(form, source))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _WithOptions(Unchanged):
-    serialised: bytes
-
-    def options(self) -> bytes:
-        return self.serialised
-
-
-@kernel("OptionsDataset")
-def options(node: Construction) -> Kernel:
-    """The same elements; only GetOptions reads the options."""
-    serialised: bytes = node.attrs["serialized_options"]
-    return transforming(node, lambda form, source: _WithOptions(form, source, serialised))
-
-
 class _CountingIterator(Iterator):
     """Raises if there are more or fewer elements than promised."""
 

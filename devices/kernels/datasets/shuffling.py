@@ -99,6 +99,8 @@ def shuffle(node: Construction) -> Kernel:
     reshuffles = bool(node.attrs["reshuffle_each_iteration"])
 
     def make(form: ElementSpec, source: Dataset, size: Array, seed: Array, seed2: Array, *handle: Array) -> Dataset:
+        for value in (seed, seed2):
+            count_of(value)
         generator = generator_in(handle[0]) if handle else None
         if generator is None:
             generator = SeedGenerator(seeds_of(node, seed, seed2), reshuffles=reshuffles)
@@ -130,6 +132,8 @@ def shuffle_and_repeat(node: Construction) -> Kernel:
     ) -> Dataset:
         times = count_of(count)
         require(times > 0 or times == -1, "count must be greater than zero or equal to -1.")
+        for value in (seed, seed2):
+            count_of(value)
         generator = generator_in(handle[0]) if handle else None
         if generator is None:
             generator = SeedGenerator(seeds_of(node, seed, seed2), reshuffles=reshuffles)
@@ -165,6 +169,8 @@ def random_dataset(node: Construction) -> Kernel:
     form, differs = ElementSpec.of(node), bool(node.attrs.get("rerandomize_each_iteration", False))
 
     def make(seed: Array, seed2: Array, *handle: Array) -> Array:
+        for value in (seed, seed2):
+            count_of(value)
         generator = generator_in(handle[0]) if handle else None
         if generator is None or not differs:
             generator = SeedGenerator(seeds_of(node, seed, seed2), reshuffles=differs)

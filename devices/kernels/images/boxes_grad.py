@@ -82,7 +82,9 @@ def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
     """The slope of the image at each sample, times the derivative of its position by either end of its box."""
 
     def back(grads: Array, images: Array, boxes: Array, owners: Array) -> Array:
+        require(grads.ndim == 4, f"grads image must be 4-D{shape_text(grads.shape)}")
         passed, y, x = _passed(grads, images, boxes, owners)
+        require(grads.shape[3] == images.shape[3], "image, grads depth differ")
         down, along = _slopes(images, owners, y, x)
         per_row = (passed * down).sum(axis=(2, 3))
         per_column = (passed * along).sum(axis=(1, 3))

@@ -112,7 +112,8 @@ def scale_and_translate(node: Construction) -> Kernel:
         return result.astype(np.float32, copy=False)
 
     def back(grads: Array, images: Array, scale: Array, move: Array) -> Array:
-        _check(images, np.array(grads.shape[1:3]), scale, move)
+        require(grads.ndim == 4, f"input must be 4-dimensional{shape_text(grads.shape)}")
+        _check(images, np.maximum(grads.shape[1:3], 1), scale, move)
         rows, columns = (
             _weights((images.shape[1 + i], grads.shape[1 + i]), float(scale[i]), float(move[i]), name, antialias)
             for i in (0, 1)

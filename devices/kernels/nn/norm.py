@@ -221,6 +221,11 @@ def batch_norm_with_global_normalization(node: Construction) -> Kernel:
     def normalise(t: Array, mean: Array, variance: Array, beta: Array, gamma: Array) -> Array:
         if t.ndim != 4:
             raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(t.shape)}")
+        for name, value in {"mean": mean, "var": variance, "beta": beta, "gamma": gamma}.items():
+            require(value.ndim == 1, f"{name} must be 1-dimensional{shape_text(value.shape)}")
+            require(not t.size or value.size == t.shape[3], f"{name} must have {t.shape[3]} elements, not {value.size}")
+        if not t.size:
+            return t
         factor = 1 / np.sqrt(widen(variance) + np.float32(epsilon))
         factor = factor * widen(gamma) if scaled else factor
         return ((widen(t) - widen(mean)) * factor + widen(beta)).astype(t.dtype)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..half_types import BFLOAT16, in_float32
@@ -161,6 +162,8 @@ def quantize_and_dequantize(node: Construction) -> Kernel:
         return IntegerSteps((-highest if narrow else -highest - 1) if signed else 0.0, highest, 0.0, 0.0)
 
     def rounded(x: Array, low: Array, high: Array, bits: Array | None = None) -> Array:
+        if bits is not None:
+            require(np.ndim(bits) == 0, f"num_bits must be a scalar, not of shape {shape_text(np.shape(bits))}")
         steps = steps_for(int(attrs["num_bits"] if bits is None else bits))
         scalar = x.dtype.type
         if not range_given:
@@ -168,7 +171,9 @@ def quantize_and_dequantize(node: Construction) -> Kernel:
             low, high = (np.asarray(f(x, axis=axes)) for f in (np.min, np.max)) if x.size else (low, high)
         elif scalars_only and (low.ndim or high.ndim):
             raise InvalidArgumentError(f"input_{'min' if low.ndim else 'max'} must be a scalar.")
-        elif np.any(low > high):
+        elif not (low.size and high.size):
+            raise InvalidArgumentError("input_min and input_max must have elements")
+        elif not np.all(low <= high):
             raise InvalidArgumentError(f"Invalid range: input_min {low.item(0):g} > input_max {high.item(0):g}")
         scale = _along(np.asarray(_scale(low, high, steps), x.dtype), x.ndim, axis)
         if range_given:

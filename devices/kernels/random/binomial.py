@@ -125,6 +125,7 @@ def stateful_random_binomial(node: Construction) -> Kernel:
     dtype, reserve = numpy_dtype(node.output_types[0]), drawing_state(node)
 
     def sample(handle: Array, algorithm: Array, shape: Array, counts: Array, probs: Array) -> Array:
+        require(algorithm.ndim == 0, f"algorithm must be of shape [], not {shape_text(algorithm.shape)}")
         require(int(algorithm) != AUTO, f"Unsupported algorithm id: {AUTO}")  # TensorFlow leaves it out here
         sizes, *parameters = _checked(shape, counts, probs)
         batches = parameters[0].size

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
@@ -71,17 +71,34 @@ def _bounds(*indices: Array) -> tuple[int, ...]:
     return tuple(np.max(ends, axis=0).tolist())
 
 
+def _check_gradient(grad: Array, *indices: Array) -> None:
+    """InvalidArgumentError unless these are a gradient for each of the last indices, and matrices of equal width."""
+    require(grad.ndim == 1, f"Input backprop_val_grad should be a vector but received shape: {shape_text(grad.shape)}")
+    for matrix in indices:
+        require(matrix.ndim == 2, f"Input indices should be matrices but received shape: {shape_text(matrix.shape)}")
+        require(
+            matrix.shape[1] == indices[0].shape[1],
+            f"The densified operands should have the same ndims; got {indices[0].shape[1]} and {matrix.shape[1]}",
+        )
+    require(
+        grad.size == len(indices[-1]),
+        f"# elements of backprop_val_grad and # rows of the indices should match (#nnz of the result): got {grad.size} "
+        f"and {len(indices[-1])}",
+    )
+
+
 def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array) -> tuple[Array, Array]:
     """For each element of the two terms the gradient of its sum; 0 if the sum was dropped."""
+    _check_gradient(grad, a_indices, b_indices, sum_indices)
     sizes = _bounds(a_indices, b_indices, sum_indices)
     places = flat_places(sum_indices, sizes)
+    order = np.argsort(places, kind="stable")
 
     def back(indices: Array) -> Array:
         targets = flat_places(indices, sizes)
-        positions = np.searchsorted(places, targets)
         present = np.isin(targets, places)
         result = np.zeros(targets.size, grad.dtype)
-        result[present] = grad[positions[present]]
+        result[present] = grad[order[np.searchsorted(places, targets[present], sorter=order)]]
         return result
 
     return back(a_indices), back(b_indices)
@@ -144,10 +161,19 @@ simple("SparseSlice", sparse_slice)
 
 def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
     """For each element the gradient of its copy in the slice, or 0; both lists of tuples are in one order."""
+    _check_gradient(grad, indices, out_indices)
+    require(start.ndim == 1, f"The input_start should be a vector but received shape {shape_text(start.shape)}")
+    require(start.size == indices.shape[1], f"Rank mismatch: {start.size} starts for {indices.shape[1]} axes")
     kept_indices = out_indices + start
     sizes = _bounds(indices, kept_indices)
     result = np.zeros(len(indices), grad.dtype)
-    result[np.isin(flat_places(indices, sizes), flat_places(kept_indices, sizes))] = grad
+    is_kept = np.isin(flat_places(indices, sizes), flat_places(kept_indices, sizes))
+    used = np.count_nonzero(is_kept)
+    if used != grad.size:
+        raise InternalError(
+            f"Elements of backprop_val_grad aren't all propagated. Num elements:{grad.size}, used: {used}"
+        )
+    result[is_kept] = grad
     return result
 
 

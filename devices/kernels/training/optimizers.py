@@ -17,6 +17,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ...state import Variable
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..variables.variable_scatter import check_rows
 from ..variables.variables import initialised_variable_of, updating
@@ -72,6 +73,10 @@ _SPARSE = [
 ]  # fmt: skip
 
 
+_SIGNED = [OPTIMIZERS[name] for name in ("Ftrl", "FtrlV2", "ProximalAdagrad")]
+"""those that check the signs of rates if the gradient is sparse"""
+
+
 def _check_shapes(optimizer: Optimizer, values: Mapping[str, Array]) -> None:
     """InvalidArgumentError unless all slots are as large as the variable, and the other inputs scalars."""
     var = values["var"]
@@ -81,6 +86,14 @@ def _check_shapes(optimizer: Optimizer, values: Mapping[str, Array]) -> None:
             _check_same(var, name, shape)
         elif name != optimizer.gradient and shape:
             raise InvalidArgumentError(f"{name} is not a scalar: {shape_text(shape)}")
+
+
+def _check_signs(values: Mapping[str, Array]) -> None:
+    """InvalidArgumentError for rates of the wrong sign, and for those that are no number."""
+    require("lr" not in values or bool(values["lr"] > 0), "lr is not a positive scalar")
+    for name in ("l1", "l2", "l2_shrinkage"):
+        require(name not in values or bool(values[name] >= 0), f"{name} is not a non-negative scalar")
+    require("lr_power" not in values or bool(values["lr_power"] <= 0), "lr_power is not a non-positive scalar")
 
 
 def _check_same(var: Array, name: str, shape: tuple[int, ...]) -> None:
@@ -100,6 +113,7 @@ def _ops(prefix: str, names: Iterable[str]) -> list[str]:
 def apply_optimizer(node: Construction) -> Kernel:
     """One step of an optimiser: all values are read, checked and computed before any is stored."""
     optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("Apply")]
+    checks_signs = node.op.endswith("ProximalAdagrad")  # and those with sparse gradients
     formula = optimizer.formula(node.attrs)
     is_whole = [
         index < optimizer.variables or name == optimizer.gradient for index, name in enumerate(optimizer.inputs)
@@ -111,6 +125,8 @@ def apply_optimizer(node: Construction) -> Kernel:
         if [x.shape for x in inputs] != [shape if whole else () for whole in is_whole]:
             _check_shapes(optimizer, values)
             _check_same(inputs[0], optimizer.gradient, values[optimizer.gradient].shape)
+        if checks_signs:
+            _check_signs(values)
         for variable, new in zip(variables, formula(values), strict=True):
             variable.value = np.asarray(new, inputs[0].dtype)
 
@@ -147,7 +163,7 @@ def _rounds(indices: Array) -> list[Array]:
 def sparse_apply_optimizer(node: Construction) -> Kernel:
     """A step on the rows that the gradient has; a repeated row takes its steps in order."""
     optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("SparseApply")]
-    formula = optimizer.formula(node.attrs)
+    formula, checks_signs = optimizer.formula(node.attrs), optimizer in _SIGNED
     names = list(optimizer.inputs)
     names.insert(names.index(optimizer.gradient) + 1, "indices")
 
@@ -157,6 +173,8 @@ def sparse_apply_optimizer(node: Construction) -> Kernel:
         grad, indices = values[optimizer.gradient], values.pop("indices")
         _check_shapes(optimizer, values)
         _check_sparse(values["var"], grad, indices)
+        if checks_signs:
+            _check_signs(values)
         for rows in _rounds(indices):
             part = values | dict(zip(names, (array[indices[rows]] for array in stored), strict=False))
             part[optimizer.gradient] = grad[rows]

@@ -41,6 +41,7 @@ def svd(node: Construction) -> Kernel:
 
     def decompose(a: Array) -> tuple[Array, Array, Array]:
         require(a.ndim >= 2, f"Arguments to SVD must have rank at least 2: {shape_text(a.shape)}")
+        require(a.size > 0, f"Arguments to SVD must have elements: {shape_text(a.shape)}")
         try:
             u, values, v = np.linalg.svd(a, full_matrices=True)
         except np.linalg.LinAlgError:  # NaN among the numbers

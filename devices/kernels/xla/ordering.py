@@ -24,7 +24,8 @@ def _ordered(x: Array) -> Array:
 
 def sort(x: Array) -> Array:
     """The elements along the last axis, smallest first."""
-    return np.asarray(np.take_along_axis(x, np.argsort(_ordered(x), axis=-1, kind="stable"), -1)) if x.ndim else x
+    require(x.ndim >= 1, "a scalar has no dimension to sort")
+    return np.asarray(np.take_along_axis(x, np.argsort(_ordered(x), axis=-1, kind="stable"), -1))
 
 
 def key_value_sort(keys: Array, values: Array) -> tuple[Array, Array]:

@@ -36,14 +36,14 @@ def variadic_sort(node: Construction) -> Start:
         require(all(x.shape == shape for x in arrays), "the arrays of a sort must have one shape")
         number = scalar_of(dimension, "dimension")
         axis = number + (len(shape) if number < 0 else 0)
-        require(0 <= axis < max(len(shape), 1), f"no dimension {number} to sort in shape {shape_text(shape)}")
+        require(0 <= axis < len(shape), f"no dimension {number} to sort in shape {shape_text(shape)}")
         carry_out(call, _sorted(comparator, arrays, axis))
 
     return start
 
 
 def _sorted(comparator: XlaComputation, arrays: Sequence[Array], axis: int) -> PullSteps[Sequence[Array]]:
-    if not arrays[0].ndim or arrays[0].shape[axis] < 2:
+    if arrays[0].shape[axis] < 2:
         return arrays
     rows = [np.moveaxis(x, axis, -1) for x in arrays]
     order = _order_by_key(comparator, rows)

@@ -38,7 +38,7 @@ def interleaved(lists: list[list[int]], cycle: int, block: int) -> list[int]:
 async def test_an_interleaving_goes_round(stop: int, cycle: int, block: int, parallel: bool) -> None:
     """Like a loop over lists, in parallel or not."""
     p = Pipeline()
-    numbers = [np.int64(cycle), np.int64(block), *([np.int64(2)] if parallel else [])]
+    numbers = [np.int64(cycle), np.int64(block), *([np.int64(min(2, cycle))] if parallel else [])]
     dataset = p.mapped(
         "ParallelInterleaveDatasetV2" if parallel else "InterleaveDataset", p.range(stop), "below", *numbers
     )

@@ -2,13 +2,16 @@
 # It runs only where TensorFlow is, which has no types.
 """Asks TensorFlow what it says to every call and every changed input; run in an environment that has TensorFlow.
 
-python -m tests.devices.kernels.sweep.tensorflow_answers calls.gz answers.json
+python -m tests.devices.kernels.sweep.tensorflow_answers calls.gz answers.json [--again Xla]
+
+Answers that the file has already are kept, but for those of ops that are to be asked again.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,9 +22,10 @@ import tensorflow as tf
 from tests.devices.kernels.sweep.cases import INPUT, TARGET, read_graphs
 from tests.devices.kernels.sweep.forking import ask
 from tests.devices.kernels.sweep.mutations import mutations
-from tests.devices.kernels.sweep.verdicts import LETTERS, SAME, Verdict, write_verdicts
+from tests.devices.kernels.sweep.verdicts import LETTERS, SAME, Verdict, read_verdicts, write_verdicts
 
-MEMORY = 6 << 30
+MEMORY = 64 << 30  # of addresses: compilers reserve more than they use
+LIMIT_MS, COMPILING_MS = 700, 5000
 v1 = tf.compat.v1
 CODES = {number: name for name, number in vars(tf.errors).items() if isinstance(number, int) and name.isupper()} | {
     13: "INTERNAL"
@@ -64,7 +68,7 @@ class Case:
                 config = v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
                 config.graph_options.rewrite_options.disable_meta_optimizer = True
                 self.session = v1.Session(graph=self.imported, config=config)
-            options = v1.RunOptions(timeout_in_ms=700)
+            options = v1.RunOptions(timeout_in_ms=COMPILING_MS if self.op.startswith("Xla") else LIMIT_MS)
             feeds = {
                 f"{name}:0": value.view(self.dtypes[name]) if self.dtypes[name].fields else value
                 for name, value in (self.inputs | self.questions[number]).items()
@@ -80,18 +84,39 @@ class Case:
         return "OK"
 
 
+def _kept(path: Path, again: str) -> dict[tuple[str, int], Verdict]:
+    """The verdicts that a file has, by op and number of the call among those of the op; not those to ask again."""
+    numbers = Counter()
+    kept = {}
+    for verdict in read_verdicts(path) if path.exists() else []:
+        kept[verdict.op, numbers[verdict.op]] = verdict
+        numbers[verdict.op] += 1
+    return {key: verdict for key, verdict in kept.items() if not (again and key[0].startswith(again))}
+
+
 def main() -> None:
-    first = sys.argv[1] == "--unchanged"
-    source, result = sys.argv[-2:]
-    cases = [Case(data) for data in read_graphs(Path(source))]
-    counts = [1 if first else len(case.questions) for case in cases]
+    parser = argparse.ArgumentParser(prog="tensorflow_answers", description=__doc__)
+    parser.add_argument("calls", type=Path)
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--unchanged", action="store_true", help="ask only for the calls as they are")
+    parser.add_argument("--again", default="", help="ask again for ops that begin so")
+    options = parser.parse_args()
+    cases = [Case(data) for data in read_graphs(options.calls)]
+    kept = _kept(options.answers, options.again)
+    numbers = Counter()
+    places = []
+    for case in cases:
+        places.append((case.op, numbers[case.op]))
+        numbers[case.op] += 1
+    counts = [1 if options.unchanged else len(case.questions) for case in cases]
+    counts = [0 if place in kept else count for place, count in zip(places, counts, strict=True)]
     questions = [(case, number) for case, count in zip(cases, counts, strict=True) for number in range(count)]
     answers = iter(ask(questions, Case.answers, MEMORY))
     verdicts = []
-    for case, count in zip(cases, counts, strict=True):
+    for case, place, count in zip(cases, places, counts, strict=True):
         letters = "".join(LETTERS[next(answers)] for _ in range(count))
-        verdicts.append(Verdict(case.op, letters, SAME * count))
-    write_verdicts(verdicts, Path(result))
+        verdicts.append(kept.get(place) or Verdict(case.op, letters, SAME * count))
+    write_verdicts(verdicts, options.answers)
 
 
 if __name__ == "__main__":

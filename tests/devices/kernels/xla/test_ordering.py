@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from partita.errors import InvalidArgumentError
 from tests.devices.kernels.harness import check_shapes, run
 
 
@@ -20,4 +22,5 @@ def test_values_go_with_their_keys() -> None:
     keys, values = np.array([[3, 1, 2], [1, 0, 1]], np.int32), np.arange(6.0).reshape(2, 3)
     got = check_shapes("XlaKeyValueSort", keys, values)
     assert [part.tolist() for part in got] == [[[1, 2, 3], [0, 1, 1]], [[1, 2, 0], [4, 3, 5]]]
-    assert run("XlaSort", np.array(5)) == 5
+    with pytest.raises(InvalidArgumentError, match="a scalar has no dimension to sort"):
+        run("XlaSort", np.array(5))
