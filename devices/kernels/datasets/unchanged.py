@@ -11,7 +11,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Factory, Kernel, kernel
-from .dataset import Dataset, Form
+from .dataset import Dataset, ElementSpec
 from .transformation import Unchanged, count_of, transforming
 
 
@@ -36,7 +36,7 @@ def _checking(check: Callable[[Array], object]) -> Factory:
     """A kernel that only checks the inputs beside the dataset, whose elements it leaves as they are."""
 
     def kernel_of(node: Construction) -> Kernel:
-        def make(form: Form, source: Dataset, *others: Array) -> Dataset:
+        def make(form: ElementSpec, source: Dataset, *others: Array) -> Dataset:
             for value in others:
                 check(value)
             return Unchanged(form, source)
