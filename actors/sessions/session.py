@@ -239,6 +239,12 @@ class Session:
         names = RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
         return self._requests.prepare_now(names)
 
+    @trio.lowlevel.enable_ki_protection
+    async def prepare_in_thread(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
+        """As `prepare`; where that may take long it is done in a thread, so that the event loop goes on."""
+        self._check_entry()
+        return await self._prepared(RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+
     async def _prepared(self, signature: RequestNames) -> Prepared:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()

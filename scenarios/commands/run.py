@@ -81,9 +81,9 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
 async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
     """Cuts and compiles the request; returns its partition graphs. ConfigurationError for an unfed placeholder."""
     with screen.working(f"cutting and compiling {of_nodes(loaded.graph)}"), configuring():
-        request = tuple(loaded.feeds), loaded.fetches, loaded.targets
-        await session.make_callable(*request)  # prepares a large graph in a thread, so that Ctrl-C can end it
-        parts = session.prepare(*request).partitions
+        # In a thread, so that Ctrl-C can end it.
+        prepared = await session.prepare_in_thread(tuple(loaded.feeds), loaded.fetches, loaded.targets)
+        parts = prepared.partitions
         check_fed(parts.values())
         return parts
 
