@@ -17,7 +17,7 @@ import trio
 from partita.actors import open_session
 from partita.devices import local_cluster
 from partita.scenarios import training_step
-from partita.scenarios.workloads.training import FEATURES, Kind
+from partita.scenarios.workloads.training import FEATURES, VariableKind
 
 from .bench import Bench
 from .fresh import Ended, fresh
@@ -65,7 +65,7 @@ async def _growth(bench: Bench) -> Measured:
     return Measured(Figure(float(fresh("benchmarks.bench_scale", str(bench.sizes.steps)).output)))
 
 
-async def _left_behind(kind: Kind, steps: int) -> int:
+async def _left_behind(kind: VariableKind, steps: int) -> int:
     """Bytes by which this process grows in `steps` steps."""
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(_REPLICAS)], _ROWS)
     feeds = {"x": np.ones((_ROWS, FEATURES), np.float32), "labels": np.zeros(_ROWS, np.int32)}
@@ -87,5 +87,5 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    kinds: tuple[Kind, ...] = ("reference", "resource")
+    kinds: tuple[VariableKind, ...] = ("reference", "resource")
     print(max(trio.run(_left_behind, kind, int(sys.argv[1])) for kind in kinds))

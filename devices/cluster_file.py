@@ -63,7 +63,7 @@ _LINK_KEYS = ["between", *LINK_KEYS]
 
 
 @frozen
-class _Entry:
+class _DeviceEntry:
     """One [[device]] table, its spec already read."""
 
     spec: DeviceSpec
@@ -132,7 +132,7 @@ def _tables(table: Mapping[str, Any], key: str, name: str) -> Sequence[Mapping[s
     return tables
 
 
-def _entry(table: Mapping[str, Any], where: str) -> _Entry:
+def _entry(table: Mapping[str, Any], where: str) -> _DeviceEntry:
     check_keys(table, _DEVICE_KEYS, where)
     if "spec" not in table:
         raise InvalidArgumentError(f"{where}: 'spec' is missing; name a model of the catalog or write a table")
@@ -158,7 +158,7 @@ def _entry(table: Mapping[str, Any], where: str) -> _Entry:
         device = device_spec_from(spec, f"{where}: spec")
     else:
         raise InvalidArgumentError(f"{where}: spec = {spec!r} must be a name of the catalog or a table")
-    return _Entry(device, **numbers, **texts)
+    return _DeviceEntry(device, **numbers, **texts)
 
 
 def _located(read: Any, name: str, where: str) -> Any:  # Any: a spec of a device or of a link, as `read` returns it
@@ -168,7 +168,7 @@ def _located(read: Any, name: str, where: str) -> Any:  # Any: a spec of a devic
         raise InvalidArgumentError(f"{where}: {error.message}") from None
 
 
-def _devices(entries: Sequence[_Entry], name: str) -> list[Device]:
+def _devices(entries: Sequence[_DeviceEntry], name: str) -> list[Device]:
     """Devices in file order, task by task, indices counted per task and kind."""
     check_count(sum(entry.count * len(entry.task_indices()) for entry in entries), name)
     by_task: dict[tuple[str, int, int], list[tuple[DeviceSpec, str]]] = {}

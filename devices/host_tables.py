@@ -20,10 +20,10 @@ from .catalog.hosts import HostModel, host_model
 from .units import MOST_COUNT
 
 _KEYS = ["model", "job", "tasks", "task", "replica"]
-Table = Mapping[str, Any]  # as TOML has it
+TomlTable = Mapping[str, Any]  # as TOML has it
 
 
-def with_hosts(table: Table, name: str) -> dict[str, Any]:
+def with_hosts(table: TomlTable, name: str) -> dict[str, Any]:
     """The table of a file with every [[host]] written out, after the tables of the file. `name` begins errors."""
     if "host" not in table:
         return dict(table)
@@ -42,7 +42,7 @@ def with_hosts(table: Table, name: str) -> dict[str, Any]:
     return whole
 
 
-def _written_out(table: Table, where: str) -> dict[str, list[Table]]:
+def _written_out(table: TomlTable, where: str) -> dict[str, list[TomlTable]]:
     check_keys(table, _KEYS, where)
     if not isinstance(table.get("model"), str):
         raise InvalidArgumentError(f"{where}: model = {table.get('model')!r} must name a machine of the catalog")
@@ -60,7 +60,7 @@ def _written_out(table: Table, where: str) -> dict[str, list[Table]]:
     }
 
 
-def _machines(place: Table, where: str) -> list[str]:
+def _machines(place: TomlTable, where: str) -> list[str]:
     """The names that the machines of tasks have."""
     for key in ("tasks", "task", "replica"):
         if type(place.get(key, 1)) is not int or not 0 <= place.get(key, 1) <= MOST_COUNT:
@@ -70,8 +70,8 @@ def _machines(place: Table, where: str) -> list[str]:
     return [f"/job:{place.get('job', 'localhost')}/replica:{place.get('replica', 0)}/task:{k}" for k in tasks]
 
 
-def _switches(model: HostModel, machines: list[str]) -> list[Table]:
-    switches: list[Table] = []
+def _switches(model: HostModel, machines: list[str]) -> list[TomlTable]:
+    switches: list[TomlTable] = []
     for k in range(model.pcie_switches):
         gpus, nics = (
             list(range(k * count // model.pcie_switches, (k + 1) * count // model.pcie_switches))

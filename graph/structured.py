@@ -22,7 +22,7 @@ from .builder.builder import GraphBuilder
 from .builder.handles import Input, Operation, Tensor
 from .dtypes import DataType, base_type, dtype_name
 
-Arguments = list[Tensor | list[Tensor]]
+OpInputs = list[Tensor | list[Tensor]]
 _PARALLEL_ITERATIONS = 10
 
 
@@ -42,15 +42,15 @@ class _Inside:
         if self.outer is not None:
             self.outer.add(node)
 
-    def admitted(self, node: str, inputs: Arguments, control: Sequence[str]) -> tuple[Arguments, Sequence[str]]:
+    def admitted(self, node: str, inputs: OpInputs, control: Sequence[str]) -> tuple[OpInputs, Sequence[str]]:
         """The inputs as tensors of the inside; a node with no input from here also waits for the pivot."""
-        admitted_inputs: Arguments = [
+        admitted_inputs: OpInputs = [
             [self.inside(item, node) for item in value] if isinstance(value, list) else self.inside(value, node)
             for value in inputs
         ]
         return admitted_inputs, self.waits_for(admitted_inputs, control)
 
-    def waits_for(self, inputs: Arguments, control: Sequence[str]) -> Sequence[str]:
+    def waits_for(self, inputs: OpInputs, control: Sequence[str]) -> Sequence[str]:
         """The control inputs that a node with these inputs gets."""
         is_held = bool(inputs) or any(name in self.nodes for name in control)
         return control if is_held or self.pivot is None else [*control, self.pivot.name]
@@ -71,7 +71,7 @@ class _Inside:
         raise NotImplementedError
 
 
-class _Loop(_Inside):
+class _LoopInside(_Inside):
     """The inside of a loop: tensors enter as constants of its frame."""
 
     def __init__(self, builder: GraphBuilder, frame_name: str, parallel_iterations: int) -> None:
@@ -88,7 +88,7 @@ class _Loop(_Inside):
         """An Enter with `is_constant`, whose value is the same in every iteration."""
         return self.enter(tensor, self.builder.in_scope(f"{reader}/Enter"), is_constant=True)
 
-    def waits_for(self, inputs: Arguments, control: Sequence[str]) -> Sequence[str]:
+    def waits_for(self, inputs: OpInputs, control: Sequence[str]) -> Sequence[str]:
         """Drops control inputs from outside the loop; adds the pivot if no input changes between iterations."""
         held = [name for name in control if name in self.nodes]
         constants = {tensor.node for tensor in self.brought.values()}
@@ -97,7 +97,7 @@ class _Loop(_Inside):
         return held if is_held or self.pivot is None else [self.pivot.name]
 
 
-class _Branch(_Inside):
+class _BranchInside(_Inside):
     """The inside of a branch: tensors enter through Switch nodes, and are dead unless the branch is taken."""
 
     def __init__(self, builder: GraphBuilder, pivot: Operation, predicate: Tensor, side: int) -> None:
@@ -133,7 +133,7 @@ def while_loop(
     """
     _check_builder(b)
     with b.scope(name) as scope:
-        loop = _Loop(b, f"{scope}/while_context", parallel_iterations)
+        loop = _LoopInside(b, f"{scope}/while_context", parallel_iterations)
         starts = [b.tensor(value) for value in loop_vars]
         enters = [loop.enter(start, "Enter", is_constant=False) for start in starts]
         for enter in enters:
@@ -187,8 +187,10 @@ def cond(
         switch = b.op("Switch", predicate, predicate, name="Switch")
         pivots = [b.op("Identity", switch[side], name=f"switch_{'ft'[side]}") for side in (1, 0)]
         pred_id = b.identity(predicate, name="pred_id")
-        if_true = _branch(b, _Branch(b, pivots[0], pred_id, 1), true_fn, scope)
-        if_false = _branch(b, _Branch(b, pivots[1], pred_id, 0), false_fn, scope, [tensor.dtype for tensor in if_true])
+        if_true = _branch(b, _BranchInside(b, pivots[0], pred_id, 1), true_fn, scope)
+        if_false = _branch(
+            b, _BranchInside(b, pivots[1], pred_id, 0), false_fn, scope, [tensor.dtype for tensor in if_true]
+        )
         types = [[dtype_name(base_type(tensor.dtype)) for tensor in side] for side in (if_true, if_false)]
         if types[0] != types[1]:
             raise InvalidArgumentError(
@@ -199,7 +201,7 @@ def cond(
 
 def _branch(
     b: GraphBuilder,
-    branch: _Branch,
+    branch: _BranchInside,
     function: Callable[[], Input | Sequence[Input]],
     scope: str,
     dtypes: Sequence[DataType] = (),

@@ -23,7 +23,7 @@ from partita.devices.calibration.fitting.products import fit_products
 from partita.devices.calibration.sources.layer_tables import attentions_of, grouped_products_of
 from partita.devices.calibration.sources.measurements import STATED_PEAK_FLOPS_PER_S, Measurements, joined
 from partita.devices.calibration.sources.reading import read_source
-from partita.devices.calibration.tables import Column, read_table
+from partita.devices.calibration.tables import ColumnSpec, read_table
 from partita.devices.calibration.toml_text import toml_text
 from partita.devices.catalog import aliases_of, device_names, device_spec
 from partita.devices.timing.fits.products import Products
@@ -38,7 +38,9 @@ def measurements(folder: Path, device: str) -> Measurements:
     """All rows of one device."""
     names = (device, *aliases_of(device))
     have = [
-        folder / name for name in FILES if set(read_table(folder / name, [Column("system")]).texts("system")) & {*names}
+        folder / name
+        for name in FILES
+        if set(read_table(folder / name, [ColumnSpec("system")]).texts("system")) & {*names}
     ]
     have += [folder / name for name in LAYER_FILES] if device == LAYERS_OF else []
     return joined(read_source(path, names) for path in have)

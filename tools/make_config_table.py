@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from partita.actors.sessions.options.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
+from partita.actors.sessions.options.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, ConfigField, Treatment
 from partita.graph import ConfigProto, RunOptions
 from partita.graph.message_fields import declared_fields
 
@@ -33,12 +33,12 @@ sessions over several tasks (`open_cluster_session`) do something else, as Tenso
 """
 
 
-def _cell(treatment: Treatment, note: str, field: Field) -> str:
+def _cell(treatment: Treatment, note: str, field: ConfigField) -> str:
     where = f", where there are {field.kind}s" if field.kind and treatment is Treatment.REFUSED else ""
     return f"*{treatment.value}{where}*: {note}" if note else f"*{treatment.value}*"
 
 
-def rows(paths: Iterable[str], fields: Mapping[str, Field]) -> Iterator[str]:
+def rows(paths: Iterable[str], fields: Mapping[str, ConfigField]) -> Iterator[str]:
     """The rows of the table of one message."""
     for path in paths:
         field = fields[path]

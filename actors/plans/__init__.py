@@ -12,6 +12,6 @@ from ...lazy import load_lazily
 if TYPE_CHECKING:
     from .distributed_loops import distributed_loops as distributed_loops
     from .local_loops import local_loop as local_loop
-    from .tracing import Scope as Scope, traced as traced
+    from .tracing import TraceScope as TraceScope, traced as traced
 
 load_lazily(__name__)

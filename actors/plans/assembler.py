@@ -18,7 +18,7 @@ from ...graph.dtypes import is_ref
 from ...graph.ops.registry import find_op
 from . import instructions as form
 from .binding import is_shared
-from .deferred import End
+from .deferred import DeferredEnd
 from .draft import Draft
 from .numbering import NodeNumber, SlotNumber
 from .roles import Role, roles_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .binding import Binder
     from .instructions import Instruction
-    from .transfers import Messages
+    from .transfers import TransferMessages
 
 
 def _bound_forms(properties: NodeProperties) -> Sequence[BoundForm]:
@@ -49,7 +49,7 @@ class Assembler:
         draft: Draft,
         slots: list[SlotNumber],
         binder: Binder,
-        outgoing: Messages,
+        outgoing: TransferMessages,
         run_when_dead: Collection[str] = (),
     ) -> None:
         """`run_when_dead` are the frames of loops that run even when nothing alive goes in."""
@@ -175,7 +175,7 @@ class Assembler:
 
     def _launch(self, node: NodeNumber, inputs: list[SlotNumber], control: list[SlotNumber]) -> Instruction:
         end = self.draft.columns.properties[node]
-        assert isinstance(end, End)  # launches have no other properties
+        assert isinstance(end, DeferredEnd)  # launches have no other properties
         number, convert = self._launch_number[node], self._dereferenced(node, form.all_inputs)
         if self.draft.may_be_dead[node] and end.deferred.frame not in self._run_when_dead:
             return form.launch_either(number, inputs, control, convert)
@@ -208,7 +208,7 @@ class Assembler:
 
     def _step(
         self, node: NodeNumber, kernel: Kernel | None, inputs: list[SlotNumber], outputs: list[SlotNumber]
-    ) -> form.Step:
+    ) -> form.SlotStep:
         """The step of a node that is alive."""
         if self.draft.roles[node] is Role.CONST:
             return form.store(self._constant(node), outputs[0])

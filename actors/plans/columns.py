@@ -35,7 +35,7 @@ Kinds: TypeAlias = "Callable[[NodeProperties], NodeProperties]"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RaggedRows:
     """Variable-length rows of ints: row `r` is `items[starts[r]:starts[r + 1]]`."""
 
     starts: list[int]
@@ -63,7 +63,7 @@ class Nodes(NamedTuple):
         return Nodes(ids, names, self.kinds, self.kind[order])
 
 
-class Edges(NamedTuple):
+class NumberedEdges(NamedTuple):
     """Edges over numbered nodes, in any order; a control edge has CONTROL_SLOT as output and port."""
 
     src: Numbers
@@ -80,7 +80,7 @@ class ControlEdges(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns:
+class OrderedGraph:
     """A graph with its nodes in topological order. Data edges are sorted by (destination, port), control edges apart.
 
     Node columns are as in `Nodes`; `properties[n]` is `kinds[kind[n]]`. `first_value[n]` is the number of output 0 of
@@ -93,7 +93,7 @@ class Columns:
     kind: Numbers
     properties: list[NodeProperties]
     first_value: Numbers
-    data: Edges
+    data: NumberedEdges
     control: ControlEdges
 
     @property
@@ -117,14 +117,14 @@ class Columns:
         return starts_of(self.data.dst, self.num_nodes)
 
     @cached_property
-    def inputs(self) -> Rows:
+    def inputs(self) -> RaggedRows:
         """By node: the numbers of the outputs that it takes in, by port."""
-        return Rows(self.input_starts.tolist(), self.data_value.tolist())
+        return RaggedRows(self.input_starts.tolist(), self.data_value.tolist())
 
     @cached_property
-    def control_inputs(self) -> Rows:
+    def control_inputs(self) -> RaggedRows:
         """By node: the nodes that it waits for by control edges."""
-        return Rows(starts_of(self.control.dst, self.num_nodes).tolist(), self.control.src.tolist())
+        return RaggedRows(starts_of(self.control.dst, self.num_nodes).tolist(), self.control.src.tolist())
 
     def producers(self) -> tuple[Numbers, Numbers]:
         """The nodes that a node takes values from or waits for: where those of each begin, and all in a row."""
@@ -133,7 +133,7 @@ class Columns:
         return starts, src[edges]
 
 
-def columns_of(graph: Graph) -> Columns:
+def columns_of(graph: Graph) -> OrderedGraph:
     """The columns of a graph.
 
     Raises InvalidArgumentError when an input is not connected, InternalError for a cycle that is no loop.
@@ -148,11 +148,11 @@ def columns_of(graph: Graph) -> Columns:
     inside = (src >= 0) & (dst >= 0)
     output, port = edges.src_output[inside].astype(np.int64), edges.dst_input[inside].astype(np.int64)
     return ordered_columns(
-        Nodes(ids.tolist(), names, kinds, kind_of[ids]), Edges(src[inside], output, dst[inside], port)
+        Nodes(ids.tolist(), names, kinds, kind_of[ids]), NumberedEdges(src[inside], output, dst[inside], port)
     )
 
 
-def ordered_columns(nodes: Nodes, edges: Edges) -> Columns:
+def ordered_columns(nodes: Nodes, edges: NumberedEdges) -> OrderedGraph:
     """The columns of nodes in any order, and of edges over them; raises as `columns_of`."""
     order = _topological_order(nodes, edges)
     if order is not None:
@@ -162,7 +162,7 @@ def ordered_columns(nodes: Nodes, edges: Edges) -> Columns:
     return _sorted_columns(nodes, edges)
 
 
-def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: Kinds) -> Columns:
+def with_launches(columns: OrderedGraph, is_deferred: Flags, launch: Kinds, arrival: Kinds) -> OrderedGraph:
     """The columns with two nodes in place of each deferred one: one takes its inputs, the next has its outputs.
 
     `launch` and `arrival` make the properties of these from those of the node.
@@ -179,7 +179,7 @@ def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: 
     none = np.full(len(control.src), CONTROL_SLOT)
     return ordered_columns(
         Nodes(columns.ids, columns.names, columns.kinds, columns.kind).reordered(old)._replace(kinds=kinds, kind=kind),
-        Edges(
+        NumberedEdges(
             arrival_at[np.concatenate([data.src, control.src])],
             np.concatenate([data.output, none]),
             launch_at[np.concatenate([data.dst, control.dst])],
@@ -188,7 +188,7 @@ def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: 
     )
 
 
-def _sorted_columns(nodes: Nodes, edges: Edges) -> Columns:
+def _sorted_columns(nodes: Nodes, edges: NumberedEdges) -> OrderedGraph:
     """Sorts the edges, numbers the outputs, and makes sure that every input port has its edge."""
     kinds, kind = nodes.kinds, nodes.kind
     # Counted once per kind, then looked up for all nodes: a graph of a million nodes has some hundred kinds.
@@ -203,19 +203,19 @@ def _sorted_columns(nodes: Nodes, edges: Edges) -> Columns:
         raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
     control = positions(edges.output < 0)
     control = control[np.argsort(edges.dst[control], kind="stable")]
-    return Columns(
+    return OrderedGraph(
         ids=nodes.ids,
         names=nodes.names,
         kinds=kinds,
         kind=kind,
         properties=list(map(kinds.__getitem__, kind.tolist())),
         first_value=np.concatenate([[0], np.cumsum(num_outputs)]) + 1,
-        data=Edges(edges.src[data], edges.output[data], edges.dst[data], edges.port[data]),
+        data=NumberedEdges(edges.src[data], edges.output[data], edges.dst[data], edges.port[data]),
         control=ControlEdges(edges.src[control], edges.dst[control]),
     )
 
 
-def _topological_order(nodes: Nodes, edges: Edges) -> Numbers | None:
+def _topological_order(nodes: Nodes, edges: NumberedEdges) -> Numbers | None:
     """The nodes sorted topologically; None when they are sorted already.
 
     Most graphs are sorted as they come, or once nodes without inputs stand first (feeds are added last, with the

@@ -58,12 +58,12 @@ from ...graph.checking import are_checked
 from ...graph.dtypes import is_ref
 from .. import plans as room
 from .binding import check_complete
-from .columns import Columns, columns_of
+from .columns import OrderedGraph, columns_of
 from .deferred import launched
 from .draft import draft_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
 from .plan import DistributedLoop, Plan
-from .planning import Loops, keeps_inputs, plan_of
+from .planning import PlannedLoops, keeps_inputs, plan_of
 from .roles import Role, roles_of
 from .transfers import shares_of
 
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from .binding import Binder
 
-Part = tuple["Graph", "Binder"]
+BoundGraph = tuple["Graph", "Binder"]
 
 
 class _LevelPart(NamedTuple):
@@ -79,8 +79,8 @@ class _LevelPart(NamedTuple):
 
     graph: Graph
     binder: Binder
-    columns: Columns
-    loops: Loops
+    columns: OrderedGraph
+    loops: PlannedLoops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class _Setting:
 
 
 def compile_plans(
-    parts: Sequence[Part], *, every_node: bool = False, called: bool = False, from_elsewhere: bool = False
+    parts: Sequence[BoundGraph], *, every_node: bool = False, called: bool = False, from_elsewhere: bool = False
 ) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
@@ -112,7 +112,7 @@ def compile_plans(
     """
     setting = _Setting(every_node=every_node, from_elsewhere=from_elsewhere, framed=called)
     levels = [_levels(graph, binder) for graph, binder in parts]
-    loops: list[Loops] = [{} for _ in parts]
+    loops: list[PlannedLoops] = [{} for _ in parts]
     alive = None if from_elsewhere else _entered_alive(levels)
     for frame in _inner_first(levels):
         of_frame = [
@@ -191,7 +191,7 @@ def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan
     return [room.traced(plan) for plan in plans] if every_node else plans
 
 
-def _dead_sources(levels: Sequence[Columns], loops: Sequence[Loops], setting: _Setting) -> set[Role]:
+def _dead_sources(levels: Sequence[OrderedGraph], loops: Sequence[PlannedLoops], setting: _Setting) -> set[Role]:
     """Roles whose outputs may be dead although nothing dead goes into them."""
     exits_die = any(isinstance(loop, DistributedLoop) for own in loops for loop in own.values())
     roles = {Role.ARRIVAL} if exits_die else set()
@@ -202,5 +202,5 @@ def _dead_sources(levels: Sequence[Columns], loops: Sequence[Loops], setting: _S
     return roles
 
 
-def _has_switches(levels: Iterable[Columns]) -> bool:
+def _has_switches(levels: Iterable[OrderedGraph]) -> bool:
     return any(role in (Role.SWITCH, Role.SWITCH_N) for own in levels for role in roles_of(own.kinds))

@@ -15,13 +15,13 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from ...graph.arrays import Flags
-from .columns import Columns
+from .columns import OrderedGraph
 from .roles import Role
 
 _SWITCHES = (Role.SWITCH, Role.SWITCH_N)
 
 
-def may_be_dead(columns: Columns, roles: Sequence[Role], dead_sources: Collection[Role] = ()) -> Flags:
+def may_be_dead(columns: OrderedGraph, roles: Sequence[Role], dead_sources: Collection[Role] = ()) -> Flags:
     """By node: whether it may be dead. Nodes that are not flagged are alive in every step.
 
     `dead_sources` are roles, besides those of switches, whose outputs may be dead although all their inputs are alive.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...graph.ops.properties import NodeProperties
 from ...graph.ops.registry import OpSignature, unlisted
-from .columns import Columns, with_launches
+from .columns import OrderedGraph, with_launches
 from .roles import Role, roles_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LAUNCH, _ARRIVAL = unlisted("_Launch"), unlisted("_Arrival")
 
 
-class End(NodeProperties):
+class DeferredEnd(NodeProperties):
     """Properties of the launch or the arrival of a deferred node."""
 
     __slots__ = ("deferred",)
@@ -40,7 +40,7 @@ class End(NodeProperties):
         return self.deferred.op
 
 
-def launched(columns: Columns) -> Columns:
+def launched(columns: OrderedGraph) -> OrderedGraph:
     """The columns with a launch and an arrival in place of each deferred node."""
     is_deferred = np.array([role is Role.DEFERRED for role in roles_of(columns.kinds)], bool)[columns.kind]
     if not is_deferred.any():
@@ -49,8 +49,8 @@ def launched(columns: Columns) -> Columns:
 
 
 def _launch(deferred: NodeProperties) -> NodeProperties:
-    return End(_LAUNCH, deferred, deferred.input_types, ())  # type: ignore[arg-type]  # they are all `Deferred`
+    return DeferredEnd(_LAUNCH, deferred, deferred.input_types, ())  # type: ignore[arg-type]  # they are all `Deferred`
 
 
 def _arrival(deferred: NodeProperties) -> NodeProperties:
-    return End(_ARRIVAL, deferred, (), deferred.output_types)  # type: ignore[arg-type]  # they are all `Deferred`
+    return DeferredEnd(_ARRIVAL, deferred, (), deferred.output_types)  # type: ignore[arg-type]  # they are all `Deferred`

@@ -28,7 +28,7 @@ import numpy as np
 
 from ...graph.arrays import Flags, Numbers, positions
 from ...graph.dtypes import REF_OFFSET
-from .columns import Columns, Rows
+from .columns import OrderedGraph, RaggedRows
 from .deadness import may_be_dead
 from .known import Known, known_nodes
 from .numbering import NodeNumber, ValueNumber
@@ -49,7 +49,7 @@ class Draft:
     node emits, as traces want it. Nodes in `known` have the role of constants.
     """
 
-    columns: Columns
+    columns: OrderedGraph
     roles: list[Role]
     may_be_dead: Flags
     is_reference: Flags | None
@@ -142,10 +142,10 @@ class Draft:
         return self.columns.num_values + len(self.own_value) + len(self._receives_apart)
 
     @cached_property
-    def inputs(self) -> Rows:
+    def inputs(self) -> RaggedRows:
         """By node: the values that it reads, by port, identities seen through."""
         plain = self.columns.inputs
-        return Rows(plain.starts, self.source[self.columns.data_value].tolist()) if self.aliased.any() else plain
+        return RaggedRows(plain.starts, self.source[self.columns.data_value].tolist()) if self.aliased.any() else plain
 
     def first_input(self, nodes: Numbers) -> Numbers:
         """The value on input 0 of each of `nodes`, identities not seen through."""
@@ -208,7 +208,7 @@ class Draft:
 
 
 def draft_of(
-    columns: Columns,
+    columns: OrderedGraph,
     binder: Binder,
     *,
     dead_sources: Collection[Role] = (),
@@ -234,7 +234,7 @@ def draft_of(
     )
 
 
-def _is_reference(columns: Columns) -> Flags:
+def _is_reference(columns: OrderedGraph) -> Flags:
     """By output: whether its type is that of a reference."""
     of_outputs: Sequence[bool] = [t > REF_OFFSET for p in columns.properties for t in p.output_types]
     return np.array([False, *of_outputs], bool)  # numbers of outputs start at 1

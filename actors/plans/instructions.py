@@ -30,7 +30,7 @@ from .numbering import SlotNumber
 
 # What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
 Slots = list[Any]
-Step = Callable[[Slots], object]
+SlotStep = Callable[[Slots], object]
 Instruction = tuple[Kernel, int, int, int]
 
 NO_SLOT: Final = SlotNumber(0)
@@ -71,7 +71,7 @@ def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
     return lambda values: [values[slot] for slot in slots]
 
 
-def whole(step: Step, reads: Sequence[int] = (), writes: Sequence[int] = ()) -> Instruction:
+def whole(step: SlotStep, reads: Sequence[int] = (), writes: Sequence[int] = ()) -> Instruction:
     """The instruction of a step that loads and stores by itself.
 
     `reads` and `writes` are its slots, for printers and checkers. They are kept on the function, so that a step with
@@ -114,7 +114,7 @@ def values_of(inputs: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:  # Any
     return itemgetter(*ins) if len(ins) > 1 else lambda slots: [slots[i] for i in ins]
 
 
-def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
+def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> SlotStep:
     """Calls `kernel` with the values of `inputs` and stores what it returns in `outputs`."""
     read, outs = values_of(inputs), tuple(outputs)
     if len(outs) == 1:
@@ -145,7 +145,7 @@ def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> St
     return store_many
 
 
-def store(value: Any, out: int) -> Step:
+def store(value: Any, out: int) -> SlotStep:
     """Stores a value that was known when the plan was compiled."""
 
     def put(slots: Slots) -> None:
@@ -216,7 +216,7 @@ def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
     return lambda tensor, send: send(key, convert(tensor)), value, SEND_SLOT, 0
 
 
-def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], flag: int) -> Instruction:
+def guarded(step: SlotStep, watched: Sequence[int], outputs: Sequence[int], flag: int) -> Instruction:
     """Runs `step` unless one of the `watched` slots is dead: then all `outputs` are dead.
 
     `flag` is 0, or the slot of a deadness flag, for nodes that wait for this one by a control edge.

@@ -17,10 +17,10 @@ from ...rendezvous.key import stem, stems
 if TYPE_CHECKING:
     from ...graph.arrays import Numbers
     from ...graph.graph import Graph
-    from ...graph.partition import Transfer
+    from ...graph.partition import TransferredTensor
 
 
-def stem_of(transfer: Transfer) -> str:
+def stem_of(transfer: TransferredTensor) -> str:
     """The stem of a transfer that is given as a node has it."""
     return stem(*transfer.route, transfer.tensor_name)
 

@@ -25,7 +25,7 @@ from ...graph.arrays import Flags, positions
 from ...graph.dtypes import DataType
 from ...graph.ops.registry import find_op
 from .binding import scalar_form
-from .columns import Columns
+from .columns import OrderedGraph
 from .numbering import NodeNumber
 from .roles import Role
 
@@ -40,7 +40,7 @@ Known = Mapping[NodeNumber, Sequence[Any]]  # Any: tensors of any integer type
 _TYPES = frozenset({DataType.INT32, DataType.INT64, DataType.BOOL})
 
 
-def known_nodes(columns: Columns, roles: Sequence[Role], may_be_dead: Flags, binder: Binder) -> Known:
+def known_nodes(columns: OrderedGraph, roles: Sequence[Role], may_be_dead: Flags, binder: Binder) -> Known:
     """The outputs of the nodes that are computed in advance; `roles` and `may_be_dead` are by node."""
     kinds, kind = columns.kinds, columns.kind
     followed = np.array([_is_followed(p) for p in kinds], bool)[kind] & ~may_be_dead
@@ -65,7 +65,7 @@ def _can_compute(properties: NodeProperties) -> bool:
 class _Evaluation:
     """The values that have been worked out so far, by number."""
 
-    def __init__(self, columns: Columns, binder: Binder) -> None:
+    def __init__(self, columns: OrderedGraph, binder: Binder) -> None:
         self.columns = columns
         self.binder = binder
         self.values: dict[int, Array] = {}

@@ -28,7 +28,7 @@ from ...graph.analysis.levels import OUTSIDE, Frames, frames_of
 from ...graph.columns import SINK_ID
 from ...graph.ops.properties import NodeProperties, properties_of
 from ...graph.ops.registry import lookup_op, unlisted
-from .columns import Columns, Edges, Nodes, ordered_columns
+from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Loop:
 
     name: str
     depth: int
-    columns: Columns
+    columns: OrderedGraph
     num_variables: int
     num_invariants: int
     num_counted: int
@@ -98,7 +98,7 @@ class Loop:
 class Levels:
     """The root level of a partition, and its loops, each after those inside it."""
 
-    root: Columns
+    root: OrderedGraph
     loops: list[Loop]
 
 
@@ -155,12 +155,12 @@ class _Level:
         """Both ends are nodes of the level."""
         self.edges.append((src, output, dst, port))
 
-    def columns(self) -> Columns:
+    def columns(self) -> OrderedGraph:
         """The columns of the finished level."""
         distinct: dict[NodeProperties, int] = {}
         kind = [distinct.setdefault(properties, len(distinct)) for properties in self.kinds]
         nodes = Nodes(self.ids, self.names, list(distinct), np.array(kind, np.int64))
-        return ordered_columns(nodes, Edges(*np.array(self.edges, np.int64).reshape(-1, 4).T))
+        return ordered_columns(nodes, NumberedEdges(*np.array(self.edges, np.int64).reshape(-1, 4).T))
 
 
 class _Folding:

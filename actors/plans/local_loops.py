@@ -21,7 +21,7 @@ import numpy as np
 
 from ...graph.arrays import Numbers, positions
 from .assembler import Assembler
-from .columns import Columns, Edges, Nodes, ordered_columns
+from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
 from .draft import Draft, draft_of
 from .layout import Program, slots_of, template_of
 from .levels import Deferred, Loop
@@ -99,13 +99,13 @@ def _sides(loop: Loop) -> _Sides | None:
     return _Sides(of_node, switches, conditions[0])
 
 
-def _is_usual(loop: Loop, columns: Columns, node: int, role: Role, side: int) -> bool:
+def _is_usual(loop: Loop, columns: OrderedGraph, node: int, role: Role, side: int) -> bool:
     if role is Role.RETVAL:
         return side == (_TRUE if columns.properties[node].attrs["index"] < loop.num_variables else _FALSE)
     return side < _FALSE or (side == _FALSE and role in _COSTS_NOTHING)
 
 
-def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bool]]:
+def _without_switches(columns: OrderedGraph, sides: _Sides) -> tuple[OrderedGraph, list[bool]]:
     """The columns without the loop's switches, the condition part first; and which nodes are the body."""
     kept = [node for node in range(columns.num_nodes) if node not in sides.switches]
     kept.sort(key=lambda node: sides.of_node[node] != _ALWAYS)
@@ -128,7 +128,7 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
             before = place[src] if src in place else place[sides.condition]
             edges.append((before, -1, place[dst], -1))
     nodes = Nodes(columns.ids, columns.names, columns.kinds, columns.kind).reordered(np.array(kept, np.int64))
-    without = ordered_columns(nodes, Edges(*np.array(edges, np.int64).reshape(-1, 4).T))
+    without = ordered_columns(nodes, NumberedEdges(*np.array(edges, np.int64).reshape(-1, 4).T))
     return without, [sides.of_node[node] == _TRUE for node in kept]
 
 
@@ -138,7 +138,7 @@ class _Compiler:
     def __init__(
         self,
         loop: Loop,
-        columns: Columns,
+        columns: OrderedGraph,
         is_body: list[bool],
         binder: Binder,
         inner: Mapping[str, object],

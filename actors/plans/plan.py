@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import PartitaError, of_kernel
 from ...graph.dtypes import DataType
 from .numbering import NodeNumber, SegmentNumber, SlotNumber
-from .transfers import NO_MESSAGES, Messages
+from .transfers import NO_MESSAGES, TransferMessages
 
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
@@ -25,7 +25,7 @@ Chunk = list["Instruction"]
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class FeedSlot:
     """Feed number `index` is stored in `slot`; slot 0 when no node reads it."""
 
     index: int
@@ -112,7 +112,7 @@ class Plan:
     names: list[str] = field(repr=False)
     properties: list[NodeProperties] = field(repr=False)
     _: KW_ONLY
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[FeedSlot, ...] = ()
     results: tuple[Result, ...] = ()
     arrivals: tuple[Arrival, ...] = ()
     segments: tuple[Segment, ...] = ()
@@ -121,7 +121,7 @@ class Plan:
     deferred: tuple[DeferredNode, ...] = ()
     unchecked: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
     """by number of the arrival: types that only the run can check"""
-    sends: Messages = NO_MESSAGES
+    sends: TransferMessages = NO_MESSAGES
     repeats: bool = False
     """whether the plan is one iteration of a loop"""
     outputs: tuple[tuple[int, ...], ...] = ()

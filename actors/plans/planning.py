@@ -16,15 +16,15 @@ import numpy as np
 from ...graph.arrays import owners, positions
 from ...graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
-from .columns import Columns
-from .deferred import End
+from .columns import OrderedGraph
+from .deferred import DeferredEnd
 from .draft import Draft
 from .layout import Program, SlotTable, slots_of, template_of
 from .numbering import NodeNumber, SegmentNumber, SlotNumber
-from .plan import Argument, Arrival, Chunk, DeferredNode, DistributedLoop, Expected, LocalLoop, Plan, Result, Segment
+from .plan import Arrival, Chunk, DeferredNode, DistributedLoop, Expected, FeedSlot, LocalLoop, Plan, Result, Segment
 from .roles import Role
-from .segments import Group, Grouping
-from .transfers import Messages, Share, is_long
+from .segments import Grouping, SegmentGroup
+from .transfers import TransferMessages, TransferShare, is_long
 
 if TYPE_CHECKING:
     from .binding import Binder
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _new_arrival: Callable[[Iterable[object]], Arrival] = partial(tuple.__new__, Arrival)  # a third of the price of a call
 CHUNK = 64  # instructions between two looks at the clock, until a chunk turns out to be slow
 
-Loops = dict[str, LocalLoop | DistributedLoop]
+PlannedLoops = dict[str, LocalLoop | DistributedLoop]
 """the compiled loops of a partition, by frame"""
 
 Segments = tuple[SegmentNumber, ...]
@@ -46,7 +46,7 @@ class _Waiting(NamedTuple):
     for_segment: list[Segments]
 
 
-def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
+def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLoops) -> Plan:
     """The plan; `loops` has those of the level."""
     program = _program(draft, share)
     slots = _slots(draft, share, program)
@@ -77,12 +77,12 @@ def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
     )
 
 
-def keeps_inputs(columns: Columns) -> bool:
+def keeps_inputs(columns: OrderedGraph) -> bool:
     """Whether any node has a resource or a reference, in which a feed may be stored."""
     return any(t is DataType.RESOURCE or is_ref(t) for p in columns.kinds for t in (*p.input_types, *p.output_types))
 
 
-def _program(draft: Draft, share: Share) -> Program:
+def _program(draft: Draft, share: TransferShare) -> Program:
     """The program. Of the sends of a message only the last one has an instruction, which sends all tensors."""
     outgoing = share.outgoing
     emits = draft.emits.copy()
@@ -99,7 +99,7 @@ def _program(draft: Draft, share: Share) -> Program:
     return Program(nodes, segment_at, position)
 
 
-def _slots(draft: Draft, share: Share, program: Program) -> SlotTable:
+def _slots(draft: Draft, share: TransferShare, program: Program) -> SlotTable:
     """The slots. Those of the tensors of an incoming message are neighbours, so that it is stored as one slice."""
     rank = np.zeros(draft.num_values, np.int64)
     rank[draft.arrival[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
@@ -110,10 +110,10 @@ def _outputs(draft: Draft, slots: SlotTable) -> Iterator[tuple[SlotNumber, ...]]
     return (tuple(slots.of_value[start:end]) for start, end in pairwise(draft.first))
 
 
-def _arguments(draft: Draft, slots: SlotTable) -> Iterator[Argument]:
+def _arguments(draft: Draft, slots: SlotTable) -> Iterator[FeedSlot]:
     for node in draft.nodes(Role.ARG).tolist():
         properties, slot = draft.columns.properties[node], slots.of_value[draft.first[node]]
-        yield Argument(properties.attrs["index"], slot, base_type(properties.output_types[0]))
+        yield FeedSlot(properties.attrs["index"], slot, base_type(properties.output_types[0]))
 
 
 def _results(draft: Draft, slots: SlotTable) -> Iterator[Result]:
@@ -129,7 +129,7 @@ def _waiting(grouping: Grouping, num_nodes: int) -> _Waiting:
     for group in grouping.groups:
         only = (group.number,)
         for need in group.needs:
-            if type(need) is Group:
+            if type(need) is SegmentGroup:
                 before = waiting.for_segment[need.number]
                 waiting.for_segment[need.number] = before + only if before else only
             else:
@@ -138,14 +138,16 @@ def _waiting(grouping: Grouping, num_nodes: int) -> _Waiting:
     return waiting
 
 
-def _arrivals(draft: Draft, incoming: Messages, slots: SlotTable, waiting: list[Segments]) -> tuple[Arrival, ...]:
+def _arrivals(
+    draft: Draft, incoming: TransferMessages, slots: SlotTable, waiting: list[Segments]
+) -> tuple[Arrival, ...]:
     first = incoming.first
     stored = map(slots.of_value.__getitem__, draft.arrival[first].tolist())
     sizes, unlocked = incoming.sizes.tolist(), map(waiting.__getitem__, first.tolist())
     return tuple(map(_new_arrival, zip(incoming.keys, stored, sizes, unlocked, strict=True)))
 
 
-def _unchecked(draft: Draft, share: Share, slots: SlotTable) -> dict[int, tuple[Expected, ...]]:
+def _unchecked(draft: Draft, share: TransferShare, slots: SlotTable) -> dict[int, tuple[Expected, ...]]:
     """What is expected of arrivals that only the run shows, by number of the arrival."""
     unchecked: dict[int, list[Expected]] = {}
     nodes, message = share.incoming.nodes.tolist(), owners(share.incoming.sizes).tolist()
@@ -176,11 +178,13 @@ def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chun
     return tuple([instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)])
 
 
-def _deferred(draft: Draft, assembler: Assembler, loops: Loops, waiting: Sequence[Segments]) -> Iterator[DeferredNode]:
+def _deferred(
+    draft: Draft, assembler: Assembler, loops: PlannedLoops, waiting: Sequence[Segments]
+) -> Iterator[DeferredNode]:
     """The deferred nodes, in the order of their launches."""
     for node in draft.nodes(Role.LAUNCH).tolist():
         arrival, end = NodeNumber(node + 1), draft.columns.properties[node]
-        assert isinstance(end, End)  # launches have no other properties
+        assert isinstance(end, DeferredEnd)  # launches have no other properties
         work = loops[end.deferred.frame] if end.deferred.frame else assembler.starter(node, end.deferred.node)
         outputs = assembler.slots[draft.first[arrival] : draft.first[arrival + 1]]
         yield DeferredNode(

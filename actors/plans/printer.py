@@ -18,11 +18,11 @@ import numpy as np
 
 from ...graph.dtypes import dtype_name
 from ...graph.library.named import functions_in
-from .deferred import End
+from .deferred import DeferredEnd
 from .draft import Draft
 from .instructions import Instruction, slots_read, slots_written
 from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
-from .transfers import Share
+from .transfers import TransferShare
 
 _INDENT = "  "
 
@@ -32,7 +32,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join([f"plan of {plan.device}", *_plan_lines(plan)])
 
 
-def draft_text(draft: Draft, share: Share) -> str:
+def draft_text(draft: Draft, share: TransferShare) -> str:
     """The text of a draft and its segments: a line a node, with its segment if it needs an instruction."""
     lines = []
     for node, role in enumerate(draft.roles):
@@ -119,7 +119,7 @@ def _work_lines(plan: Plan, node: int, work: object) -> Iterator[str]:
 def _functions(plan: Plan, node: int) -> str:
     """`calls F, G` for a node whose attrs name functions, "" for others."""
     properties = plan.properties[node]
-    if isinstance(properties, End):
+    if isinstance(properties, DeferredEnd):
         properties = properties.deferred.node
     if properties.op_def.record.calls is None:
         return ""

@@ -24,7 +24,7 @@ from typing import TypeAlias, cast, final
 import numpy as np
 
 from ...graph.arrays import Flags, Numbers, positions, sizes
-from .columns import Columns
+from .columns import OrderedGraph
 from .numbering import NodeNumber, SegmentNumber
 
 _WINDOW = 512  # how far back implications are remembered, in groups
@@ -46,7 +46,7 @@ class Incoming:
 
 
 @final
-class Group:
+class SegmentGroup:
     """Nodes that wait for the same: a segment of that number.
 
     `needs` are the messages and groups that it waits for itself. `implied` is the set of earlier groups that it comes
@@ -63,7 +63,7 @@ class Group:
         self.implied = implied
 
 
-Need: TypeAlias = Incoming | Group
+Need: TypeAlias = Incoming | SegmentGroup
 """a message, or all that a group waits for; group 0 stands for nothing"""
 
 
@@ -72,7 +72,7 @@ class Grouping:
     """The segment of each node that needs an instruction, and all groups by segment number."""
 
     segment_of: Numbers
-    groups: list[Group]
+    groups: list[SegmentGroup]
 
     def receives(self, segment: int) -> list[NodeNumber]:
         """The messages that a segment waits for itself, as the nodes that stand for them."""
@@ -80,7 +80,7 @@ class Grouping:
 
     def follows(self, segment: int) -> list[SegmentNumber]:
         """The segments that a segment waits for."""
-        return sorted(need.number for need in self.groups[segment].needs if isinstance(need, Group))
+        return sorted(need.number for need in self.groups[segment].needs if isinstance(need, SegmentGroup))
 
     def merged(self, message_of: Sequence[NodeNumber]) -> Grouping:
         """The grouping when receive `r` comes with the message that node `message_of[r]` stands for.
@@ -94,7 +94,7 @@ class Grouping:
         for group in self.groups[1:]:
             needs: list[Need] = []
             for need in group.needs:
-                if isinstance(need, Group):
+                if isinstance(need, SegmentGroup):
                     needs.append(now[need.number])
                 else:
                     node = message_of[need.node]
@@ -108,18 +108,18 @@ class _Combinations:
     """The groups so far, one for each combination of needs that came up."""
 
     def __init__(self) -> None:
-        self.start = Group(SegmentNumber(0), frozenset(), 0)
+        self.start = SegmentGroup(SegmentNumber(0), frozenset(), 0)
         self.groups = [self.start]
-        self._group_of: dict[frozenset[Need], Group] = {}
+        self._group_of: dict[frozenset[Need], SegmentGroup] = {}
 
     def join_two(self, a: Need, b: Need) -> Need:
         """`join` of two, by far the most common case."""
         start = self.start
         if a is b or b is start:
             return a
-        if a is start or (type(b) is Group and _implies(b, a)):
+        if a is start or (type(b) is SegmentGroup and _implies(b, a)):
             return b
-        return a if type(a) is Group and _implies(a, b) else self.group_of(frozenset((a, b)))
+        return a if type(a) is SegmentGroup and _implies(a, b) else self.group_of(frozenset((a, b)))
 
     def join(self, wanted: Iterable[Need]) -> Need:
         """The single need that stands for all of `wanted`: one of them that implies the others, or their group."""
@@ -131,25 +131,25 @@ class _Combinations:
             return self.group_of(frozenset(needs))
         return needs.pop() if needs else self.start
 
-    def group_after(self, wanted: Iterable[Need]) -> Group:
+    def group_after(self, wanted: Iterable[Need]) -> SegmentGroup:
         """The group of nodes that need all of `wanted`."""
         need = self.join(wanted)
-        return need if isinstance(need, Group) else self.group_of(frozenset((need,)))
+        return need if isinstance(need, SegmentGroup) else self.group_of(frozenset((need,)))
 
-    def group_of(self, needs: frozenset[Need]) -> Group:
+    def group_of(self, needs: frozenset[Need]) -> SegmentGroup:
         """The group that waits for exactly `needs`."""
         group = self._group_of.get(needs)
         if group is None:
             number = cast("SegmentNumber", len(self.groups))  # free of cost, unlike a call of SegmentNumber
             implied = 0
             for need in needs:
-                if type(need) is Group:
+                if type(need) is SegmentGroup:
                     back = number - need.number
                     if back <= _WINDOW:
                         implied |= (need.implied << 1 | 1) << (back - 1)
                 elif not need.first_group:
                     need.first_group = number
-            group = self._group_of[needs] = Group(number, needs, implied & _MASK)
+            group = self._group_of[needs] = SegmentGroup(number, needs, implied & _MASK)
             self.groups.append(group)
         return group
 
@@ -161,10 +161,10 @@ class _Combinations:
         implied yet, as bits that count backwards from group `at`: each stands for a group, or for the messages that
         this group is the first to wait for.
         """
-        groups = {need.number for need in needs if isinstance(need, Group)}
+        groups = {need.number for need in needs if isinstance(need, SegmentGroup)}
         standing_at: dict[int, list[Need]] = {}  # the needs by group number, a message at the first that waits for it
         for need in needs:
-            number = need.number if isinstance(need, Group) else need.first_group
+            number = need.number if isinstance(need, SegmentGroup) else need.first_group
             if number:
                 standing_at.setdefault(number, []).append(need)
         implied: set[Need] = set()
@@ -184,9 +184,9 @@ class _Combinations:
         return implied
 
 
-def _implies(group: Group, need: Need) -> bool:
+def _implies(group: SegmentGroup, need: Need) -> bool:
     """Whether it is known that nodes of a group have also waited for `need`."""
-    if type(need) is Group:
+    if type(need) is SegmentGroup:
         back = group.number - need.number
     elif need in group.needs:
         return True
@@ -195,7 +195,7 @@ def _implies(group: Group, need: Need) -> bool:
     return 0 < back <= _WINDOW and bool(group.implied >> (back - 1) & 1)
 
 
-def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
+def group(columns: OrderedGraph, is_receive: Flags, emits: Flags) -> Grouping:
     """Groups the nodes of a partition, each receive a message of its own. Only nodes that emit get a right segment."""
     count = columns.num_nodes
     combinations = _Combinations()
@@ -221,7 +221,7 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     for message in messages:
         if not message.first_group:
             combinations.group_of(frozenset((message,)))
-    number = np.array([need.number if type(need) is Group else 0 for need in need_of], np.int64)
+    number = np.array([need.number if type(need) is SegmentGroup else 0 for need in need_of], np.int64)
     return Grouping(np.where(last < 0, number, number[last]), combinations.groups)
 
 

@@ -1,8 +1,8 @@
 """Plans that record when each of their instructions ran, for traces.
 
-Such a plan has an instruction for every node, and a clock around it, which appends a `Record` to the records of the
-`Scope` in slot TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow. For node `neg` of a function
-that node `f` calls, in iteration 3 of the loop `w` of that function:
+Such a plan has an instruction for every node, and a clock around it, which appends a `NodeRecord` to the records of the
+`TraceScope` in slot TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow. For node `neg` of a
+function that node `f` calls, in iteration 3 of the loop `w` of that function:
 
     scope.prefix "f/"    scope.iteration "f/w:3"    record.node "neg"    in the trace: f/neg = Neg @ f/w:3
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _UNRECORDED = frozenset({Role.SEND, Role.RECV, Role.LAUNCH})
 
 
-class Output(NamedTuple):
+class RecordedOutput(NamedTuple):
     """Number, type, shape and bytes of an output; outputs in the memory of one array have the same `allocation`."""
 
     slot: int
@@ -50,19 +50,19 @@ class Output(NamedTuple):
     allocation: int
 
 
-class Record(NamedTuple):
+class NodeRecord(NamedTuple):
     """One run of a node, from `start_ns` to `end_ns` on the clock of `perf_counter_ns`."""
 
-    scope: Scope
+    scope: TraceScope
     device: str
     node: str
     op: str
     start_ns: int
     end_ns: int
-    outputs: Sequence[Output]
+    outputs: Sequence[RecordedOutput]
 
 
-class Scope:
+class TraceScope:
     """Where recorded nodes run: in the graph, in a call of a function, in an iteration of a loop.
 
     `prefix` stands before the names of nodes: the path of calls. `iteration` is the path of iterations. By node of this
@@ -72,7 +72,7 @@ class Scope:
     __slots__ = ("_around", "_frame", "_number", "began_ns", "calls", "iteration", "prefix", "records")
 
     def __init__(
-        self, records: list[Record], prefix: str = "", around: str = "", frame: str = "", number: int = 0
+        self, records: list[NodeRecord], prefix: str = "", around: str = "", frame: str = "", number: int = 0
     ) -> None:
         """The scope of iteration `number` of `frame`, within the iteration `around`; of `around` without a frame."""
         self.records = records
@@ -84,31 +84,33 @@ class Scope:
         self._frame = frame
         self._number = number
 
-    def called(self, node: str, function: str, number: int | None = None) -> Scope:
+    def called(self, node: str, function: str, number: int | None = None) -> TraceScope:
         """The scope of a function that a node of this scope calls; `number` counts the calls of a While or a map."""
         self.calls.setdefault(node, Counter())[function] += 1
         frame = "" if number is None else self.prefix + node
-        return Scope(self.records, f"{self.prefix}{node}/", self.iteration, frame, number or 0)
+        return TraceScope(self.records, f"{self.prefix}{node}/", self.iteration, frame, number or 0)
 
-    def in_iteration(self, frame: str, number: int) -> Scope:
+    def in_iteration(self, frame: str, number: int) -> TraceScope:
         """The scope of an iteration of a loop that runs in this scope."""
-        return Scope(self.records, self.prefix, self.iteration, self.prefix + frame, number)
+        return TraceScope(self.records, self.prefix, self.iteration, self.prefix + frame, number)
 
-    def next_iteration(self, frame: str) -> Scope:
+    def next_iteration(self, frame: str) -> TraceScope:
         """From the scope of an iteration of the loop that of the next; from any other scope that of the first."""
         if self._frame != self.prefix + frame:
             return self.in_iteration(frame, 0)
-        return Scope(self.records, self.prefix, self._around, self._frame, self._number + 1)
+        return TraceScope(self.records, self.prefix, self._around, self._frame, self._number + 1)
 
     def record(
         self, device: str, node: str, properties: NodeProperties, start_ns: int, values: Sequence[Any]
     ) -> None:  # Any: tensors of any type
         """Appends the record of a node whose run ends now, with the values of its outputs."""
         end_ns = perf_counter_ns()
-        self.records.append(Record(self, device, node, properties.op, start_ns, end_ns, described(properties, values)))
+        self.records.append(
+            NodeRecord(self, device, node, properties.op, start_ns, end_ns, described(properties, values))
+        )
 
 
-def described(properties: NodeProperties, values: Sequence[Any]) -> list[Output]:  # Any: tensors of any type
+def described(properties: NodeProperties, values: Sequence[Any]) -> list[RecordedOutput]:  # Any: tensors of any type
     """What a trace says of the outputs of a node; dead ones and variables without a value are left out."""
     outputs = []
     for slot, value in enumerate(values):
@@ -116,7 +118,7 @@ def described(properties: NodeProperties, values: Sequence[Any]) -> list[Output]
         if tensor is not None and tensor is not DEAD:
             dtype = base_type(properties.output_types[slot]).name
             shape, num_bytes = getattr(tensor, "shape", ()), getattr(tensor, "nbytes", 0)
-            outputs.append(Output(slot, dtype, shape, num_bytes, id(owner(tensor))))
+            outputs.append(RecordedOutput(slot, dtype, shape, num_bytes, id(owner(tensor))))
     return outputs
 
 

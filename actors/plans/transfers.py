@@ -42,7 +42,7 @@ _WORTHWHILE = 1 / 32  # of all messages, what a round must save
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class TransferMessages:
     """The messages at one end: message k has key `keys[k]` and the tensors of `nodes[starts[k]:starts[k + 1]]`."""
 
     keys: list[str]
@@ -66,23 +66,25 @@ class Messages:
         return last
 
 
-NO_MESSAGES = Messages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
+NO_MESSAGES = TransferMessages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class TransferShare:
     """What a partition has of the transfers: its segments, and the messages it sends and receives.
 
     `unchecked` are the receives whose sends are elsewhere, or of another type: only the run shows what they get.
     """
 
     grouping: Grouping
-    outgoing: Messages
-    incoming: Messages
+    outgoing: TransferMessages
+    incoming: TransferMessages
     unchecked: frozenset[NodeNumber] = frozenset()
 
 
-def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False) -> list[Share]:
+def shares_of(
+    graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False
+) -> list[TransferShare]:
     """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own.
 
     The keys of what is `framed`, part of a loop or a call, are stems: they lack frame and iteration.
@@ -165,11 +167,11 @@ class _Transfers:
             first_nodes.append(cast("list[NodeNumber]", nodes.tolist()))
         return first_nodes
 
-    def shares(self, groupings: Sequence[Grouping], message_of: Numbers) -> list[Share]:
+    def shares(self, groupings: Sequence[Grouping], message_of: Numbers) -> list[TransferShare]:
         """What every partition sends and receives."""
         unchecked = self._unchecked()
         return [
-            Share(
+            TransferShare(
                 grouping,
                 self._messages(self.sends, part, message_of),
                 self._messages(self.receives, part, message_of),
@@ -194,7 +196,7 @@ class _Transfers:
         starts = np.cumsum([0, *map(len, columns)])
         return np.concatenate(columns)[starts[ends.part] + ends.node]
 
-    def _messages(self, ends: _Ends, part: int, message_of: Numbers) -> Messages:
+    def _messages(self, ends: _Ends, part: int, message_of: Numbers) -> TransferMessages:
         """The messages of a partition, by number; the tensors of each by number of their transfers."""
         of_part = positions(ends.part == part)
         transfer = ends.transfer[of_part]
@@ -203,7 +205,7 @@ class _Transfers:
         message = message[order]
         starts = positions(np.diff(message, prepend=-1))
         keys = list(map(self.keys.__getitem__, message[starts].tolist()))
-        return Messages(keys, np.append(starts, len(message)), ends.node[of_part[order]])
+        return TransferMessages(keys, np.append(starts, len(message)), ends.node[of_part[order]])
 
 
 def _ends(nodes: Sequence[Numbers], transfer: Numbers) -> _Ends:

@@ -14,7 +14,7 @@ from ...graph.dtypes import DataType, dtype_name
 from ...graph.functions.call_frame import check_argument_index, check_result_index, set_before, wrong_result_type
 
 if TYPE_CHECKING:
-    from ..plans.plan import Argument, Plan, Result
+    from ..plans.plan import FeedSlot, Plan, Result
 
 
 def check_call_frame(plans: Iterable[Plan], feeds: Sequence[DataType], fetches: Sequence[DataType]) -> None:
@@ -39,7 +39,7 @@ def check_no_call_frame(plans: Iterable[Plan]) -> None:
         raise InternalError("no call frame")
 
 
-def _check_argument(argument: Argument, feeds: Sequence[DataType]) -> None:
+def _check_argument(argument: FeedSlot, feeds: Sequence[DataType]) -> None:
     index = argument.index
     check_argument_index(index, len(feeds))
     if feeds[index] != argument.dtype:

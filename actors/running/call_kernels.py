@@ -37,7 +37,7 @@ from .call_checks import (
     check_mapped,
     check_repeated,
 )
-from .callee import Called, Callee, Callees, CallTurn
+from .callee import CalledFunction, Callee, Callees, CallTurn
 from .loops.counted import ForKernel
 from .loops.looks import Looks
 from .map_kernel import MapKernel, promised_by
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.ops.properties import NodeProperties
     from .executor import Pacer
-    from .messages import Work
+    from .messages import TurnedWork
     from .pending import PendingCall
 
 _ALWAYS_DEFERRED = (*LOOPS, Calls.MAP, Calls.REMOTE)
 """loops and maps may be long, and the device of a remote call is known only at run time"""
 
-Check = Callable[["Callee", Sequence[DataType]], None]
+CalleeCheck = Callable[["Callee", Sequence[DataType]], None]
 
 
 def is_deferred_call(node: NodeProperties, functions: Callees, device: str) -> bool:
@@ -62,7 +62,7 @@ def is_deferred_call(node: NodeProperties, functions: Callees, device: str) -> b
     return not all(functions.callee(called).is_short for called in _called_by(node, functions, device))
 
 
-def next_uncompiled(node: NodeProperties, device: str, functions: Callees) -> Called | None:
+def next_uncompiled(node: NodeProperties, device: str, functions: Callees) -> CalledFunction | None:
     """The next function that `is_deferred_call` would compile; None if it needs none."""
     if _is_always_deferred(node, functions):
         return None
@@ -90,11 +90,11 @@ def _is_always_deferred(node: NodeProperties, functions: Callees) -> bool:
     return any(functions.may_call_itself(f.name, gradient=gradient) for f in called_by(node, functions.library))
 
 
-def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterator[Called]:
+def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterator[CalledFunction]:
     resource_devices = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
     gradient = calls_gradient(node)
     for function in called_by(node, functions.library):
-        yield Called(function, device, resource_devices, gradient, functions.own_site(function))
+        yield CalledFunction(function, device, resource_devices, gradient, functions.own_site(function))
 
 
 def _site(name: str, node: NodeProperties, functions: Callees, site: str, function: NameAttrList) -> str:
@@ -121,7 +121,7 @@ def call_kernel(name: str, node: NodeProperties, functions: Callees, device: str
     if calls is Calls.FOR:
         argument_types = (DataType.INT32, *argument_types)
 
-    def lazy(function: NameAttrList, check: Check) -> _Lazy:
+    def lazy(function: NameAttrList, check: CalleeCheck) -> _Lazy:
         is_multi_device, is_gradient = is_partitioned_call(node), calls_gradient(node)
         types = argument_types, types_of_results
         own = _site(name, node, functions, site, function)
@@ -147,7 +147,7 @@ def call_kernel(name: str, node: NodeProperties, functions: Callees, device: str
     return choose.run
 
 
-def _checks(node: NodeProperties) -> Iterable[Check]:
+def _checks(node: NodeProperties) -> Iterable[CalleeCheck]:
     """The check of the result types, for each function of a node."""
     calls = node.op_def.record.calls
     if calls is Calls.CALL:
@@ -181,8 +181,8 @@ class _Lazy:
     device: str
     argument_types: tuple[DataType, ...]
     result_types: tuple[DataType, ...]
-    check_given: Check
-    check: Check
+    check_given: CalleeCheck
+    check: CalleeCheck
     is_multi_device: bool
     is_gradient: bool
     site: str
@@ -205,7 +205,7 @@ class _Lazy:
         self._compiled((device,) * resources if self.is_multi_device else None)
 
     def _compiled(self, devices: ResourceDevices | None) -> Callee:
-        return self.functions.callee(Called(self.function, self.device, devices, self.is_gradient, self.site))
+        return self.functions.callee(CalledFunction(self.function, self.device, devices, self.is_gradient, self.site))
 
     def _resource_devices(self, arguments: Values) -> ResourceDevices | None:
         if not self.is_multi_device:
@@ -279,7 +279,7 @@ class _While:
             _LongWhile(call, cond, self.body).decide(inputs)
 
 
-def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> Work:
+def _turns(cond: Callee, body: _Lazy, values: Values, pacer: Pacer) -> TurnedWork:
     """Runs a loop of functions that are alone: iterations that take long, and the first of a long body, in turns."""
     looks = Looks(pacer)
     looks.add(cond.segments)

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from ...devices.kernels.functions import Results, Values
+from ...devices.kernels.functions import TakeResults, Values
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import call_number, frame_text
 from ..plans.instructions import DEAD, TRACE_SLOT
 from .executor import fresh_slots, run_chunk, run_in_turns
 from .interpreted_part import InterpretedPart
-from .messages import Return, Work
+from .messages import Return, TurnedWork
 from .part import Part
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...graph.dtypes import DataType
     from ...graph.library.function_library import FunctionLibrary
     from ..plans.plan import Plan, Segment
-    from ..plans.tracing import Scope
+    from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
     from .executor import Pacer
     from .interpretation import Interpretation
@@ -42,10 +42,10 @@ MAX_DEPTH = 500  # nested calls of functions that may call themselves
 _MAX_SHORT_SIZE = 64  # instructions of a short function and of those it calls
 
 
-Key = tuple[bytes, str, ResourceDevices | None, bool, str]
+CalleeKey = tuple[bytes, str, ResourceDevices | None, bool, str]
 
 
-class Called(NamedTuple):
+class CalledFunction(NamedTuple):
     """What to compile: a function, or with `gradient` its gradient function, for calls from `device`.
 
     With `resource_devices` the placer distributes the body over devices; with None all of it runs on `device`.
@@ -59,7 +59,7 @@ class Called(NamedTuple):
     site: str = ""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CalleeKey:
         """Equal for calls that can share one compiled function."""
         function = self.function.SerializeToString(deterministic=True)
         return function, self.device, self.resource_devices, self.gradient, self.site
@@ -94,10 +94,10 @@ class Callees(Protocol):
     def own_site(self, function: NameAttrList) -> str:
         """The site of calls that share the random generators of a function; "" for a function without any."""
 
-    def callee(self, called: Called) -> Callee:
+    def callee(self, called: CalledFunction) -> Callee:
         """The compiled function; compiles it on the first call."""
 
-    def find_compiled(self, called: Called) -> Callee | None:
+    def find_compiled(self, called: CalledFunction) -> Callee | None:
         """The function if it has been compiled, else None."""
 
     def resource_device(self, value: Any, default: str) -> str:
@@ -166,7 +166,7 @@ class Callee:
                 results[result.index] = slots[result.slot]
         return self.checked_results(results)
 
-    def run_in_turns(self, arguments: Values, pacer: Pacer) -> Work:
+    def run_in_turns(self, arguments: Values, pacer: Pacer) -> TurnedWork:
         """As `run`, for any function that is alone: other tasks may run in between, and slow kernels in a thread."""
         results: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
@@ -184,9 +184,9 @@ class Callee:
         self,
         call: PendingCall,
         arguments: Values,
-        done: Results,
+        done: TakeResults,
         turn: CallTurn | None = None,
-        scope: Scope | None = None,
+        scope: TraceScope | None = None,
     ) -> None:
         """Calls the function for a deferred node; `done` gets the results.
 
@@ -233,7 +233,7 @@ class _ResultCollector:
 
     __slots__ = ("_call", "_callee", "_done", "_num_running", "_results")
 
-    def __init__(self, callee: Callee, call: PendingCall, done: Results) -> None:
+    def __init__(self, callee: Callee, call: PendingCall, done: TakeResults) -> None:
         self._callee = callee
         self._call = call
         self._done = done

@@ -37,12 +37,12 @@ from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
 from .executor import Pacer, SlowChunk, locate_error, run_slow_chunk
 from .learning import learn
-from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, Work
+from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, TurnedWork
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
     from ..plans.plan import Chunk
-    from .messages import Owner, Run
+    from .messages import Owner, PartRun
     from .step import Step
 
 
@@ -240,7 +240,7 @@ class DeviceActor:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _continue_segment(self, part: Run, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
+    def _continue_segment(self, part: PartRun, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
         """Posts the chunk after one that has run; after the last one the segment is finished."""
         if chunk + 1 < len(chunks):
             self.post_first(RunSegment(part, number, chunk + 1, chunks))
@@ -279,7 +279,7 @@ class DeviceActor:
         self.wake()
         return now
 
-    def continue_work(self, owner: Owner, work: Work, error: PartitaError | None = None) -> None:
+    def continue_work(self, owner: Owner, work: TurnedWork, error: PartitaError | None = None) -> None:
         """Runs work until it ends or yields, for other tasks or for a chunk in a thread; then it posts what comes next.
 
         `error` is that of the chunk for which the work has waited.

@@ -18,7 +18,7 @@ import trio
 
 from ...errors import PartitaError
 from ..plans.instructions import SEND_SLOT, Instruction, Slots, run_instructions
-from .learning import Limits, learn
+from .learning import LearningLimits, learn
 
 if TYPE_CHECKING:
     from ..plans.plan import Chunk, Plan, Segment
@@ -52,7 +52,7 @@ class Pacer:
         """
         self.budget_s = budget_s
         self.slice_s = budget_s / 2
-        self.limits = Limits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
+        self.limits = LearningLimits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
         self.notice_s = self.limits.notice_s
         self.slow_s = min(self.limits)
         self.clock = clock
@@ -152,7 +152,7 @@ async def run_alone(
     raises if the step must not continue. Task switches are the only checkpoints.
     """
     clock, slice_s = pacer.clock, pacer.slice_s
-    limits = Limits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
+    limits = LearningLimits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
     notice_s = limits.notice_s
     for segment in plan.segments:
         chunks = segment.chunks  # other steps may replace them during a task switch

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from ..plans.plan import Plan
-    from .callee import Called, Callee, Key
+    from .callee import CalledFunction, Callee, CalleeKey
     from .device_actor import DeviceActor
     from .from_kernels.calls import KernelCallees
 
@@ -54,13 +54,13 @@ _LONG_KERNEL_SIZE = 22  # instructions that a matrix product or a sort counts as
 class Compilation:
     """A function that is being compiled: its body placed, its partitions, and the calls in it with their devices."""
 
-    called: Called
+    called: CalledFunction
     body: FunctionBody
     graph: Graph
     parts: Mapping[str, Graph]
     calls: list[tuple[NodeProperties, str]]
 
-    def needed(self, functions: Functions) -> Called | None:
+    def needed(self, functions: Functions) -> CalledFunction | None:
         """A function that must be compiled first, because `size` and deferred calls of this one depend on it."""
         while self.calls:
             callee = running.next_uncompiled(*self.calls[-1], functions)
@@ -95,7 +95,7 @@ class Functions:
         self._soft = soft
         self._every_node = every_node
         self._binders = {name: actor.binder for name, actor in actors.items()}
-        self._callees: dict[Key, Callee] = {}
+        self._callees: dict[CalleeKey, Callee] = {}
         self._hosts: dict[str, str] = {}
         self._scopes = Scopes(library, self._with_own_generators)
         self._kernel_callees: dict[tuple[str, bytes], KernelCallees] = {}
@@ -175,15 +175,15 @@ class Functions:
         """The site of calls that share the random generators of a function; "" for a function without any."""
         return f"{canonical_name(function.name, function.attr)}/" if self._scopes.matter_to(function.name) else ""
 
-    def callee(self, called: Called) -> Callee:
+    def callee(self, called: CalledFunction) -> Callee:
         """The compiled function. Raises the errors of instantiation, gradients, placement and compilation."""
         return self.find_compiled(called) or self._compiled(called)
 
-    def find_compiled(self, called: Called) -> Callee | None:
+    def find_compiled(self, called: CalledFunction) -> Callee | None:
         """The function if it has been compiled, else None."""
         return self._callees.get(called.key)
 
-    def _compiled(self, called: Called) -> Callee:
+    def _compiled(self, called: CalledFunction) -> Callee:
         """Compiles a function; the calls in it are of these functions too."""
         binders = list(self._binders.values())
         bound = [binder.functions for binder in binders]
@@ -195,7 +195,7 @@ class Functions:
             for binder, functions in zip(binders, bound, strict=True):
                 binder.functions = functions
 
-    def _compiled_last(self, called: Called) -> Callee:
+    def _compiled_last(self, called: CalledFunction) -> Callee:
         """Compiles a function after those it needs, with a stack in place of recursion."""
         waiting = [self._compilation(called)]
         while True:
@@ -240,7 +240,7 @@ class Functions:
             )
         return full
 
-    def _compilation(self, called: Called) -> Compilation:
+    def _compilation(self, called: CalledFunction) -> Compilation:
         """Places and cuts a body and lists the calls in it."""
         body = pipeline.body_of(self.library, called.function, gradient=called.gradient)
         settings = pipeline.Pipeline(self._cluster, allow_soft_placement=self._soft)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...devices.kernels.functions import Values
 from ...errors import PartitaError
-from .messages import Continue, Work
-from .pending import PendingCall, Place, add_call_chain
+from .messages import Continue, TurnedWork
+from .pending import NodeNames, PendingCall, add_call_chain
 from .reference import Reference
 
 if TYPE_CHECKING:
-    from ..plans.tracing import Scope
+    from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
     from .step import Step
@@ -43,7 +43,7 @@ class InterpretedPart(Reference):
         depth: int = 0,
         call: PendingCall | None = None,
         function: str = "",
-        scope: Scope | None = None,
+        scope: TraceScope | None = None,
         *,
         keeps_last: bool = False,
     ) -> None:
@@ -73,10 +73,10 @@ class InterpretedPart(Reference):
         """Result number `index`; DEAD if no node has computed it."""
         return self.results.get(index)
 
-    def place_of(self, number: int) -> Place:
+    def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node that runs."""
         node, graph = self._calls[number].node, self.parts[0]
-        return Place(graph.names[node], graph.properties[node].op, graph.devices[node])
+        return NodeNames(graph.names[node], graph.properties[node].op, graph.devices[node])
 
     def arrive(self, number: int, outputs: Values) -> None:
         """Passes the outputs of a deferred node on, and continues if no turn is posted."""
@@ -110,7 +110,7 @@ class InterpretedPart(Reference):
         self._is_running = True
         self.actor.post(Continue(self, self._work()))
 
-    def _work(self) -> Work:
+    def _work(self) -> TurnedWork:
         pacer, limit, since = self.actor.pacer, 1, 0.0
         while self.run(limit):
             now = pacer.clock()
@@ -136,7 +136,7 @@ def start_interpreted(
     actor: DeviceActor,
     feeds: list[object],
     kind: type[InterpretedPart] = InterpretedPart,
-    scope: Scope | None = None,
+    scope: TraceScope | None = None,
     *,
     keeps_last: bool = False,
 ) -> InterpretedPart:

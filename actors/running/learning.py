@@ -26,7 +26,7 @@ _WORTH_REUSE_S = 5e-6  # a slower instruction has large results, which are worth
 _VERY_LONG = 10  # times the limit: no accident of a busy machine
 
 
-class Limits(NamedTuple):
+class LearningLimits(NamedTuple):
     """How long a chunk may take before it is halved, and a kernel before it is worth a worker thread."""
 
     chunk_s: float
@@ -38,7 +38,9 @@ class Limits(NamedTuple):
         return min(_WORTH_NOTICE_S, *self)
 
 
-def learn(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
+def learn(
+    plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: LearningLimits
+) -> None:
     """Draws the conclusions from how long one chunk took, as the states above say.
 
     Chunks with slow instructions also begin to reuse buffers. In the body of a loop a single very slow run counts as

@@ -23,7 +23,7 @@ from .loops.looks import Looks
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .executor import Pacer
-    from .messages import Work
+    from .messages import TurnedWork
     from .pending import PendingCall
 
 _MAX_RUNNING_CALLS = 64
@@ -49,7 +49,7 @@ class MapKernel:
         else:
             _LongMap(call, callee, num_rows, rows, self.stacked).start()
 
-    def _turns(self, callee: Callee, rows: Iterator[Values], pacer: Pacer) -> Work:
+    def _turns(self, callee: Callee, rows: Iterator[Values], pacer: Pacer) -> TurnedWork:
         """Calls a short function on one row after the other."""
         looks, results = Looks(pacer), []
         looks.add(callee.segments)

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from .executor import SlowChunk
     from .step import Step
 
-Work: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"
+TurnedWork: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"
 """work of several turns, as `executor.Turns`, which returns outputs, tensors of any type"""
 
 
-class Run(Protocol):
+class PartRun(Protocol):
     """What an actor needs of a `Part`."""
 
     step: Step
@@ -34,7 +34,7 @@ class Run(Protocol):
 
 
 class Owner(Protocol):
-    """Who gets the outputs of `Work`: a deferred node, or an interpreted graph."""
+    """Who gets the outputs of `TurnedWork`: a deferred node, or an interpreted graph."""
 
     @property
     def step(self) -> Step:
@@ -55,7 +55,7 @@ class Owner(Protocol):
         """Fails the step."""
 
 
-class Results(Protocol):
+class CallResults(Protocol):
     """The results of a call of a function."""
 
     def deliver(self) -> None:
@@ -69,7 +69,7 @@ class RunSegment(NamedTuple):
     the chunks of the plan meanwhile.
     """
 
-    part: Run
+    part: PartRun
     segment: int
     next_chunk: int = 0
     chunks: tuple[Chunk, ...] | None = None
@@ -79,14 +79,14 @@ class Continue(NamedTuple):
     """Begin work of several turns, or continue it after the time budget was used up."""
 
     owner: Owner
-    work: Work
+    work: TurnedWork
 
 
 class RunInThread(NamedTuple):
     """Run a chunk in a worker thread, then continue the work that needs it."""
 
     owner: Owner
-    work: Work
+    work: TurnedWork
     chunk: SlowChunk
 
 
@@ -104,7 +104,7 @@ class Return(NamedTuple):
     """A function has ended: deliver its results to the call. By message, so that deep nesting does not recurse."""
 
     call: Owner
-    results: Results
+    results: CallResults
 
 
 class Resume(NamedTuple):

@@ -24,10 +24,10 @@ from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Bundle, Slots
 from ..plans.output_checks import check_received
 from ..plans.plan import DistributedLoop, LocalLoop
 from .executor import fresh_slots
-from .loops.distributed import LoopRun
+from .loops.distributed import DistributedLoopRun
 from .loops.local import run_local_loop
 from .messages import RunSegment
-from .pending import PendingCall, Place, add_call_chain
+from .pending import NodeNames, PendingCall, add_call_chain
 
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
@@ -63,7 +63,7 @@ class Part:
         "slots",
         "step",
     )
-    _loop_run: ClassVar[type[LoopRun]] = LoopRun
+    _loop_run: ClassVar[type[DistributedLoopRun]] = DistributedLoopRun
 
     def __init__(
         self,
@@ -141,11 +141,11 @@ class Part:
         part = type(self)(self.step, loop.plan, self.actor, run.ended, self.depth, self.call, self.function)
         run.begin(part, inputs[: loop.num_variables])
 
-    def place_of(self, number: int) -> Place:
+    def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node, by its number in the plan."""
         plan = self.plan
         node = plan.deferred[number].node
-        return Place(plan.names[node], plan.properties[node].op, plan.device)
+        return NodeNames(plan.names[node], plan.properties[node].op, plan.device)
 
     def fail(self, error: PartitaError) -> None:
         """Fails the step with the error of a node, to which the calls that led here are added."""

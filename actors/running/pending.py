@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .step import Step
 
 
-class Place(NamedTuple):
+class NodeNames(NamedTuple):
     """Names of a node, its op and its device, for error messages."""
 
     node: str
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     device: str
 
 
-class Caller(Protocol):
+class NodeHost(Protocol):
     """What a deferred node needs of the `Part` or `InterpretedPart` it is in; nodes go by number.
 
     The part runs `function` for `call`; they are "" and None in the graph itself. `depth` counts the recursive calls
@@ -50,7 +50,7 @@ class Caller(Protocol):
     function: str
     frame: str
 
-    def place_of(self, number: int) -> Place:
+    def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node."""
 
     def arrive(self, number: int, outputs: Sequence[Any]) -> None:
@@ -65,7 +65,7 @@ class PendingCall:
 
     __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
-    def __init__(self, part: Caller, number: int) -> None:
+    def __init__(self, part: NodeHost, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
@@ -94,7 +94,7 @@ class PendingCall:
         return self.place.op
 
     @property
-    def place(self) -> Place:
+    def place(self) -> NodeNames:
         """Name, op and device of the node."""
         return self.part.place_of(self.number)
 

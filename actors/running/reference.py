@@ -21,7 +21,7 @@ from ..plans.output_checks import check_received
 from ..plans.roles import Role
 from .interpretation import Interpretation
 from .tokens.propagation import Propagation
-from .tokens.results import Results, when
+from .tokens.results import LiveResults, when
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -48,7 +48,7 @@ class Reference(Propagation):
         """`choose` and `keeps_last` are as in `run_reference`."""
         super().__init__(parts)
         self.feeds = feeds
-        self.results = Results(keeps_last)
+        self.results = LiveResults(keeps_last)
         self.ready: deque[Token] = deque()
         self.choose = choose
         self.table: dict[str, deque[Any]] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plans.instructions import Instruction, Slots, Step, slots_read, whole
+from ..plans.instructions import Instruction, Slots, SlotStep, slots_read, whole
 
 if TYPE_CHECKING:
     from ...devices.kernels.in_place import Into
@@ -34,7 +34,7 @@ def reusing(instruction: Instruction, into: Into) -> Instruction:
     return whole(step, slots_read(instruction), (out,))
 
 
-def _unary(kernel: Kernel, into: Into, slot: int) -> Step:
+def _unary(kernel: Kernel, into: Into, slot: int) -> SlotStep:
     def run(slots: Slots) -> None:
         value = slots[slot]
         if (
@@ -50,7 +50,7 @@ def _unary(kernel: Kernel, into: Into, slot: int) -> Step:
     return run
 
 
-def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> Step:
+def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> SlotStep:
     other_slot = first if out == second else second
 
     def run(slots: Slots) -> None:

@@ -9,21 +9,25 @@ reach them. Only the first error counts. `wait` returns in DONE and raises in FA
 task in `wait` fails the step first, and a KeyboardInterrupt that a kernel raised is raised by `wait` unchanged.
 
 Outside of worker threads, actors work for a step only in code that never awaits. Therefore, when `wait` ends, nothing
-runs for the step, its rendezvous has no waiting receive, and its tensors are freed with the caller's references.
+runs for the step, its rendezvous has no waiting receive, what kernels kept for it (`state`) is forgotten, and its
+tensors are freed with the caller's references.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import outcome
 import trio
 
+from ...devices.kernels.step_state import StepState
 from ...errors import CancelledError, PartitaError
 
 if TYPE_CHECKING:
     from ...rendezvous import Rendezvous
+
+T = TypeVar("T")
 
 
 class Cancellable(Protocol):
@@ -42,7 +46,9 @@ class Step:
     __slots__ = (
         "_in_threads",
         "_interruption",
+        "_owns_state",
         "_raise_cancel",
+        "_state",
         "_task",
         "_unfinished",
         "call_starts",
@@ -52,13 +58,16 @@ class Step:
         "rendezvous",
     )
 
-    def __init__(self, number: int, rendezvous: Rendezvous) -> None:
+    def __init__(self, number: int, rendezvous: Rendezvous, state: StepState | None = None) -> None:
+        """`state` is what kernels keep, if other steps share it; who makes it ends it."""
         self.number = number
         self.rendezvous = rendezvous
         self.error: PartitaError | None = None
         self._interruption: BaseException | None = None
         self.calls: set[Cancellable] = set()
         self.call_starts: dict[object, list[Callable[[], None]]] = {}
+        self._owns_state = state is None
+        self._state = StepState() if state is None else state
         self._unfinished = 0
         self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
@@ -75,7 +84,13 @@ class Step:
     def part_ended(self, _part: object) -> None:
         """Called by each part when all its segments have run."""
         self._unfinished -= 1
+        if not self._unfinished and self._owns_state:
+            self._state.end()
         self._wake_if_settled()
+
+    def state(self, key: Hashable, make: Callable[[], T]) -> T:
+        """As `devices.kernels.step_state.KernelStep`."""
+        return self._state.get(key, make)
 
     def fail(self, error: PartitaError) -> None:
         """Stops the step with this error; later errors are dropped."""
@@ -88,6 +103,8 @@ class Step:
                 self.call_starts.clear()
                 for call in calls:
                     call.cancel()
+                if self._owns_state:
+                    self._state.end()
                 self._wake_if_settled()
 
     def interrupt(self, error: BaseException) -> None:

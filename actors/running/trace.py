@@ -26,21 +26,21 @@ from ...graph.protos import (
 from ..plans.instructions import TRACE_SLOT
 
 if TYPE_CHECKING:
-    from ..plans.tracing import Output, Record, Scope
+    from ..plans.tracing import NodeRecord, RecordedOutput, TraceScope
     from .part import Part
 
 
 def step_stats(parts: Sequence[Part]) -> StepStats:
     """StepStats of a traced step that has ended: one entry per run of a node, by device and start."""
-    scopes: dict[int, Scope] = {id(part.slots[TRACE_SLOT]): part.slots[TRACE_SLOT] for part in parts}
+    scopes: dict[int, TraceScope] = {id(part.slots[TRACE_SLOT]): part.slots[TRACE_SLOT] for part in parts}
     records = [record for scope in scopes.values() for record in scope.records]
     return statistics_of_records(records, dict.fromkeys(part.plan.device for part in parts))
 
 
-def statistics_of_records(records: Iterable[Record], devices: Iterable[str]) -> StepStats:
+def statistics_of_records(records: Iterable[NodeRecord], devices: Iterable[str]) -> StepStats:
     """StepStats with an entry per record, for these devices and all others that records name."""
     wall_offset_ns = time_ns() - perf_counter_ns()
-    by_device: dict[str, list[Record]] = {device: [] for device in devices}
+    by_device: dict[str, list[NodeRecord]] = {device: [] for device in devices}
     for record in records:
         by_device.setdefault(record.device, []).append(record)
     stats = StepStats()
@@ -51,7 +51,7 @@ def statistics_of_records(records: Iterable[Record], devices: Iterable[str]) -> 
     return stats
 
 
-def _node_stats(record: Record, wall_offset_ns: int) -> NodeExecStats:
+def _node_stats(record: NodeRecord, wall_offset_ns: int) -> NodeExecStats:
     scope = record.scope
     stats = NodeExecStats(
         node_name=scope.prefix + record.node,
@@ -71,7 +71,7 @@ def set_times(stats: NodeExecStats, start_ns: int, duration_ns: int) -> None:
     stats.op_end_rel_micros = stats.all_end_rel_micros = duration_us
 
 
-def _calls(record: Record) -> str:
+def _calls(record: NodeRecord) -> str:
     calls = record.scope.calls.get(record.node)
     if calls is None:
         return ""
@@ -79,11 +79,11 @@ def _calls(record: Record) -> str:
     return f" calls {', '.join(counted)}"
 
 
-def _iteration(scope: Scope) -> str:
+def _iteration(scope: TraceScope) -> str:
     return f" @ {scope.iteration}" if scope.iteration else ""
 
 
-def _output(output: Output) -> NodeOutput:
+def _output(output: RecordedOutput) -> NodeOutput:
     """Type, shape and memory of a tensor that a node computed. Tensors in one array have one allocation id."""
     return NodeOutput(
         slot=output.slot,

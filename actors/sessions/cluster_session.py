@@ -22,13 +22,13 @@ from ...graph import ConfigProto
 from ...graph.dtypes import DataType, base_type
 from ...graph.partition import name_counter
 from ...graph.tasks import MASTER_SEPARATOR
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
+from ...rendezvous import refuse_stale
 from .lifetime import Block
 from .options.config_checks import check_config, own_copy
 from .prepared_requests import DEFAULT_MAX_REQUESTS
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
-from .workers import Workers
+from .workers import Workers, WorkerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...graph.graphdef.sources import GraphSource
     from ...graph.node import Edge
+    from ...rendezvous import Policy
 
 
 def open_cluster_session(
@@ -46,12 +47,16 @@ def open_cluster_session(
     passes: str | None = None,
     seed: int | None = None,
     max_requests: int = DEFAULT_MAX_REQUESTS,
+    policy: Policy = refuse_stale,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on the devices of `cluster`, and opens a session with a worker for each of its tasks.
 
     Arguments and errors are those of `open_session`; docs/config.md says which fields of `config` mean something else
-    in a session over several tasks. A step also raises AbortedError if a worker has restarted a device; the next step
-    prepares its request again.
+    in a session over several tasks.
+
+    When a worker receives from a device of another task, `policy` gets the device, the incarnation that it had when the
+    request was cut, and the one that it has now; the step ends with the error that it returns, or goes on for None.
+    By default it is TensorFlow's: AbortedError if the device has restarted; the next step prepares its request again.
     """
 
     async def make() -> Session:
@@ -67,13 +72,7 @@ def open_cluster_session(
         )
         reader = GraphReader(options, places_requests=False)
         stage = await reader.read(pipeline, graph_def)
-        workers = Workers(
-            visible,
-            is_distributed=True,
-            seed=seed,
-            budget_s=DEFAULT_BUDGET_S,
-            thread_limit_s=DEFAULT_THREAD_LIMIT_S,
-        )
+        workers = Workers(visible, WorkerSettings(seed, policy), is_distributed=True)
         return Session(stage, workers, reader, settings, max_requests)
 
     return Block(make)

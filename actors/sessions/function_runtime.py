@@ -25,7 +25,7 @@ import trio
 
 from ...devices.given_cluster import as_cluster
 from ...devices.pipeline import Pipeline
-from ...devices.pipeline.bodies import Ends, body_of, ends_by_sources, placed_between
+from ...devices.pipeline.bodies import BodyDevices, body_of, ends_by_sources, placed_between
 from ...devices.state import DeviceState
 from ...errors import InvalidArgumentError, NotFoundError
 from ...graph import ConfigProto, FunctionDefLibrary, NameAttrList, RunMetadata, RunOptions
@@ -34,12 +34,11 @@ from ...graph.functions.call_frame import check_count
 from ...graph.functions.canonical import canonical_name
 from ...graph.graph import Graph
 from ...graph.library.function_library import FunctionLibrary
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block, OwnerThread, session_closed
 from .preparation import Prepared, prepare_body
-from .requests import Signature, fed_values
+from .requests import RequestNames, fed_values
 from .steps import Steps
-from .workers import Workers
+from .workers import Workers, WorkerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,13 +177,7 @@ class FunctionRuntime:
 
     def _workers(self, functions: Graph) -> Workers:
         """Workers that share the resources of the runtime and call its functions."""
-        workers = Workers(
-            self.cluster,
-            is_distributed=False,
-            seed=None,
-            budget_s=DEFAULT_BUDGET_S,
-            thread_limit_s=DEFAULT_THREAD_LIMIT_S,
-        )
+        workers = Workers(self.cluster, WorkerSettings(), is_distributed=False)
         for name, actor in workers.actors.items():
             actor.binder.state = self._states[name].sibling()
         workers.bind_functions(functions, soft=False)
@@ -281,7 +274,7 @@ def _body(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
     return body_of(library, function.attr["f"].func, gradient=True)
 
 
-def _ends(cluster: Cluster, body: FunctionBody, target: str, options: InstantiateOptions) -> Ends:
+def _ends(cluster: Cluster, body: FunctionBody, target: str, options: InstantiateOptions) -> BodyDevices:
     """The devices of arguments and results; InvalidArgumentError for another number of them, in TensorFlow's words."""
     inputs = (target,) * len(body.arguments) if options.input_devices is None else options.input_devices
     if len(inputs) != len(body.arguments):
@@ -297,12 +290,12 @@ def _ends(cluster: Cluster, body: FunctionBody, target: str, options: Instantiat
             "InstantiateOptions.output_devices must either be empty or have the same length as the number of "
             f"arguments: output_devices length = {len(outputs)} number of arguments = {len(body.results)}"
         )
-    return Ends(inputs, outputs)
+    return BodyDevices(inputs, outputs)
 
 
-def _names(body: FunctionBody) -> Signature:
+def _names(body: FunctionBody) -> RequestNames:
     arguments, results = ([node.name for node in nodes] for nodes in (body.arguments, body.results))
-    return Signature(tuple(arguments), tuple(results), ())
+    return RequestNames(tuple(arguments), tuple(results), ())
 
 
 def open_function_runtime(

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..running.interpretation import Interpretation
 
-Work = Sequence[tuple["Plan", DeviceActor]]
+PlacedPlans = Sequence[tuple["Plan", DeviceActor]]
 
 
 @dataclass(slots=True)
@@ -58,8 +58,8 @@ class _RegisteredGraph:
 
     handle: str
     partitions: Mapping[str, Graph]
-    work: Work
-    traced_work: Work = ()
+    work: PlacedPlans
+    traced_work: PlacedPlans = ()
     """the same plans with a clock around every node, compiled for the first traced step"""
     from_elsewhere: bool = True
     """whether other workers have parts of the graph"""
@@ -92,7 +92,7 @@ class GraphManager:
         """
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
-        self.policy = policy
+        self._policy = policy
         if actor_group is None:
             actor_group = ActorGroup(Pacer(budget_s, thread_limit_s, only_device=len(self.cluster.names) == 1))
         self._actor_group = actor_group
@@ -190,7 +190,9 @@ class GraphManager:
         self._graphs[handle] = _RegisteredGraph(handle, partitions, work, (), from_elsewhere, self._functions)
         return handle
 
-    def _compiled(self, partitions: Mapping[str, Graph], *, from_elsewhere: bool, every_node: bool = False) -> Work:
+    def _compiled(
+        self, partitions: Mapping[str, Graph], *, from_elsewhere: bool, every_node: bool = False
+    ) -> PlacedPlans:
         parts = [(graph, self.actors[device].binder) for device, graph in partitions.items()]
         plans = compile_plans(parts, every_node=every_node, from_elsewhere=from_elsewhere)
         return tuple(zip(plans, [self.actors[device] for device in partitions], strict=True))
@@ -198,7 +200,7 @@ class GraphManager:
     def has_graph(self, handle: str) -> bool:
         return handle in self._graphs
 
-    def work(self, handle: str, *, with_trace: bool = False) -> Work:
+    def work(self, handle: str, *, with_trace: bool = False) -> PlacedPlans:
         """The plans of a graph with their actors; with `with_trace` the plans have a clock around every node.
 
         Raises AbortedError for an unknown handle.
@@ -223,7 +225,7 @@ class GraphManager:
         self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]
     ) -> WorkerRendezvous:
         """The rendezvous of a step as this worker uses it: `shared`, with a check of incarnations at receives."""
-        return WorkerRendezvous(shared, self.task, incarnation, self.policy, on_abort)
+        return WorkerRendezvous(shared, self.task, incarnation, self._policy, on_abort)
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> AbortedError:

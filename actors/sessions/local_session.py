@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Literal
 
 from ...graph import ConfigProto
+from ...rendezvous import refuse_stale
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block
 from .options.config_checks import own_copy, usable_devices
@@ -14,7 +15,7 @@ from .prepared_requests import DEFAULT_MAX_REQUESTS
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
 from .virtual_sessions import costs_of
-from .workers import Workers
+from .workers import Workers, WorkerSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...devices.timing import CostSource
     from ...graph.graphdef.sources import GraphSource
+    from ...rendezvous import Policy
 
 
 def open_session(
@@ -38,6 +40,7 @@ def open_session(
     cost_source: CostSource | None = None,
     keep_timeline: bool = False,
     max_requests: int = DEFAULT_MAX_REQUESTS,
+    policy: Policy = refuse_stale,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
 
@@ -53,6 +56,9 @@ def open_session(
 
     At most `max_requests` requests (names of feeds, fetches and targets) stay prepared. A further one takes the place
     of the least recently used, which is prepared again when it is next run; state is kept by the devices and stays.
+
+    `policy` decides about receives from a device of another task that has restarted. The devices of a local session
+    are one task, so that it is never asked here; in `open_cluster_session` it is.
 
     With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
     runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
@@ -72,15 +78,7 @@ def open_session(
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
         stage = await reader.read(session_pipeline(cluster, settings, passes), graph_def, on_read)
-        workers = Workers(
-            cluster,
-            is_distributed=False,
-            seed=seed,
-            budget_s=budget_s,
-            thread_limit_s=thread_limit_s,
-            costs=costs,
-            keeps_steps=keep_timeline,
-        )
-        return Session(stage, workers, reader, settings, max_requests)
+        limits = WorkerSettings(seed, policy, budget_s, thread_limit_s, costs, keeps_steps=keep_timeline)
+        return Session(stage, Workers(cluster, limits, is_distributed=False), reader, settings, max_requests)
 
     return Block(make)

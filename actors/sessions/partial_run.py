@@ -27,7 +27,7 @@ from ...graph.tensor_id import parse_tensor_name
 from ..running.ports import Feeds, Port, split_feeds
 from .deadline import deadline_exceeded
 from .preparation import received_array
-from .requests import Signature, fed_values, full_name, rendezvous_signature
+from .requests import RequestNames, fed_values, full_name, rendezvous_signature
 from .worker_steps import WorkerSteps, start_step
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from .preparation import Prepared
 
 
-def partial_signature(feeds: Names, fetches: Names, targets: Names) -> Signature:
+def partial_signature(feeds: Names, fetches: Names, targets: Names) -> RequestNames:
     """The signature of a partial run, see `rendezvous_signature`."""
     return rendezvous_signature(
-        Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_partial=True)
+        RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_partial=True)
     )
 
 

@@ -24,7 +24,7 @@ from ..plans.instructions import DEAD
 from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.ports import Port, fetched_array, ports
 from .options.callable_options import check_devices
-from .requests import Signature, check_names, full_name, rendezvous_signature
+from .requests import RequestNames, check_names, full_name, rendezvous_signature
 
 if TYPE_CHECKING:
     from ...devices.pipeline import Lowered, Placed, Pruned
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from ..running.interpretation import Interpretation
     from ..running.part import Part
     from ..running.virtual.body import VirtualBody
-    from .graph_manager import Work
-    from .workers import Share, Workers
+    from .graph_manager import PlacedPlans
+    from .workers import Workers, WorkerShare
 
 _LARGE = 100  # nodes, those of functions included
 _PREPARED: set[str] = set()
@@ -56,12 +56,12 @@ class Prepared:
     0 before the first; `running` is how many steps are under way.
     """
 
-    signature: Signature
+    signature: RequestNames
     feeds: tuple[Port, ...]
     fetches: tuple[Port, ...]
     feed_keys: tuple[str, ...]
     fetch_keys: tuple[str, ...]
-    shares: tuple[Share, ...]
+    shares: tuple[WorkerShare, ...]
     partitions: Mapping[str, Graph]
     interpretation: Interpretation | None
     virtual: VirtualBody | None
@@ -70,7 +70,7 @@ class Prepared:
     last_step: int = 0
     running: int = 0
 
-    def work(self, *, with_trace: bool = False) -> Work:
+    def work(self, *, with_trace: bool = False) -> PlacedPlans:
         """The plans of all workers with their actors; AbortedError if a worker has deregistered its share."""
         if len(self.shares) == 1:
             worker, handle = self.shares[0]
@@ -138,7 +138,9 @@ def takes_long(graph: Graph) -> bool:
 
 
 @collector_paused()
-def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, check: Callable[[], object]) -> Prepared:
+def prepare(
+    stage: Placed | Lowered, signature: RequestNames, workers: Workers, check: Callable[[], object]
+) -> Prepared:
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
 
     Raises InvalidArgumentError, NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and
@@ -164,7 +166,7 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
 
 
 @collector_paused()
-def prepare_body(pruned: Pruned, names: Signature, workers: Workers) -> Prepared:
+def prepare_body(pruned: Pruned, names: RequestNames, workers: Workers) -> Prepared:
     """Prepares the placed body of a function, whose arguments are the feeds and whose results are the fetches.
 
     `names` are those of arguments and results, for messages. Raises as `prepare`.
@@ -173,7 +175,11 @@ def prepare_body(pruned: Pruned, names: Signature, workers: Workers) -> Prepared
 
 
 def _registered(
-    pruned: Pruned, signature: Signature, cut_names: Signature, workers: Workers, check: Callable[[], object]
+    pruned: Pruned,
+    signature: RequestNames,
+    cut_names: RequestNames,
+    workers: Workers,
+    check: Callable[[], object],
 ) -> Prepared:
     """Registers a placed request with the workers; `cut_names` are the names that it was pruned for."""
     by_rendezvous = signature.is_partial or workers.is_distributed

@@ -20,7 +20,7 @@ from ...errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from .preparation import Prepared
-    from .requests import Signature
+    from .requests import RequestNames
 
 DEFAULT_MAX_REQUESTS = 256
 Check = Callable[[], object]
@@ -33,7 +33,7 @@ def _no_check() -> None:
 class PreparedRequests:
     """The prepared requests of one session, by signature. Changes of the session's graph are made under `lock`."""
 
-    def __init__(self, prepare: Callable[[Signature, Check], Prepared], limit: int) -> None:
+    def __init__(self, prepare: Callable[[RequestNames, Check], Prepared], limit: int) -> None:
         """`prepare` prepares a request on the session's current graph and calls its second argument between stages.
 
         That check raises if the request is no longer needed. At most `limit` requests are kept; InvalidArgumentError
@@ -45,13 +45,13 @@ class PreparedRequests:
         self.num_forgotten = 0
         self.lock = trio.Lock()
         self._prepare = prepare
-        self._by_signature: dict[Signature, Prepared] = {}
+        self._by_signature: dict[RequestNames, Prepared] = {}
         self.find = self._by_signature.get  # an attribute, because every step calls it
 
     def __len__(self) -> int:
         return len(self._by_signature)
 
-    async def prepare(self, signature: Signature, *, in_thread: bool) -> Prepared:
+    async def prepare(self, signature: RequestNames, *, in_thread: bool) -> Prepared:
         """The prepared request; waits until others are prepared. Raises as `prepare_now`."""
         prepared = self.find(signature)
         if prepared is not None:
@@ -64,13 +64,13 @@ class PreparedRequests:
             self._forget_others(prepared)  # in this thread, where steps begin
             return prepared
 
-    def prepare_now(self, signature: Signature, check: Check = _no_check) -> Prepared:
+    def prepare_now(self, signature: RequestNames, check: Check = _no_check) -> Prepared:
         """The prepared request, without waiting for others; raises what preparation and `check` raise."""
         prepared = self._prepare_unless_known(signature, check)
         self._forget_others(prepared)
         return prepared
 
-    def _prepare_unless_known(self, signature: Signature, check: Check) -> Prepared:
+    def _prepare_unless_known(self, signature: RequestNames, check: Check) -> Prepared:
         prepared = self.find(signature)
         if prepared is None:
             with collector_paused():

@@ -1,6 +1,6 @@
 """Requests as users write them: the names of feeds, fetches and targets, and the values of feeds.
 
-Prepared requests are kept under a `Signature`; its names keep the user's order and duplicates.
+Prepared requests are kept under a `RequestNames`; its names keep the user's order and duplicates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
 
 
-class Signature(NamedTuple):
+class RequestNames(NamedTuple):
     """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted.
 
     Only callables have a `wiring`, and only those that connect tensors or name devices. A fetch of a callable that has
@@ -44,7 +44,7 @@ def full_name(name: str) -> str:
     return str(parse_tensor_name(name))
 
 
-def rendezvous_signature(signature: Signature) -> Signature:
+def rendezvous_signature(signature: RequestNames) -> RequestNames:
     """The signature for a client that feeds and fetches at the rendezvous: full names, sorted, each fetch once.
 
     A feed that is named twice stays twice, because pruning refuses it.
@@ -55,7 +55,7 @@ def rendezvous_signature(signature: Signature) -> Signature:
     )
 
 
-def check_names(graph: Graph, signature: Signature) -> None:
+def check_names(graph: Graph, signature: RequestNames) -> None:
     """Raises InvalidArgumentError for feeds and fetches of unknown nodes, OutOfRangeError for unknown outputs.
 
     Those of partial runs are left to pruning, which has other errors for them, as in TensorFlow.

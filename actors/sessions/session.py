@@ -24,7 +24,7 @@ from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare, takes_long
 from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
-from .requests import Signature, fed_values, inputs_of, timeout_seconds
+from .requests import RequestNames, fed_values, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
@@ -132,7 +132,7 @@ class Session:
         """
         names, values = split_feeds(feeds)
         self._check_open()
-        signature = Signature(names, tensor_names(fetches), tensor_names(targets))
+        signature = RequestNames(names, tensor_names(fetches), tensor_names(targets))
         prepared = self._requests.find(signature) or await self._prepared(signature)
         return await self._run_prepared(prepared, options, values, metadata, recording)
 
@@ -142,7 +142,7 @@ class Session:
     ) -> SessionCallable:
         """Prepares a request; the result is called with values in the order of `feeds`. Raises as `run` for names."""
         return await self._callable(
-            Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_callable=True), options
+            RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_callable=True), options
         )
 
     @trio.lowlevel.enable_ki_protection
@@ -155,7 +155,7 @@ class Session:
         distributed = self._workers.is_distributed
         return await self._callable(*callable_request(options, self.cluster, distributed=distributed))
 
-    async def _callable(self, signature: Signature, options: RunOptions | None) -> SessionCallable:
+    async def _callable(self, signature: RequestNames, options: RunOptions | None) -> SessionCallable:
         self._check_open()
         self._check_options(options)
         await self._prepared(signature)
@@ -236,9 +236,10 @@ class Session:
     def prepare(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
         """Partitions and compiles a request unless that was done before; raises as `run` for names and kernels."""
         self._check_entry()
-        return self._requests.prepare_now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+        names = RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
+        return self._requests.prepare_now(names)
 
-    async def _prepared(self, signature: Signature) -> Prepared:
+    async def _prepared(self, signature: RequestNames) -> Prepared:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
         with self._workers.preparing():
@@ -246,7 +247,7 @@ class Session:
         self._check_open()
         return prepared
 
-    def _prepare_request(self, signature: Signature, check: Callable[[], object]) -> Prepared:
+    def _prepare_request(self, signature: RequestNames, check: Callable[[], object]) -> Prepared:
         return prepare(self._stage, signature, self._workers, check)
 
     def timeline(self) -> Timeline:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...rendezvous import TracedRendezvous
     from ..running.part import Part
     from .preparation import Prepared
-    from .requests import Signature
+    from .requests import RequestNames
 
 
 class CostSteps:
@@ -31,7 +31,7 @@ class CostSteps:
         self._distributed = distributed
         self._begun: Counter[tuple[tuple[str, ...], ...]] = Counter()
 
-    def begin(self, signature: Signature) -> bool:
+    def begin(self, signature: RequestNames) -> bool:
         """Counts a step of a request and says whether to trace it; the order of names in a request does not matter.
 
         Local sessions trace the steps `after + every`, `after + 2 every`, ... of a request. Sessions over several tasks

@@ -29,7 +29,7 @@ from .worker_steps import WorkerSteps, start_step
 if TYPE_CHECKING:
     from ...errors import PartitaError
     from ...graph.dtypes import Array
-    from ..plans.tracing import Scope
+    from ..plans.tracing import TraceScope
     from ..running.interpretation import Interpretation
     from ..running.part import Part
     from ..running.virtual.body import VirtualBody
@@ -100,7 +100,7 @@ class Steps:
         return prepared.fetched(parts, step.rendezvous, fed)
 
     async def _interpret(
-        self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int, scope: Scope | None = None
+        self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int, scope: TraceScope | None = None
     ) -> list[Array]:
         """Runs a graph whose loops cannot be compiled, on the actor of the client device; a traced one in a scope."""
         kind = running.InterpretedPart if scope is None else running.TracedInterpretedPart
@@ -193,7 +193,7 @@ class Steps:
         waiting: list[str] = []
         with trio.move_on_after(timeout_seconds(timeout_ms)):
             if prepared.interpretation is not None and wants_trace:
-                graph, scope = self._workers.traced(prepared.interpretation), plans.Scope([])
+                graph, scope = self._workers.traced(prepared.interpretation), plans.TraceScope([])
                 fetched = await self._interpret(graph, prepared, fed, number, scope)
                 metadata.step_stats.CopyFrom(running.statistics_of_records(scope.records, dict.fromkeys(graph.devices)))
                 return fetched

@@ -14,6 +14,7 @@ import numpy as np
 import trio
 
 from ...collector import collector_paused
+from ...devices.kernels.step_state import StepState
 from ...errors import PartitaError
 from ..running.part import start_parts
 from ..running.step import Step
@@ -31,13 +32,15 @@ the worker aborts the rendezvous"""
 
 
 class WorkerSteps:
-    """A step over several workers, with the methods of `Step` that sessions use. The workers share `rendezvous`."""
+    """A step over several workers, with the methods of `Step` that sessions use. The workers share `rendezvous`,
+    and what kernels keep for the step."""
 
     def __init__(self, number: int, rendezvous: Rendezvous, views: Mapping[DeviceActor, View]) -> None:
         """`views` maps each actor to the view of its worker."""
         self.rendezvous = rendezvous
         self._number = number
         self._views = views
+        self._state = StepState()
         self._steps: list[Step] = []
 
     def start(
@@ -49,7 +52,7 @@ class WorkerSteps:
             shares.setdefault(self._views[actor], []).append((plan, actor))
         parts: list[Part] = []
         for view, share in shares.items():
-            step = Step(self._number, view(self.rendezvous, self.fail))
+            step = Step(self._number, view(self.rendezvous, self.fail), self._state)
             self._steps.append(step)
             parts += (start_traced_parts if with_trace else start_parts)(step, share, feeds)
             if step.error is not None:
@@ -79,6 +82,7 @@ class WorkerSteps:
             # Each of them refers to `self.fail`: without this the reference cycle would keep the tensors that are left
             # at the rendezvous until the garbage collector runs.
             self._steps.clear()
+            self._state.end()
 
 
 def start_step(

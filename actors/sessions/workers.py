@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ... import rendezvous
 from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
-from ...rendezvous import LocalRendezvous
+from ...rendezvous import LocalRendezvous, refuse_stale
 from .. import running
 from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
-from ..running.executor import Pacer
+from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.step import Step
 from .graph_manager import GraphManager
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from ...devices.timing import CostSource
     from ...errors import AbortedError, PartitaError
     from ...graph.graph import Graph
-    from ...rendezvous import Rendezvous
+    from ...rendezvous import Policy, Rendezvous
     from ..running.interpretation import Interpretation
     from ..running.virtual.body import VirtualBody
     from ..running.virtual.clock import VirtualClock
 
 
-class Share(NamedTuple):
+class WorkerShare(NamedTuple):
     """The part of a request that one worker runs: a graph that is registered with it, under `handle`."""
 
     worker: GraphManager
@@ -55,45 +55,50 @@ class Shares(NamedTuple):
     partitions has changed; one of a session on a virtual clock has a `virtual` body.
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[WorkerShare, ...]
     partitions: Mapping[str, Graph]
     interpretation: Interpretation | None = None
     virtual: VirtualBody | None = None
 
 
+class WorkerSettings(NamedTuple):
+    """What the callers of a session decide about its workers; see `open_session`."""
+
+    seed: int | None = None
+    policy: Policy = refuse_stale
+    budget_s: float = DEFAULT_BUDGET_S
+    thread_limit_s: float = DEFAULT_THREAD_LIMIT_S
+    costs: CostSource | None = None
+    """with them steps run on a virtual clock"""
+    keeps_steps: bool = False
+    """whether that clock keeps the records of all steps"""
+
+
 class Workers:
     """The workers of one session. `by_task` maps the task of a worker's first device to the worker."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        is_distributed: bool,
-        seed: int | None,
-        budget_s: float,
-        thread_limit_s: float,
-        costs: CostSource | None = None,
-        keeps_steps: bool = False,
-    ) -> None:
-        """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker.
-
-        With `costs` steps run on a virtual clock, which keeps the records of all with `keeps_steps`.
-        """
+    def __init__(self, cluster: Cluster, settings: WorkerSettings, *, is_distributed: bool) -> None:
+        """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker."""
         self.is_distributed = is_distributed
-        self.pacer = Pacer(budget_s, thread_limit_s, only_device=len(cluster.names) == 1)
+        self.pacer = Pacer(settings.budget_s, settings.thread_limit_s, only_device=len(cluster.names) == 1)
         self.actor_group = ActorGroup(self.pacer)
         self.tensors = SessionTensors()
         self.clock: VirtualClock | None = None
         functions = Functions
-        if costs is not None:
+        if settings.costs is not None:
             from ..running.virtual.calls import VirtualFunctions  # other sessions need no simulated hardware
             from ..running.virtual.clock import VirtualClock
 
-            self.clock = VirtualClock(cluster, costs, self.pacer, keeps_steps=keeps_steps)
+            self.clock = VirtualClock(cluster, settings.costs, self.pacer, keeps_steps=settings.keeps_steps)
             functions = VirtualFunctions
         self.by_task = {
             task: GraphManager(
-                devices, seed=seed, actor_group=self.actor_group, tensors=self.tensors, functions=functions
+                devices,
+                seed=settings.seed,
+                actor_group=self.actor_group,
+                tensors=self.tensors,
+                policy=settings.policy,
+                functions=functions,
             )
             for task, devices in (_by_task(cluster) if is_distributed else {cluster.client.task_name: cluster}).items()
         }
@@ -135,7 +140,7 @@ class Workers:
             check()
             worker = self.by_task[task]
             handle = worker.register(graph, recv_scheduling=pipeline.schedule_receives, passes=pipeline.passes)
-            shares.append(Share(worker, handle))
+            shares.append(WorkerShare(worker, handle))
         return Shares(tuple(shares), {})
 
     def _register_locally(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
@@ -150,7 +155,7 @@ class Workers:
             handle = worker.add(optimised, from_elsewhere=False)
         except Unfoldable:
             return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
-        return Shares((Share(worker, handle),), optimised.graphs)
+        return Shares((WorkerShare(worker, handle),), optimised.graphs)
 
     def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
         from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware

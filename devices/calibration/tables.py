@@ -29,8 +29,8 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ...graph.arrays import Floats, Numbers
 from ...graph.suggestions import suggestion
 
-Kind = Literal["text", "count", "positive", "number", "flag"]
-Values = Floats | Numbers | NDArray[np.bool_] | tuple[str, ...]
+CellKind = Literal["text", "count", "positive", "number", "flag"]
+CellValues = Floats | Numbers | NDArray[np.bool_] | tuple[str, ...]
 
 MOST_COUNT = 2**62
 _UNITS = ("ns", "us", "ms", "s", "min", "bytes", "b", "kb", "mb", "gb", "kib", "mib", "gib", "fp16", "bf16", "fp32")
@@ -39,7 +39,7 @@ _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
 @frozen
-class Column:
+class ColumnSpec:
     """A documented column: its name with the unit in it, and what its cells hold.
 
     "text"; "count", a whole number above 0; "positive", a number above 0; "number", any finite number; "flag", True or
@@ -48,17 +48,17 @@ class Column:
     """
 
     name: str
-    kind: Kind = "text"
+    kind: CellKind = "text"
     needed: bool = True
     may_be_empty: bool = False
 
 
 @frozen(eq=False)
-class Table:
+class MeasuredTable:
     """The rows of a file: the typed columns that were asked for, all cells as texts, and the line of each row."""
 
     path: Path
-    columns: Mapping[str, Values]
+    columns: Mapping[str, CellValues]
     cells: Mapping[str, tuple[str, ...]]
     lines: tuple[int, ...]
 
@@ -89,7 +89,7 @@ class Table:
         return f"{self.path}:{self.lines[row]}"
 
 
-def read_table(path: str | Path, columns: Sequence[Column], *, least_rows: int = 1) -> Table:
+def read_table(path: str | Path, columns: Sequence[ColumnSpec], *, least_rows: int = 1) -> MeasuredTable:
     """The table in a file; at least `least_rows` rows.
 
     Raises NotFoundError for a file that cannot be read, and InvalidArgumentError, which begins with "file:line:", for
@@ -106,7 +106,7 @@ def read_table(path: str | Path, columns: Sequence[Column], *, least_rows: int =
     cells = {name: tuple(row[i] for _, row in rows) for i, name in enumerate(header)}
     lines = tuple(line for line, _ in rows)
     typed = {c.name: _typed(c, cells[c.name], file, lines) for c in columns if c.name in cells}
-    return Table(file, typed, cells, lines)
+    return MeasuredTable(file, typed, cells, lines)
 
 
 def header_of(path: str | Path, names: Sequence[str] = ()) -> tuple[str, ...]:
@@ -124,14 +124,14 @@ def text_of(path: Path) -> str:
         raise InvalidArgumentError(f"{path}: this is not text; measurements are CSV in UTF-8") from None
 
 
-Row = tuple[int, list[str]]
+LineCells = tuple[int, list[str]]
 
 
-def _split(file: Path, names: Sequence[str]) -> tuple[list[str], int, list[Row]]:
+def _split(file: Path, names: Sequence[str]) -> tuple[list[str], int, list[LineCells]]:
     """The header, its line, and the rows with their lines, all cells as texts."""
     header: list[str] | None = None
     header_line = 1
-    rows: list[Row] = []
+    rows: list[LineCells] = []
     for line, text in enumerate(text_of(file).splitlines(), 1):
         if not text.strip():
             continue
@@ -171,7 +171,7 @@ def _commented_header(cells: list[str], names: Sequence[str]) -> list[str]:
     return cells if cells[0] in names else without
 
 
-def _check_header(header: list[str], columns: Sequence[Column], where: str) -> None:
+def _check_header(header: list[str], columns: Sequence[ColumnSpec], where: str) -> None:
     for name in header:
         if header.count(name) > 1:
             raise InvalidArgumentError(f"{where}: there are two columns {name!r}; leave one of them out")
@@ -202,7 +202,7 @@ def _of_another_unit(name: str, header: Sequence[str]) -> str | None:
     return next((other for other in header if other == stem or _stem(other.lower()) == stem), None)
 
 
-def _typed(column: Column, cells: Sequence[str], file: Path, lines: Sequence[int]) -> Values:
+def _typed(column: ColumnSpec, cells: Sequence[str], file: Path, lines: Sequence[int]) -> CellValues:
     """The cells of one column as its kind; the first wrong one is an error."""
     if column.kind == "text":
         for line, cell in zip(lines, cells, strict=True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .registry import Call
 
 Values = Sequence[Any]  # tensors of any type
-Results = Callable[[Values], None]
+TakeResults = Callable[[Values], None]
 """takes the results of a function, one tensor each"""
 Failed = Callable[["PartitaError"], None]
 
@@ -31,7 +31,7 @@ class Scope:
 class Function(Protocol):
     """A function, called on behalf of one call of a kernel."""
 
-    def __call__(self, arguments: Sequence[Any], done: Results, failed: Failed) -> None:
+    def __call__(self, arguments: Sequence[Any], done: TakeResults, failed: Failed) -> None:
         """Calls the function. `done` gets the results, or `failed` the error, perhaps before this returns.
 
         An error fails neither the step nor the call of the kernel by itself. If the step ends first, neither is called.

@@ -71,20 +71,20 @@ class Product(NamedTuple):
 
 
 MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
-Count = Callable[[CostContext], int]
+CountFunction = Callable[[CostContext], int]
 ProductOf = Callable[[CostContext], Product | None]
 
-_FLOPS: OpTable[Count] = OpTable("a count of operations", __package__, "_costs", via=__name__)
-_BYTES: OpTable[Count] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
-_WAITS: OpTable[Count] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
-_HOST_TIMES: OpTable[Count] = OpTable("a time of the host", __package__, "_costs", via=__name__)
+_FLOPS: OpTable[CountFunction] = OpTable("a count of operations", __package__, "_costs", via=__name__)
+_BYTES: OpTable[CountFunction] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
+_WAITS: OpTable[CountFunction] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
+_HOST_TIMES: OpTable[CountFunction] = OpTable("a time of the host", __package__, "_costs", via=__name__)
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
 _MATRIX: dict[str, MatrixClass] = {}
 
 
-def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Count]:
-    def register(count: Count) -> Count:
+def _register(table: OpTable[CountFunction], ops: Sequence[str]) -> Callable[[CountFunction], CountFunction]:
+    def register(count: CountFunction) -> CountFunction:
         for op in ops:
             table.add(op, count)
         return count
@@ -92,7 +92,7 @@ def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Co
     return register
 
 
-def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[Count], Count]:
+def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[CountFunction], CountFunction]:
     """Registers the decorated operation count for each of `ops`.
 
     `matrix` marks ops that run on the units for matrix products (tensor cores), and says whose times err alike.
@@ -103,7 +103,7 @@ def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[Count], Cou
     return _register(_FLOPS, ops)
 
 
-def bytes_moved(*ops: str) -> Callable[[Count], Count]:
+def bytes_moved(*ops: str) -> Callable[[CountFunction], CountFunction]:
     """Registers the decorated count of bytes read and written for `ops`; AlreadyExistsError if one has a count."""
     return _register(_BYTES, ops)
 
@@ -124,7 +124,7 @@ def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
     return register
 
 
-def waits(*ops: str) -> Callable[[Count], Count]:
+def waits(*ops: str) -> Callable[[CountFunction], CountFunction]:
     """Registers the decorated count of nanoseconds that `ops` wait on any device, in addition to computing."""
     return _register(_WAITS, ops)
 
@@ -155,7 +155,7 @@ def free(*ops: str) -> None:
         _FREE.add(op, True)
 
 
-def tables() -> dict[str, OpTable[Count]]:
+def tables() -> dict[str, OpTable[CountFunction]]:
     """All counts, by what they count and by op."""
     return {"operations": _FLOPS, "bytes": _BYTES, "nanoseconds": _WAITS, "nanoseconds of the host": _HOST_TIMES}
 
@@ -236,7 +236,7 @@ def bytes_of(c: CostContext) -> int:
     return _counted(count, c) if count is not None else input_bytes(c) + output_bytes(c)
 
 
-def _counted(count: Count, c: CostContext) -> int:
+def _counted(count: CountFunction, c: CostContext) -> int:
     try:
         return count(c)
     except (IndexError, ValueError):

@@ -26,6 +26,7 @@ from .functions import NamedFunction
 if TYPE_CHECKING:
     from ..state import DeviceState
     from .functions import Function, FunctionProvider, Scope
+    from .step_state import KernelStep
 
 # What a kernel takes and returns is decided by the op's signature at run time, so it cannot be typed statically.
 Kernel = Callable[..., Any]
@@ -177,8 +178,8 @@ class Call(Protocol):
     """
 
     @property
-    def step(self) -> object:
-        """The step it belongs to, to compare by identity."""
+    def step(self) -> KernelStep:
+        """The step it belongs to; its `state` is what kernels keep until it ends."""
 
     @property
     def is_ended(self) -> bool:
@@ -220,7 +221,8 @@ def deferred_kernel(
     """Registers the decorated factory for ops that may have to wait for other steps: queues, barriers.
 
     They are the ops whose record says `waits`, which ops of your own say in `register_op(..., waits=True)`.
-    Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it. `kinds` and
+    Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it. What nodes of
+    one step share is in `call.step.state` (`step_state`). `kinds` and
     `host_args` are those of `kernel`.
     """
 

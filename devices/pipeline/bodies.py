@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class BodyDevices:
     """The devices of a body's arguments and results, in their order; where one is "", the placer chooses it."""
 
     arguments: tuple[str, ...]
@@ -61,7 +61,7 @@ def placed_body(
     return placed_between(pipeline, body, device, ends)
 
 
-def placed_between(pipeline: Pipeline, body: FunctionBody, device: str, ends: Ends | None) -> Pruned:
+def placed_between(pipeline: Pipeline, body: FunctionBody, device: str, ends: BodyDevices | None) -> Pruned:
     """The same, with the devices of arguments and results as they are given; with None all nodes are on `device`."""
     try:
         pruned = pipeline.prune_body(body)
@@ -71,10 +71,10 @@ def placed_between(pipeline: Pipeline, body: FunctionBody, device: str, ends: En
         raise error.inside(body.name) from error.__cause__
 
 
-def _ends_of_call(body: FunctionBody, device: str, resource_devices: ResourceDevices) -> Ends:
+def _ends_of_call(body: FunctionBody, device: str, resource_devices: ResourceDevices) -> BodyDevices:
     """Arguments and results of a call are on the caller's device, resources where their handles say."""
     device_of_next_resource = iter(resource_devices)
-    return Ends(
+    return BodyDevices(
         tuple(
             next(device_of_next_resource, device) if node.output_types[0] is DataType.RESOURCE else device
             for node in body.arguments
@@ -83,7 +83,7 @@ def _ends_of_call(body: FunctionBody, device: str, resource_devices: ResourceDev
     )
 
 
-def ends_by_sources(cluster: Cluster, body: FunctionBody, arguments: Sequence[str]) -> Ends:
+def ends_by_sources(cluster: Cluster, body: FunctionBody, arguments: Sequence[str]) -> BodyDevices:
     """The ends of a function whose arguments are on these devices, and whose results stay where they are made.
 
     A result that is an argument is on its device, one whose node requests one device is there; the placer chooses
@@ -95,10 +95,10 @@ def ends_by_sources(cluster: Cluster, body: FunctionBody, arguments: Sequence[st
         source = result.input_edges()[0].src
         requested = cluster.find(source.requested_device).name if source.requested_device in cluster else ""
         results.append(devices.get(source.id, requested))
-    return Ends(tuple(arguments), tuple(results))
+    return BodyDevices(tuple(arguments), tuple(results))
 
 
-def _fix_devices(graph: Graph, body: FunctionBody, device: str, ends: Ends | None) -> None:
+def _fix_devices(graph: Graph, body: FunctionBody, device: str, ends: BodyDevices | None) -> None:
     """Assigns the arguments and results of a pruned body; requests `device` for all nodes if it has no others."""
     if ends is None:
         requested = graph.requested_device_indices()

@@ -22,7 +22,7 @@ from ...graph.device_name import (
 from ...graph.ops.device_kinds import device_kind, prioritized_types
 
 ANY = ParsedName()
-_Key: TypeAlias = tuple[str | int | None, ...]  # job, replica, task, type and id of a name
+_CandidatesKey: TypeAlias = tuple[str | int | None, ...]  # job, replica, task, type and id of a name
 _Open: TypeAlias = tuple[bool, ...]  # which of them a name leaves open
 
 
@@ -110,7 +110,7 @@ class DeviceSet:
     default: str = ""
     ranked: list[tuple[str, ParsedName]] = field(init=False)
     types: list[str] = field(init=False)
-    _tables: dict[_Open, dict[_Key, list[tuple[str, ParsedName]]]] = field(init=False, default_factory=dict)
+    _tables: dict[_Open, dict[_CandidatesKey, list[tuple[str, ParsedName]]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -175,7 +175,7 @@ class DeviceSet:
         return parts is not None and parts.is_full and bool(self._fitting(parts))
 
 
-def _key(name: ParsedName) -> _Key:
+def _key(name: ParsedName) -> _CandidatesKey:
     return name.job, name.replica, name.task, name.type, name.id
 
 

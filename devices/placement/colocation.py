@@ -35,7 +35,7 @@ def needs_source_device(properties: NodeProperties, port: int) -> bool:
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class ColocationGroup:
     """Nodes that share a device: ids in the order they joined, and their common constraint."""
 
     members: list[int]
@@ -51,10 +51,10 @@ class Colocation:
         self._graph = graph
         self._constraint_of = constraint_of
         self._soft = soft
-        self._group: dict[int, Group] = {}
+        self._group: dict[int, ColocationGroup] = {}
 
     @property
-    def group_of(self) -> dict[int, Group]:
+    def group_of(self) -> dict[int, ColocationGroup]:
         """Node id -> group, for nodes that are in one."""
         return self._group
 
@@ -128,10 +128,10 @@ class Colocation:
     def _types_of(self, node_id: int) -> tuple[str, ...]:
         return self._constraint_of(node_id).types
 
-    def _find(self, node_id: int) -> Group:
+    def _find(self, node_id: int) -> ColocationGroup:
         group = self._group.get(node_id)
         if group is None:
-            group = self._group[node_id] = Group([node_id], self._constraint_of(node_id))
+            group = self._group[node_id] = ColocationGroup([node_id], self._constraint_of(node_id))
         return group
 
     def _join(self, x: int, y: int) -> None:
@@ -165,7 +165,7 @@ def colocation_node(name: str) -> str:
     return f"{{{{colocation_node {name}}}}}"
 
 
-def describe_group(graph: Graph, group: Group, types_of: Callable[[int], Iterable[str]]) -> str:
+def describe_group(graph: Graph, group: ColocationGroup, types_of: Callable[[int], Iterable[str]]) -> str:
     """Lines that list the ops of a group with the device types that run each, and its members with their devices.
 
     `types_of` returns the device types of a node.

@@ -12,12 +12,12 @@ from ...graph.graph import Graph
 from ...graph.ops.kernel_facts import registered_kernels
 from ...graph.ops.summaries import node_for_error, summarize_attr, summarize_node
 from .candidates import ANY, Constraint, DeviceSet
-from .colocation import Group, colocation_node, describe_group
+from .colocation import ColocationGroup, colocation_node, describe_group
 from .node_kinds import supported_types
 
 
 def refusal(
-    graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet
+    graph: Graph, node_id: int, constraint: Constraint, group: ColocationGroup | None, devices: DeviceSet
 ) -> InvalidArgumentError:
     """The error of a node (and its group, if it is in one) that no device fits.
 
@@ -30,11 +30,13 @@ def refusal(
     return InvalidArgumentError(why, node=name)
 
 
-def _why(graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet) -> str:
+def _why(graph: Graph, node_id: int, constraint: Constraint, group: ColocationGroup | None, devices: DeviceSet) -> str:
     text = graph.requested_device(node_id)
     requested = find_full_name(text) or ANY
     members = describe_group(
-        graph, group or Group([node_id], constraint), lambda i: supported_types(graph.node_properties(i), devices.types)
+        graph,
+        group or ColocationGroup([node_id], constraint),
+        lambda i: supported_types(graph.node_properties(i), devices.types),
     )
     listed = ", ".join(sorted(devices.names))
     if constraint.requested == ANY:

@@ -24,7 +24,7 @@ _CALLS = (Calls.CALL, Calls.GRADIENT)  # these run anywhere; loops and condition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class NodeKind:
     """One kind of node: device types with a kernel, best first, and which rules of the placer apply to it."""
 
     types: tuple[str, ...]
@@ -36,10 +36,10 @@ class Kind:
     example: NodeProperties
 
 
-def kinds_of(graph: Graph, device_types: Sequence[str]) -> tuple[list[Kind], list[int]]:
+def kinds_of(graph: Graph, device_types: Sequence[str]) -> tuple[list[NodeKind], list[int]]:
     """All kinds of nodes in the graph, and the index of the kind by node id (-1 where a node was removed)."""
     properties = graph.all_properties()
-    kinds: list[Kind] = []
+    kinds: list[NodeKind] = []
     by_key: dict[tuple[OpSignature, bool, tuple[bytes, ...]], int] = {}
     index: dict[NodeProperties | None, int] = {None: -1}
     relevant: dict[OpSignature, frozenset[bytes]] = {}
@@ -85,10 +85,10 @@ def supported_types(properties: NodeProperties, device_types: Sequence[str]) -> 
     return tuple(kind for kind in device_types if find_kernel(properties.op, properties.attrs, kind) is not None)
 
 
-def _kind(properties: NodeProperties, has_class: bool, device_types: Sequence[str]) -> Kind:
+def _kind(properties: NodeProperties, has_class: bool, device_types: Sequence[str]) -> NodeKind:
     outputs, num_inputs = properties.output_types, len(properties.input_types)
     is_source = num_inputs == 0 and len(outputs) == 1
-    return Kind(
+    return NodeKind(
         types=supported_types(properties, device_types),
         is_generator=is_source and not is_ref(outputs[0]),
         is_resource_generator=is_source and (is_ref(outputs[0]) or outputs[0] == DataType.RESOURCE),

@@ -42,9 +42,9 @@ from ...graph.passes.lower_functional import lower_functional
 from ...graph.validate import check_attrs
 from ..cluster import Cluster
 from .candidates import ANY, Constraint, DeviceSet
-from .colocation import Colocation, Group
+from .colocation import Colocation, ColocationGroup
 from .messages import debug_string, no_kernel, refusal
-from .node_kinds import Kind, kinds_of
+from .node_kinds import NodeKind, kinds_of
 
 _UNASSIGNED = 0
 _DEEPEST = 64  # nested calls that are searched for resources they return; deeper ones join no nodes
@@ -85,7 +85,7 @@ class _Slot:
     """Nodes with the same candidates: of one kind and request, or of one group. `choices` are device name indices."""
 
     constraint: Constraint
-    group: Group | None = None
+    group: ColocationGroup | None = None
     choices: list[int] | None = None
 
 
@@ -153,7 +153,7 @@ class _Placer:
         self.slots = [_Slot(self._own_constraint(i) if pair[i] >= 0 else Constraint(())) for i in first.tolist()]
 
     def _own_constraint(self, node_id: int) -> Constraint:
-        kind: Kind = self.kinds[self.kind[node_id]]
+        kind: NodeKind = self.kinds[self.kind[node_id]]
         assigned = self.graph.assigned_device(node_id)
         if assigned:
             return self._settled(kind, assigned)
@@ -172,7 +172,7 @@ class _Placer:
             )
         return Constraint(kind.types, requested, requested if kind.is_resource_generator else ANY)
 
-    def _settled(self, kind: Kind, name: str) -> Constraint:
+    def _settled(self, kind: NodeKind, name: str) -> Constraint:
         parsed = find_full_name(name)
         if parsed is None:
             raise InternalError(f"Malformed assigned device '{name}'")

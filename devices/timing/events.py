@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ...graph.arrays import Numbers
 
-Kind = Literal["compute", "send", "recv", "copy", "launch", "wait"]
+EventType = Literal["compute", "send", "recv", "copy", "launch", "wait"]
 COMPUTE_STREAM = "compute"
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[EventType, ...] = get_args(EventType)
 
 
 class TimelineEvent(NamedTuple):
@@ -40,7 +40,7 @@ class TimelineEvent(NamedTuple):
     stream: str
     node: str
     op: str
-    kind: Kind
+    kind: EventType
     start_ns: int
     end_ns: int
     bytes: int = 0
@@ -68,7 +68,7 @@ OCCUPYING = ("compute", "copy")
 
 
 @dataclass
-class Column:
+class TextColumn:
     """Texts by event: numbers into `texts`, which is called at the first look."""
 
     numbers: Numbers
@@ -97,12 +97,12 @@ class Column:
         return list(dict.fromkeys(self.texts[number] for number in numbers[np.argsort(first)].tolist()))
 
 
-def column_of(texts: Iterable[str]) -> Column:
+def column_of(texts: Iterable[str]) -> TextColumn:
     """The column of given texts."""
     numbers: dict[str, int] = {}
     column = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     known = list(numbers)
-    return Column(column, lambda: known)
+    return TextColumn(column, lambda: known)
 
 
 def as_numbers(values: Sequence[int]) -> Numbers:
@@ -115,7 +115,7 @@ def as_numbers(values: Sequence[int]) -> Numbers:
 
 UNKNOWN_NS = -1
 """the bound of a duration of which nobody says how sure it is"""
-Bounds = tuple[Numbers, Numbers]
+TimeBounds = tuple[Numbers, Numbers]
 
 
 @dataclass
@@ -126,20 +126,20 @@ class Events:
     for them does not pay for them.
     """
 
-    device: Column
-    stream: Column
-    node: Column
-    op: Column
+    device: TextColumn
+    stream: TextColumn
+    node: TextColumn
+    op: TextColumn
     kind: NDArray[np.uint8]
     start_ns: Numbers
     end_ns: Numbers
     bytes: Numbers
     flops: Numbers
-    provenance: Column
+    provenance: TextColumn
     cause: Numbers
-    iteration: Column
+    iteration: TextColumn
     runs: Numbers
-    make_bounds: Callable[[], Bounds] = field(repr=False)
+    make_bounds: Callable[[], TimeBounds] = field(repr=False)
     step: Numbers | None = None
     """of the timeline of a session"""
 
@@ -209,7 +209,7 @@ class Events:
         return np.zeros(len(self), np.int64) if self.step is None else self.step
 
     @cached_property
-    def bounds_ns(self) -> Bounds:
+    def bounds_ns(self) -> TimeBounds:
         """The two columns that say between which durations four of five runs are."""
         return self.make_bounds()
 
@@ -228,7 +228,7 @@ class Events:
         """Nanoseconds from start to end of one run."""
         return self.end_ns - self.start_ns
 
-    def of_kind(self, *kinds: Kind) -> NDArray[np.bool_]:
+    def of_kind(self, *kinds: EventType) -> NDArray[np.bool_]:
         """Which events are of one of the kinds."""
         return np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...graph.formats.traces import TraceSource
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
-    from ...graph.shape_inference.infer import Feeds, Shapes
+    from ...graph.shape_inference.infer import FedShapes, Shapes
     from ..cluster import Cluster
 
 
@@ -48,7 +48,7 @@ def explain(
     cluster: Cluster | str | Path,
     nodes: str | Sequence[str],
     *,
-    feeds: Feeds | None = None,
+    feeds: FedShapes | None = None,
     shapes: Mapping[str, Shapes] | None = None,
     cost_source: CostSource | None = None,
     trace: TraceSource | None = None,

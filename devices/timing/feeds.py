@@ -19,7 +19,7 @@ from ...graph.analysis.joined import JoinedGraph
 from ...graph.analysis.shape_functions import merge
 from ...graph.builder.tensor_names import tensor_names
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, numpy_dtype
-from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
+from ...graph.shape_inference.infer import FedShapes, Shapes, infer_joined
 from ...graph.tensor import MOST_ELEMENTS
 from ...graph.tensor_id import TensorId, parse_tensor_name
 
@@ -63,7 +63,7 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
     return {**present, **elsewhere}
 
 
-def stated_shapes(shapes: Mapping[str, Shapes], feeds: Feeds, graph: JoinedGraph) -> dict[str, Shape | Array]:
+def stated_shapes(shapes: Mapping[str, Shapes], feeds: FedShapes, graph: JoinedGraph) -> dict[str, Shape | Array]:
     """Shapes of outputs by node as shapes by tensor, without unknown ones and those of nodes elsewhere.
 
     The shape of a fed tensor is that in `feeds`, if there is one. InvalidArgumentError for one that is no shape, or
@@ -147,7 +147,7 @@ def _check_type(text: str, value: object, graph: JoinedGraph, number: int, outpu
 
 
 def _check_computed(
-    feeds: Feeds, computed: Mapping[str, int], graph: JoinedGraph, what: str = "the shape of feed"
+    feeds: FedShapes, computed: Mapping[str, int], graph: JoinedGraph, what: str = "the shape of feed"
 ) -> None:
     """The shape of a feed that replaces a computed tensor must agree with the shape that inference gives it."""
     inferred = infer_joined(graph, {text: feed for text, feed in feeds.items() if text not in computed})

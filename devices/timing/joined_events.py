@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .events import Column, Events
+from .events import Events, TextColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .events import Bounds
+    from .events import TimeBounds
 
 
 def joined_events(parts: Sequence[tuple[int, Events]]) -> Events:
@@ -25,7 +25,7 @@ def joined_events(parts: Sequence[tuple[int, Events]]) -> Events:
     first = np.cumsum([0, *map(len, events)]).tolist()
     causes = [np.where(part.cause < 0, -1, part.cause + begin) for part, begin in zip(events, first, strict=False)]
 
-    def bounds() -> Bounds:
+    def bounds() -> TimeBounds:
         low, high = zip(*(part.bounds_ns for part in events), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
@@ -48,7 +48,7 @@ def joined_events(parts: Sequence[tuple[int, Events]]) -> Events:
     )
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _joined(columns: Sequence[TextColumn]) -> TextColumn:
     """One column, with a number for each text."""
     numbers: dict[str, int] = {}
     joined = []
@@ -56,4 +56,4 @@ def _joined(columns: Sequence[Column]) -> Column:
         common = np.array([numbers.setdefault(text, len(numbers)) for text in column.texts], np.int64)
         joined.append(common[column.numbers])
     texts = list(numbers)
-    return Column(np.concatenate(joined), lambda: texts)
+    return TextColumn(np.concatenate(joined), lambda: texts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .events import Events
-    from .memory.kinds import Place
+    from .memory.kinds import MemoryPlace
     from .memory.use import MemoryPeak
     from .timeline import Assumption, LinkLoad
 
@@ -68,11 +68,11 @@ class SessionTimeline(Timeline):
         self.steps = tuple(steps)
         self.makespan_ns = now_ns
 
-    def peak_memory_bytes(self, device: str, place: Place = "device") -> NoReturn:
+    def peak_memory_bytes(self, device: str, place: MemoryPlace = "device") -> NoReturn:
         """Raises UnimplementedError."""
         raise _no_memory()
 
-    def memory(self, device: str, place: Place = "device") -> MemoryPeak:
+    def memory(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
         """Raises UnimplementedError."""
         raise _no_memory()
 

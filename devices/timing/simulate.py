@@ -16,7 +16,7 @@ from ...errors import InvalidArgumentError
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
-from ...graph.shape_inference.infer import Feeds, Shapes
+from ...graph.shape_inference.infer import FedShapes, Shapes
 from ..cluster import Cluster
 from ..given_cluster import as_cluster
 from .bodies.choices import Choices, Counts
@@ -44,7 +44,7 @@ def simulate(
     partitions: Mapping[str, Graph | GraphSource],
     cluster: Cluster | str | Path,
     *,
-    feeds: Feeds | None = None,
+    feeds: FedShapes | None = None,
     shapes: Mapping[str, Shapes] | None = None,
     cost_source: CostSource | None = None,
     trip_counts: Counts | None = None,

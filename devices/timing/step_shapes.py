@@ -16,7 +16,7 @@ from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
-from ...graph.shape_inference.infer import Feeds, InferredShapes, Shapes, infer_joined
+from ...graph.shape_inference.infer import FedShapes, InferredShapes, Shapes, infer_joined
 from ..cluster import Cluster
 from .feeds import checked_feeds, stated_shapes
 from .tracing.coverage import check_coverage
@@ -34,7 +34,7 @@ class StepShapes(NamedTuple):
 def step_shapes(
     partitions: Mapping[str, Graph | GraphSource],
     cluster: Cluster,
-    feeds: Feeds | None,
+    feeds: FedShapes | None,
     shapes: Mapping[str, Shapes] | None,
     trace: TraceSource | None,
     assumed_size: int | None,

@@ -26,7 +26,7 @@ from ..topology import Link
 from ..units import format_bytes, format_ns
 from .events import COMPUTE_STREAM, Events, TimelineEvent
 from .interval import interval_of, runs_by_source
-from .memory.kinds import Place
+from .memory.kinds import MemoryPlace
 from .memory.use import MemoryPeak, MemoryUse
 
 BASIS = "assumed, not calibrated"
@@ -78,7 +78,7 @@ class Timeline:
         *,
         warnings: Sequence[str] = (),
         assumed: Sequence[Assumption] = (),
-        peak_bytes: Mapping[tuple[str, Place], int] | None = None,
+        peak_bytes: Mapping[tuple[str, MemoryPlace], int] | None = None,
         memory: MemoryUse | None = None,
         dependency_bound_ns: int | Callable[[], int] = 0,
         models: Mapping[str, str] | None = None,
@@ -158,11 +158,11 @@ class Timeline:
         """
         return self._link_loads(link if isinstance(link, str) else link.name) if self._link_loads else []
 
-    def peak_memory_bytes(self, device: str, place: Place = "device") -> int:
+    def peak_memory_bytes(self, device: str, place: MemoryPlace = "device") -> int:
         """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""
         return self.peak_bytes.get((device, place), 0)
 
-    def memory(self, device: str, place: Place = "device") -> MemoryPeak:
+    def memory(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
         """The peak of one memory: the memory of the device, or what it has in the host's beside its own.
 
         InvalidArgumentError if the cluster has no such memory, or if the timeline was made without buffers.

@@ -27,7 +27,7 @@ _WORD = 1 << 64
 
 
 @dataclass(slots=True)
-class _Output:
+class _CostedOutput:
     total_bytes: int = UNKNOWN
     max_bytes: int = UNKNOWN
     max_shape: Shape = None
@@ -44,11 +44,11 @@ class _Costs:
     max_execution_us: int = 0
     temp_bytes: int = 0
     persistent_bytes: int = 0
-    outputs: list[_Output] = field(default_factory=list)
+    outputs: list[_CostedOutput] = field(default_factory=list)
 
 
 _NOTHING = _Costs()
-_NO_OUTPUT = _Output(total_bytes=0, max_bytes=0)
+_NO_OUTPUT = _CostedOutput(total_bytes=0, max_bytes=0)
 
 
 class CostModel:
@@ -70,7 +70,7 @@ class CostModel:
     def _known(self, node: Node) -> _Costs:
         return self._nodes.get(self.id(node), _NOTHING)
 
-    def _output(self, node: Node, slot: int) -> _Output:
+    def _output(self, node: Node, slot: int) -> _CostedOutput:
         outputs = self._known(node).outputs
         return outputs[slot] if 0 <= slot < len(outputs) else _NO_OUTPUT
 
@@ -79,7 +79,7 @@ class CostModel:
         costs = self._nodes.setdefault(number, _Costs())
         if num_outputs and len(costs.outputs) > num_outputs:
             raise InternalError(f"node {number} had {len(costs.outputs)} outputs before and has {num_outputs} now")
-        costs.outputs += [_Output() for _ in range(num_outputs - len(costs.outputs))]
+        costs.outputs += [_CostedOutput() for _ in range(num_outputs - len(costs.outputs))]
         return costs
 
     def set_num_outputs(self, node: Node, num_outputs: int) -> None:

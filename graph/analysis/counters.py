@@ -132,8 +132,8 @@ def times(a: Number, b: Number) -> Number | None:
     return None
 
 
-_Arithmetic = Callable[[Number, Number], "Number | None"]
-ARITHMETIC: Mapping[str, _Arithmetic] = {"Add": plus, "AddV2": plus, "Sub": minus, "Mul": times}
+_Combine = Callable[[Number, Number], "Number | None"]
+ARITHMETIC: Mapping[str, _Combine] = {"Add": plus, "AddV2": plus, "Sub": minus, "Mul": times}
 """ops on two numbers"""
 
 

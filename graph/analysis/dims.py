@@ -152,16 +152,16 @@ def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]
 
 
 # The three inputs of a Range: Python integers, or numpy floats of one type, in which the result is computed.
-Number = Any
+RangeNumber = Any
 
 
-def range_value(value: Array) -> Number:
+def range_value(value: Array) -> RangeNumber:
     """The element of a Range input, in the form that `range_length` takes."""
     element = value.reshape(-1)[0]
     return int(element) if value.dtype.kind in "iu" else element
 
 
-def range_length(start: Number, limit: Number, delta: Number) -> int:
+def range_length(start: RangeNumber, limit: RangeNumber, delta: RangeNumber) -> int:
     """How many steps of `delta` fit from `start` to before `limit`; exact for integers of any size."""
     zero = type(delta)(0)  # bfloat16 compares with its own kind only
     if delta == zero:
@@ -178,5 +178,5 @@ def range_length(start: Number, limit: Number, delta: Number) -> int:
     return math.ceil(steps)
 
 
-def _plain(value: Number) -> str:
+def _plain(value: RangeNumber) -> str:
     return str(value) if isinstance(value, int) else f"{float(value):g}"

@@ -29,7 +29,7 @@ from ..ops.record import families, record_of
 if TYPE_CHECKING:
     from ..builder.front_end import NodeMaker
     from ..builder.handles import Input, Tensor
-    from .sizes import Sizes
+    from .sizes import GivenSizes
 
 T = TypeVar("T")
 
@@ -103,11 +103,11 @@ class Forward:
         """Whether the gradient of an input is used; if not, the rule may return None for it."""
         return True
 
-    def input_sizes(self, _port: int) -> Sizes | None:
+    def input_sizes(self, _port: int) -> GivenSizes | None:
         """The sizes of an input as far as they are known; None if nothing is known."""
         return None
 
-    def output_sizes(self, _port: int) -> Sizes | None:
+    def output_sizes(self, _port: int) -> GivenSizes | None:
         """The sizes of an output as far as they are known; None if nothing is known."""
         return None
 
@@ -116,20 +116,20 @@ class Forward:
         return None
 
 
-Rule = Callable[..., Gradients]
+GradientRule = Callable[..., Gradients]
 """takes a `Forward` and one Tensor per output"""
 
-_RULES: OpTable[Rule] = OpTable("a gradient", FAMILIES, "_gradients", via=__name__)
+_RULES: OpTable[GradientRule] = OpTable("a gradient", FAMILIES, "_gradients", via=__name__)
 _TAKES_NONE: set[str] = set()
 
 
-def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
+def gradient(*ops: str, takes_none: bool = False) -> Callable[[GradientRule], GradientRule]:
     """Registers the decorated rule for each of `ops`; AlreadyExistsError for an op that has one.
 
     The rule gets zeros for an output without a gradient, or None with `takes_none`.
     """
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: GradientRule) -> GradientRule:
         for op in ops:
             _RULES.add(op, rule)
         if takes_none:
@@ -144,7 +144,7 @@ def is_registered(op: str) -> bool:
     return record_of(op).is_flat or op in _RULES
 
 
-def lookup(op: str) -> Rule | None:
+def lookup(op: str) -> GradientRule | None:
     """The rule of `op`; None when it is flat. Raises KeyError for ops that are not registered."""
     return None if record_of(op).is_flat else _RULES[op]
 
@@ -154,7 +154,7 @@ def takes_none(op: str) -> bool:
     return op in _RULES and op in _TAKES_NONE
 
 
-def table() -> OpTable[Rule]:
+def table() -> OpTable[GradientRule]:
     """All rules, by op."""
     return _RULES
 

@@ -39,7 +39,7 @@ from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..ops.record import RECVS, SENDS, NodeClass
-from .joined_transfers import Ends, JoinedTransfers
+from .joined_transfers import JoinedTransfers, TransferEnds
 from .node_columns import NodeColumns
 from .transfers import TransferTable
 
@@ -122,10 +122,10 @@ class JoinedGraph(NodeColumns):
 
     def _ends(
         self, parts: Sequence[Graph], ids: Sequence[Ids], joined: tuple[Collection[NodeClass], Collection[NodeClass]]
-    ) -> Ends:
+    ) -> TransferEnds:
         details = [graph.details() for graph in parts]
         rows = [rows[nodes] for (_, rows), nodes in zip(details, ids, strict=True)]
-        return Ends(
+        return TransferEnds(
             tables=[table if isinstance(table, TransferTable) else None for table, _ in details],
             names=self.names,
             kinds=self.kinds,

@@ -16,13 +16,13 @@ from ...errors import InvalidArgumentError
 from ..arrays import Flags, Numbers
 from ..columns import Ids
 from ..ops.properties import NodeProperties
-from .transfers import Route, Transfer, TransferTable, transfer_of
+from .transfers import TransferredTensor, TransferRoute, TransferTable, transfer_of
 
 _LISTED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class TransferEnds:
     """What transfers depend on, by joint number: `row` is the row in the table of the node's place, -1 for none."""
 
     tables: Sequence[TransferTable | None]
@@ -42,11 +42,11 @@ class JoinedTransfers:
     `from_attrs` has the transfers that are in no table, those of the client among them.
     """
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: TransferEnds) -> None:
         """Raises InvalidArgumentError if nothing sends what a receive waits for."""
         self._ends = ends
         self.sender: Ids = np.full(len(ends.names), -1, np.int32)
-        self.from_attrs: dict[int, Transfer] = {}
+        self.from_attrs: dict[int, TransferredTensor] = {}
         self._tables: list[TransferTable] = []
         self._nodes = self._rows = np.zeros(0, np.int64)
         if (ends.is_send | ends.is_recv).any():
@@ -66,7 +66,7 @@ class JoinedTransfers:
         self._match_rows(int(first[-1]))
         self._match_keys()
 
-    def of(self, n: int) -> Transfer:
+    def of(self, n: int) -> TransferredTensor:
         """The transfer that node `n` is an end of."""
         ends = self._ends
         table = ends.tables[int(ends.place[n])]
@@ -78,7 +78,7 @@ class JoinedTransfers:
         """Those among some nodes, which are numbered anew in their order; a receive's send must be among them."""
         ends = self._ends
         return JoinedTransfers(
-            Ends(
+            TransferEnds(
                 tables=ends.tables,
                 names=[ends.names[n] for n in nodes.tolist()],
                 kinds=ends.kinds,
@@ -124,8 +124,8 @@ class JoinedTransfers:
         return ", nor ".join(listed + more)
 
     @cached_property
-    def _route_columns(self) -> tuple[list[Route], Ids]:
-        routes: dict[Route, int] = {}
+    def _route_columns(self) -> tuple[list[TransferRoute], Ids]:
+        routes: dict[TransferRoute, int] = {}
         numbers: list[Numbers] = [np.zeros(0, np.int64)]
         for table in self._tables:
             number = np.array([routes.setdefault(route, len(routes)) for route in table.routes], np.int64)
@@ -137,7 +137,7 @@ class JoinedTransfers:
         return list(routes), route_of
 
     @property
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[TransferRoute]:
         """The distinct routes; two that differ only in the incarnation are different ones."""
         return self._route_columns[0]
 

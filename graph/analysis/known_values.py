@@ -20,7 +20,7 @@ from ..ops.record import LOOPS, Holding, NodeClass
 from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated, plus
 from .joined import JoinedGraph
 
-Values = Mapping[Output, Array]
+ValuesByOutput = Mapping[Output, Array]
 
 _PASSING = (
     NodeClass.IDENTITY,
@@ -43,7 +43,7 @@ class KnownValues:
     def __init__(
         self,
         graph: JoinedGraph,
-        values: Values,
+        values: ValuesByOutput,
         bound: Mapping[Output, Value],
         of_exit: Callable[[int], Value] = lambda _: None,
         depth: int = 0,

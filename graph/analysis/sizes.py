@@ -1,10 +1,10 @@
 """The sizes of tensors before a run, with numbers that stand for unknown sizes.
 
-`Sizes` is a tuple with one number per axis: the size, or a negative number that stands for one unknown size wherever it
-occurs. A bare negative number stands for one shape of unknown rank. So the sum of two tensors of shape (batch, 5),
-batch unknown, is known to broadcast neither of them. `infer_shapes` follows more, such as the values of shape tensors,
-but it cannot tell which unknown sizes are equal, and it always walks the whole graph: here sizes are computed on demand
-and cached.
+`GivenSizes` is a tuple with one number per axis: the size, or a negative number that stands for one unknown size
+wherever it occurs. A bare negative number stands for one shape of unknown rank. So the sum of two tensors of shape
+(batch, 5), batch unknown, is known to broadcast neither of them. `infer_shapes` follows more, such as the values of
+shape tensors, but it cannot tell which unknown sizes are equal, and it always walks the whole graph: here sizes are
+computed on demand and cached.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
 
-Sizes: TypeAlias = "tuple[int, ...] | int"
+GivenSizes: TypeAlias = "tuple[int, ...] | int"
 
 _VALUES_UP_TO = 32  # most elements of constants that are passed to shape functions
 
@@ -31,15 +31,15 @@ class SizeFacts:
         """`sources` gives the outputs that a node reads, by port, and `properties` its properties, both by node id."""
         self._sources = sources
         self._properties = properties
-        self._known: dict[int, tuple[Sizes, ...]] = {}
+        self._known: dict[int, tuple[GivenSizes, ...]] = {}
         self._found: dict[tuple[NodeProperties, tuple[Shape, ...]], Sequence[Shape]] = {}
         self._last_name = 0
 
-    def of(self, output: Output) -> Sizes:
+    def of(self, output: Output) -> GivenSizes:
         """The sizes of an output."""
         return self.of_node(output[0])[output[1]]
 
-    def of_node(self, node: int) -> tuple[Sizes, ...]:
+    def of_node(self, node: int) -> tuple[GivenSizes, ...]:
         """The sizes of all outputs of a node."""
         known = self._known
         waiting = [node] if node not in known else []
@@ -58,7 +58,7 @@ class SizeFacts:
                 known[last] = self._infer(last, properties, inputs)
         return known[node]
 
-    def _infer(self, node: int, properties: NodeProperties, sources: Sequence[Output]) -> tuple[Sizes, ...]:
+    def _infer(self, node: int, properties: NodeProperties, sources: Sequence[Output]) -> tuple[GivenSizes, ...]:
         inputs = [self._known[src][port] for src, port in sources]
         function = lookup(properties.op_def.name)
         if function is unchanged:
@@ -99,7 +99,7 @@ class SizeFacts:
                 constants[port] = properties.attrs["value"]
         return constants
 
-    def _named(self, properties: NodeProperties, inputs: Sequence[Sizes], shape: Shape) -> Sizes:
+    def _named(self, properties: NodeProperties, inputs: Sequence[GivenSizes], shape: Shape) -> GivenSizes:
         """A shape with a number for every unknown size: that of the input where it comes from, or a new one."""
         if shape is None:
             return self._new_name()
@@ -120,7 +120,7 @@ class SizeFacts:
         return self._last_name
 
 
-def _joined(x: Sizes, y: Sizes, fresh: Sequence[int]) -> Sequence[int]:
+def _joined(x: GivenSizes, y: GivenSizes, fresh: Sequence[int]) -> Sequence[int]:
     """Sizes of a broadcast of x and y, with those of `fresh` where neither decides."""
     if isinstance(x, int) or isinstance(y, int):
         return fresh
@@ -132,10 +132,10 @@ def _joined(x: Sizes, y: Sizes, fresh: Sequence[int]) -> Sequence[int]:
     ]
 
 
-def _shape(sizes: Sizes) -> Shape:
+def _shape(sizes: GivenSizes) -> Shape:
     return None if isinstance(sizes, int) else tuple([None if size < 0 else size for size in sizes])
 
 
-def static(sizes: Sizes | None) -> tuple[int, ...] | None:
+def static(sizes: GivenSizes | None) -> tuple[int, ...] | None:
     """The shape if all sizes are known, else None."""
     return sizes if isinstance(sizes, tuple) and all(size >= 0 for size in sizes) else None

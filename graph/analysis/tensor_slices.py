@@ -22,7 +22,7 @@ from ..protos import TensorSliceProto
 from .dims import shape_text
 
 Extent = tuple[int, int] | None
-Bounds = tuple[tuple[int, int], ...]
+SliceBounds = tuple[tuple[int, int], ...]
 _NUMBER = re.compile(r"-?[0-9]+")
 _LARGEST = (1 << 63) - 1
 
@@ -142,7 +142,7 @@ def joined(
     return None if missing else result
 
 
-def index_of(part: Bounds, within: Bounds | None = None) -> tuple[slice, ...]:
+def index_of(part: SliceBounds, within: SliceBounds | None = None) -> tuple[slice, ...]:
     """The slices that take `part` out of the whole array, or out of an array that is the part `within`."""
     origins = [0] * len(part) if within is None else [start for start, _ in within]
     return tuple(slice(start - origin, end - origin) for (start, end), origin in zip(part, origins, strict=True))

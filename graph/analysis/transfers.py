@@ -22,7 +22,7 @@ from ..validate import check_given_attrs
 _TEXTS = ("tensor_name", "send_device", "recv_device")
 
 
-class Route(NamedTuple):
+class TransferRoute(NamedTuple):
     """The devices of a transfer and the sender's incarnation; transfers between the same devices share it."""
 
     send_device: str
@@ -41,14 +41,14 @@ class TransferKey(NamedTuple):
         return f"{self.tensor_name!r} from {self.send_device!r} to {self.recv_device!r}"
 
 
-class Transfer(NamedTuple):
+class TransferredTensor(NamedTuple):
     """One transferred tensor: its name, its route, and the cut edge.
 
     `src` and `dst` name the nodes of the edge ("" on nodes that a client made); `start_time` is in microseconds.
     """
 
     tensor_name: str
-    route: Route
+    route: TransferRoute
     dtype: DataType
     src: str = ""
     dst: str = ""
@@ -89,7 +89,7 @@ class TransferProperties(NodeProperties):
 
     __slots__ = ("transfer",)
 
-    def __init__(self, kind: NodeProperties, transfer: Transfer) -> None:
+    def __init__(self, kind: NodeProperties, transfer: TransferredTensor) -> None:
         """`kind` is the `transfer_kind` of this end."""
         super().__init__(kind.op_def, (), kind.input_types, kind.output_types)
         self.transfer = transfer
@@ -132,7 +132,7 @@ class TransferTable:
     src: list[str]
     dst: list[str]
     route: list[int]
-    routes: list[Route]
+    routes: list[TransferRoute]
     dtype: list[int]
     starts: dict[tuple[int, bool], int] = field(default_factory=dict)
     remarks: Mapping[str, bytes] = field(default_factory=dict)
@@ -143,9 +143,9 @@ class TransferTable:
         """The name of the tensor of a transfer."""
         return f"edge_{self.edge[row]}_{self.src[row]}"
 
-    def transfer(self, row: int, *, is_recv: bool) -> Transfer:
+    def transfer(self, row: int, *, is_recv: bool) -> TransferredTensor:
         """The transfer of a row as one of its ends has it."""
-        return Transfer(
+        return TransferredTensor(
             self.tensor_name(row),
             self.routes[self.route[row]],
             DataType(self.dtype[row]),
@@ -169,7 +169,7 @@ def _as_int64(incarnation: int) -> int:
     return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
 
 
-def transfer_of(properties: NodeProperties) -> Transfer:
+def transfer_of(properties: NodeProperties) -> TransferredTensor:
     """The transfer of a `_Send` or `_Recv` node, whether this package or a GraphDef made the node.
 
     Raises InvalidArgumentError for an attr that does not fit the op's declaration, NotFoundError for a missing one.
@@ -182,9 +182,9 @@ def transfer_of(properties: NodeProperties) -> Transfer:
         check_given_attrs("", properties.op_def, attrs)  # the full check, which is slower, raises the error
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
     name, sender, receiver = (text.decode(errors="replace") for text in texts)
-    return Transfer(
+    return TransferredTensor(
         name,
-        Route(sender, unsigned, receiver),
+        TransferRoute(sender, unsigned, receiver),
         attrs["tensor_type"] if properties.op_def.record.is_recv else attrs["T"],
         client_terminated=bool(attrs["client_terminated"]),
         start_time=attrs.get("_start_time"),

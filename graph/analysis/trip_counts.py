@@ -17,7 +17,7 @@ from typing import TypeAlias
 from ..edge_ends import Output
 from .counters import Truth, Value, lines
 from .joined import JoinedGraph
-from .known_values import KnownValues, Values
+from .known_values import KnownValues, ValuesByOutput
 from .levels import Frames, frames_of
 from .popped import Pops, Push
 
@@ -35,7 +35,7 @@ def count_at(count: Count, turn: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class KnownArguments:
     """What a body knows of its arguments: values by joint number of the `_Arg`.
 
     If the body is that of a loop that runs `count` times, values may depend on the iteration.
@@ -52,12 +52,12 @@ class TripCounts:
     """
 
     def __init__(
-        self, graph: JoinedGraph, values: Values, given: dict[int, Count], caller: Caller | None = None
+        self, graph: JoinedGraph, values: ValuesByOutput, given: dict[int, Count], caller: KnownArguments | None = None
     ) -> None:
         self.graph = graph
         self.values = values
         self.given = given
-        self.caller = caller or Caller()
+        self.caller = caller or KnownArguments()
         self.frames: Frames = frames_of(graph)
         self._pops = Pops(graph)
         self._popped: dict[int, list[Value] | None] = {}  # by push: what it puts in, in every turn of its frame

@@ -32,7 +32,7 @@ _SMALL_BYTES = 256  # constants up to this size share properties
 Flat = list[Tensor | int | float]
 
 
-class Place(Protocol):
+class LoopFrame(Protocol):
     """A loop frame that new nodes are put into."""
 
     pivot: Operation
@@ -57,7 +57,7 @@ class Extension(NodeMaker):
         self._lookup = lookup
         self._kinds: dict[Hashable, NodeProperties] = {}
         self._device_ids: dict[tuple[str, str], int] = {}
-        self.place: Place | None = None
+        self.place: LoopFrame | None = None
         """the frame of new nodes, None for that of their inputs; set by `within`"""
 
     @property
@@ -121,7 +121,7 @@ class Extension(NodeMaker):
         self._device, self._scope = device, f"{scope}/"
 
     @contextmanager
-    def within(self, place: Place | None, device: str | None = None) -> Iterator[None]:
+    def within(self, place: LoopFrame | None, device: str | None = None) -> Iterator[None]:
         """Puts all nodes made inside the block into a frame, None for that of their inputs, and on a device."""
         outer = self.place, self._device, self._scope
         self.place = place

@@ -27,14 +27,14 @@ from ..node import Node
 from ..tensor import numpy_to_tensor
 from .node_builder import NodeBuilder
 
-Output: TypeAlias = Node | tuple[Node, int]
+TensorLike: TypeAlias = Node | tuple[Node, int]
 """a tensor; a node stands for its first output"""
 
 
 def _add(
     graph: Graph,
     op: str,
-    *inputs: Output | list[Output],
+    *inputs: TensorLike | list[TensorLike],
     name: str = "",
     control: Sequence[Node] = (),
     **attrs: Any,  # whatever the op's attrs take
@@ -52,7 +52,7 @@ def _add(
     return builder.finalize(graph)
 
 
-def _as_pair(output: Output) -> tuple[Node, int]:
+def _as_pair(output: TensorLike) -> tuple[Node, int]:
     return (output, 0) if isinstance(output, Node) else output
 
 
@@ -85,33 +85,33 @@ def var(graph: Graph, dtype: DataType, shape: Shape, name: str = "") -> Node:
     return _add(graph, "Variable", name=name, dtype=dtype, shape=shape)
 
 
-def random_uniform(graph: Graph, shape: Output, dtype: DataType) -> Node:
+def random_uniform(graph: Graph, shape: TensorLike, dtype: DataType) -> Node:
     """Numbers in [0, 1)."""
     return _add(graph, "RandomUniform", shape, dtype=dtype)
 
 
-def random_gaussian(graph: Graph, shape: Output, dtype: DataType) -> Node:
+def random_gaussian(graph: Graph, shape: TensorLike, dtype: DataType) -> Node:
     """Standard normal numbers."""
     return _add(graph, "RandomStandardNormal", shape, dtype=dtype)
 
 
-def truncated_normal(graph: Graph, shape: Output, dtype: DataType) -> Node:
+def truncated_normal(graph: Graph, shape: TensorLike, dtype: DataType) -> Node:
     """Standard normal numbers within two standard deviations."""
     return _add(graph, "TruncatedNormal", shape, dtype=dtype)
 
 
-def random_gamma(graph: Graph, shape: Output, alpha: Output) -> Node:
+def random_gamma(graph: Graph, shape: TensorLike, alpha: TensorLike) -> Node:
     """Gamma-distributed numbers, `shape` of them for every element of `alpha`."""
     return _add(graph, "RandomGamma", shape, alpha)
 
 
-def random_poisson(graph: Graph, shape: Output, rate: Output) -> Node:
+def random_poisson(graph: Graph, shape: TensorLike, rate: TensorLike) -> Node:
     """Poisson-distributed numbers of the type of `rate`, `shape` of them for every element of it."""
     source, port = _as_pair(rate)
     return _add(graph, "RandomPoissonV2", shape, rate, dtype=source.output_types[port])
 
 
-def get_session_tensor(graph: Graph, handle: Output, dtype: DataType = DataType.FLOAT) -> Node:
+def get_session_tensor(graph: Graph, handle: TensorLike, dtype: DataType = DataType.FLOAT) -> Node:
     """The tensor that a session stores under a handle."""
     return _add(graph, "GetSessionTensor", handle, dtype=dtype)
 
@@ -119,7 +119,9 @@ def get_session_tensor(graph: Graph, handle: Output, dtype: DataType = DataType.
 # Transfers
 
 
-def send(graph: Graph, value: Output, tensor_name: str, sender: str, sender_incarnation: int, receiver: str) -> Node:
+def send(
+    graph: Graph, value: TensorLike, tensor_name: str, sender: str, sender_incarnation: int, receiver: str
+) -> Node:
     """Sends a tensor from one device to another under a name."""
     route = _route(tensor_name, sender, sender_incarnation, receiver)
     return _add(graph, "_Send", value, **route)
@@ -145,57 +147,61 @@ def _route(
 # Arithmetic
 
 
-def unary(graph: Graph, op: str, value: Output) -> Node:
+def unary(graph: Graph, op: str, value: TensorLike) -> Node:
     """Any op of one input."""
     return _add(graph, op, value)
 
 
-def binary(graph: Graph, op: str, left: Output, right: Output) -> Node:
+def binary(graph: Graph, op: str, left: TensorLike, right: TensorLike) -> Node:
     """Any op of two inputs."""
     return _add(graph, op, left, right)
 
 
-def multi(graph: Graph, op: str, values: Sequence[Output]) -> Node:
+def multi(graph: Graph, op: str, values: Sequence[TensorLike]) -> Node:
     """Any op whose only argument takes several tensors."""
     return _add(graph, op, list(values))
 
 
-def identity(graph: Graph, value: Output) -> Node:
+def identity(graph: Graph, value: TensorLike) -> Node:
     return _add(graph, "Identity", value)
 
 
-def add(graph: Graph, left: Output, right: Output) -> Node:
+def add(graph: Graph, left: TensorLike, right: TensorLike) -> Node:
     return _add(graph, "AddV2", left, right)
 
 
-def less(graph: Graph, left: Output, right: Output) -> Node:
+def less(graph: Graph, left: TensorLike, right: TensorLike) -> Node:
     return _add(graph, "Less", left, right)
 
 
-def assign(graph: Graph, variable: Output, value: Output) -> Node:
+def assign(graph: Graph, variable: TensorLike, value: TensorLike) -> Node:
     return _add(graph, "Assign", variable, value)
 
 
-def cast(graph: Graph, value: Output, dtype: DataType) -> Node:
+def cast(graph: Graph, value: TensorLike, dtype: DataType) -> Node:
     return _add(graph, "Cast", value, DstT=dtype)
 
 
-def reduce(graph: Graph, op: str, value: Output, axes: Output, *, keep_dims: bool = False) -> Node:
+def reduce(graph: Graph, op: str, value: TensorLike, axes: TensorLike, *, keep_dims: bool = False) -> Node:
     """A reduction such as "Sum" along some axes."""
     return _add(graph, op, value, axes, keep_dims=keep_dims)
 
 
-def matmul(graph: Graph, left: Output, right: Output, *, transpose_a: bool = False, transpose_b: bool = False) -> Node:
+def matmul(
+    graph: Graph, left: TensorLike, right: TensorLike, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Node:
     """The product of two matrices."""
     return _add(graph, "MatMul", left, right, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
-def batch_matmul(graph: Graph, left: Output, right: Output, *, adj_x: bool = False, adj_y: bool = False) -> Node:
+def batch_matmul(
+    graph: Graph, left: TensorLike, right: TensorLike, *, adj_x: bool = False, adj_y: bool = False
+) -> Node:
     """The products of many matrices."""
     return _add(graph, "BatchMatMul", left, right, adj_x=adj_x, adj_y=adj_y)
 
 
-def quantize_to_uint8(graph: Graph, value: Output) -> Node:
+def quantize_to_uint8(graph: Graph, value: TensorLike) -> Node:
     """Numbers from -1 to 1 as quint8; outputs 1 and 2 are that range.
 
     The original makes a Quantize node, an op that TensorFlow has no longer; QuantizeV2 took its place.
@@ -207,22 +213,22 @@ def quantize_to_uint8(graph: Graph, value: Output) -> Node:
 # Neural nets
 
 
-def relu(graph: Graph, value: Output) -> Node:
+def relu(graph: Graph, value: TensorLike) -> Node:
     """Negative numbers become 0."""
     return _add(graph, "Relu", value)
 
 
-def relu6(graph: Graph, value: Output) -> Node:
+def relu6(graph: Graph, value: TensorLike) -> Node:
     """Clips numbers to 0 ... 6."""
     return _add(graph, "Relu6", value)
 
 
-def bias_add(graph: Graph, value: Output, bias: Output) -> Node:
+def bias_add(graph: Graph, value: TensorLike, bias: TensorLike) -> Node:
     """Adds one number per channel, the last dimension."""
     return _add(graph, "BiasAdd", value, bias)
 
 
-def conv2d(graph: Graph, value: Output, kernel: Output) -> Node:
+def conv2d(graph: Graph, value: TensorLike, kernel: TensorLike) -> Node:
     """A convolution of images [batch, height, width, channels], stride 1, padded to the same size."""
     return _add(graph, "Conv2D", value, kernel, strides=[1, 1, 1, 1], padding="SAME")
 
@@ -230,27 +236,27 @@ def conv2d(graph: Graph, value: Output, kernel: Output) -> Node:
 # Arrays
 
 
-def reverse(graph: Graph, value: Output, axes: Output) -> Node:
+def reverse(graph: Graph, value: TensorLike, axes: TensorLike) -> Node:
     """Reverses the elements along some axes."""
     return _add(graph, "ReverseV2", value, axes)
 
 
-def concat(graph: Graph, axis: Output, values: Sequence[Output]) -> Node:
+def concat(graph: Graph, axis: TensorLike, values: Sequence[TensorLike]) -> Node:
     """Concatenates tensors along an axis."""
     return _add(graph, "Concat", axis, list(values))
 
 
-def concat_v2(graph: Graph, values: Sequence[Output], axis: Output) -> Node:
+def concat_v2(graph: Graph, values: Sequence[TensorLike], axis: TensorLike) -> Node:
     """Concatenates tensors along an axis."""
     return _add(graph, "ConcatV2", list(values), axis)
 
 
-def select(graph: Graph, condition: Output, if_true: Output, if_false: Output) -> Node:
+def select(graph: Graph, condition: TensorLike, if_true: TensorLike, if_false: TensorLike) -> Node:
     """Elements of one tensor or the other, chosen by `condition`."""
     return _add(graph, "Select", condition, if_true, if_false)
 
 
-def gather(graph: Graph, value: Output, indices: Output, axis: Output) -> Node:
+def gather(graph: Graph, value: TensorLike, indices: TensorLike, axis: TensorLike) -> Node:
     """Slices of a tensor along an axis."""
     return _add(graph, "GatherV2", value, indices, axis)
 
@@ -263,12 +269,12 @@ def no_op(graph: Graph, control: Sequence[Node] = ()) -> Node:
     return _add(graph, "NoOp", control=control)
 
 
-def switch(graph: Graph, value: Output, predicate: Output) -> Node:
+def switch(graph: Graph, value: TensorLike, predicate: TensorLike) -> Node:
     """The tensor at output 1 if the predicate is true, else at output 0; the other one is dead."""
     return _add(graph, "Switch", value, predicate)
 
 
-def merge(graph: Graph, first: Output, *others: Output | str) -> Node:
+def merge(graph: Graph, first: TensorLike, *others: TensorLike | str) -> Node:
     """A Merge, whose output is the input that is alive.
 
     A string names a node that is made later: the `next_` that closes a loop. Such a graph has to go through a GraphDef,
@@ -287,22 +293,22 @@ def merge(graph: Graph, first: Output, *others: Output | str) -> Node:
     return node
 
 
-def enter(graph: Graph, value: Output, frame_name: str) -> Node:
+def enter(graph: Graph, value: TensorLike, frame_name: str) -> Node:
     """An Enter, which brings a tensor into a loop."""
     return _add(graph, "Enter", value, frame_name=frame_name)
 
 
-def exit_(graph: Graph, value: Output) -> Node:
+def exit_(graph: Graph, value: TensorLike) -> Node:
     """An Exit, which takes a tensor out of its loop."""
     return _add(graph, "Exit", value)
 
 
-def next_(graph: Graph, name: str, value: Output) -> Node:
+def next_(graph: Graph, name: str, value: TensorLike) -> Node:
     """A NextIteration; it needs a name because a `merge` made before refers to it."""
     return _add(graph, "NextIteration", value, name=name)
 
 
-def loop_cond(graph: Graph, value: Output) -> Node:
+def loop_cond(graph: Graph, value: TensorLike) -> Node:
     """A LoopCond: the loop goes on while its input is true."""
     return _add(graph, "LoopCond", value)
 
@@ -310,7 +316,7 @@ def loop_cond(graph: Graph, value: Output) -> Node:
 # Nodes for tests of failures and delays
 
 
-def error(graph: Graph, value: Output, message: str, *, log_error: bool = False) -> Node:
+def error(graph: Graph, value: TensorLike, message: str, *, log_error: bool = False) -> Node:
     """A node that fails with a message."""
     return _add(graph, "Error", value, message=message, log_error=log_error)
 
@@ -320,6 +326,6 @@ def invalid_ref_type(graph: Graph, declared: DataType, given: DataType) -> Node:
     return _add(graph, "InvalidRefType", TIn=declared, TOut=given)
 
 
-def delay(graph: Graph, value: Output, micros: int) -> Node:
+def delay(graph: Graph, value: TensorLike, micros: int) -> Node:
     """The tensor, some microseconds later."""
     return _add(graph, "Delay", value, micros=micros)

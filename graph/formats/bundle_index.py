@@ -22,14 +22,14 @@ from ...errors import DataLossError, InvalidArgumentError, NotFoundError, Partit
 from ..protos import BundleEntryProto, BundleHeaderProto, VersionDef
 from .file_system import LOCAL, FileSystem
 from .slice_keys import SLICE_MARK, decode_name, encode_name, sliced_name
-from .sstable import Table, TableWriter
+from .sstable import SortedTable, TableWriter
 from .storage import file_errors
 
 _HEADER_KEY = b""
 _VERSION = 1
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
-Entries = dict[bytes, BundleEntryProto]
+BundleEntries = dict[bytes, BundleEntryProto]
 Parsed = TypeVar("Parsed", bound=Message)
 
 
@@ -65,7 +65,7 @@ class BundleIndex:
         self._path = index_file(prefix) if path is None else path
         data, self._identity = _content(prefix, self._path, files)
         try:
-            self._table = Table(data)
+            self._table = SortedTable(data)
         except DataLossError as error:
             raise DataLossError(f"{error.message}; {self._path} is damaged") from error
         self.header = self._read_header()

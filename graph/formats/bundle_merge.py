@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from ...errors import AbortedError, InvalidArgumentError, NotFoundError, PartitaError
-from .bundle_index import BundleIndex, Entries, data_file
+from .bundle_index import BundleEntries, BundleIndex, data_file
 from .bundle_update import BundleUpdate, retire
 from .file_system import LOCAL, FileSystem
 from .slice_keys import SLICE_MARK, decode_name
@@ -47,7 +47,7 @@ def merge_bundles(
         except NotFoundError:
             _check_unchanged(indices)
             raise
-        merged: Entries = {}
+        merged: BundleEntries = {}
         first = update.first_shard
         for index, its_shards in zip(indices, shards, strict=True):
             _add(merged, index, {old: new for new, old in enumerate(its_shards, first)})
@@ -85,7 +85,7 @@ def _opened(prefixes: Sequence[str], files: FileSystem, *, allow_missing: bool) 
     return indices
 
 
-def _add(merged: Entries, index: BundleIndex, numbers: dict[int, int]) -> None:
+def _add(merged: BundleEntries, index: BundleIndex, numbers: dict[int, int]) -> None:
     """Adds the entries of a checkpoint, with the new numbers of its data files."""
     for key, entry in index.entries():
         before = merged.get(key)

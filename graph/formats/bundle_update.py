@@ -32,7 +32,7 @@ from types import TracebackType
 from typing import Self
 
 from ...errors import AlreadyExistsError, NotFoundError, PartitaError
-from .bundle_index import BundleIndex, Entries, data_file, index_bytes, index_file
+from .bundle_index import BundleEntries, BundleIndex, data_file, index_bytes, index_file
 from .crc32c import crc32c
 from .file_system import FileSystem
 from .storage import NewFile, file_errors, folder_of, make_folder_of, sync_folder_of
@@ -103,7 +103,7 @@ class BundleUpdate:
             return False
         return True
 
-    def publish(self, entries: Entries) -> None:
+    def publish(self, entries: BundleEntries) -> None:
         """Replaces the index by one with these entries; when this returns the new checkpoint is valid."""
         for file in self._data:
             file.sync()

@@ -22,7 +22,7 @@ from ..analysis.tensor_slices import TensorSlice
 from ..dtypes import Array, DataType, dtype_name, from_numpy, numpy_dtype
 from ..protos import BundleEntryProto
 from ..tensor import shape_to_proto
-from .bundle_index import Entries
+from .bundle_index import BundleEntries
 from .bundle_strings import pack_strings
 from .bundle_update import BundleUpdate
 from .crc32c import crc32c, masked
@@ -38,7 +38,7 @@ class BundleWriter:
 
     def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
         self.prefix = prefix
-        self._entries: Entries = {}
+        self._entries: BundleEntries = {}
         self._size = 0
         self._update = BundleUpdate(prefix, files)
         self._new_data = partial(NewFile.create, files=files)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from google.protobuf.message import DecodeError
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..graphdef.sources import Serialisable
 from ..protos import CostGraphDef, RunMetadata
-from .traces import Serialisable
 
 if TYPE_CHECKING:
     from ..dtypes import Shape

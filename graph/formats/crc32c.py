@@ -23,7 +23,7 @@ _WORD = 4
 _WIDTHS = (1 << 14, 1 << 9, 1 << 6)  # words per row: long rows need few calls, short ones leave few bytes to walk
 _FEWEST_BYTES = 2 * _WIDTHS[-1] * _WORD  # that are folded; most records of files are shorter
 
-Words = npt.NDArray[np.uint32]
+CrcWords = npt.NDArray[np.uint32]
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 
 
@@ -63,13 +63,13 @@ def _combined(value: int, columns: tuple[int, ...]) -> int:
 
 
 @cache
-def _shift_tables(words: int) -> tuple[Words, Words]:
+def _shift_tables(words: int) -> tuple[CrcWords, CrcWords]:
     """Look-up tables of that shift for the lower and the upper half of a checksum."""
     columns = _shift_columns(words)
     return _spanned(columns[:16]), _spanned(columns[16:])
 
 
-def _spanned(columns: tuple[int, ...]) -> Words:
+def _spanned(columns: tuple[int, ...]) -> CrcWords:
     """All sums of the columns; the bits of an index say which columns are added."""
     table = np.zeros(1 << 16, np.uint32)
     for bit, column in enumerate(columns):
@@ -78,11 +78,11 @@ def _spanned(columns: tuple[int, ...]) -> Words:
     return table
 
 
-def _folded(words: Words, start: int, width: int) -> Words:
+def _folded(words: CrcWords, start: int, width: int) -> CrcWords:
     """One row of `width` words with the same checksum as `words`, which are whole rows."""
     low, high = _shift_tables(width)
     rows = words.reshape(-1, width)
-    row: Words = rows[0].copy()
+    row: CrcWords = rows[0].copy()
     row[0] ^= np.uint32(start)
     for after in rows[1:]:
         halves = row.view(np.uint16).reshape(-1, 2)

@@ -31,12 +31,12 @@ TYPES = {tag: dtype for dtype, tag in _TAGS.items()}
 _VALUE = 0x0A  # the tag of the values, in the message of a list
 _SHORT = 0x80  # lengths below take one byte
 
-Piece = bytes | None
+FeatureBytes = bytes | None
 """a serialised Feature; None where a record lacks it"""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FeatureColumn:
     """All values of one feature, in order; how many belong to each record; the kind of feature of each record.
 
     A record with another kind than the column's has no values here.
@@ -84,7 +84,7 @@ def feature_text(piece: bytes) -> str:
     return f"goo.gle/debugstr   \n{text}".rstrip() if text else "goo.gle/debugstr"
 
 
-def column_of(pieces: Iterable[Piece], dtype: DataType) -> Column:
+def column_of(pieces: Iterable[FeatureBytes], dtype: DataType) -> FeatureColumn:
     """The column of these features, as values of that type; InvalidArgumentError for a feature that does not parse."""
     if dtype == DataType.STRING:
         return _texts(pieces)
@@ -98,7 +98,7 @@ def column_of(pieces: Iterable[Piece], dtype: DataType) -> Column:
     data = bytearray().join(payloads)  # its buffer, unlike that of bytes, may become the array itself
     sizes = np.fromiter(map(len, payloads), np.int64, len(payloads))
     values, counts = _floats(data, sizes) if dtype == DataType.FLOAT else _integers(data, sizes)
-    return Column(values, counts, kinds, kind)
+    return FeatureColumn(values, counts, kinds, kind)
 
 
 def _is_plain(piece: bytes) -> bool:
@@ -147,7 +147,7 @@ def _parsed(piece: bytes) -> Feature:
         raise InvalidArgumentError("Unsupported datatype.") from None
 
 
-def _texts(pieces: Iterable[Piece]) -> Column:
+def _texts(pieces: Iterable[FeatureBytes]) -> FeatureColumn:
     """The column of the byte strings of these features."""
     kind = _TAGS[DataType.STRING]
     values: list[bytes] = []
@@ -163,7 +163,7 @@ def _texts(pieces: Iterable[Piece]) -> Column:
         values += texts
     column = np.empty(len(values), object)
     column[:] = values
-    return Column(column, np.array(counts, np.int64), kinds, kind)
+    return FeatureColumn(column, np.array(counts, np.int64), kinds, kind)
 
 
 def _text_list(piece: bytes) -> tuple[int, list[bytes]]:

@@ -24,7 +24,7 @@ from ..protos import SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTens
 from ..tensor import fill_fields, shape_from_proto, shape_to_proto, tensor_to_numpy
 from .file_system import LOCAL
 from .slice_keys import decode_name, encode_name, slice_key
-from .sstable import Table, TableWriter
+from .sstable import SortedTable, TableWriter
 from .storage import NewFile, file_errors, read_file
 
 _META_KEY = b""
@@ -36,7 +36,7 @@ class _Tensor(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: DataType
-    slices: list[tuple[TensorSlice, Table]]
+    slices: list[tuple[TensorSlice, SortedTable]]
 
 
 class SliceFiles:
@@ -53,7 +53,7 @@ class SliceFiles:
 
     def _add(self, path: str) -> None:
         try:
-            table = Table(read_file(path))
+            table = SortedTable(read_file(path))
         except PartitaError as error:
             raise DataLossError(
                 f"Unable to open table file {path}: {error.code}: {error.message}: perhaps your file is in a different "
@@ -126,7 +126,7 @@ def _known_shape(tensor: SavedSliceMeta) -> tuple[int, ...]:
     return tuple(size for size in shape if size is not None)
 
 
-def _entry(table: Table, key: bytes) -> SavedTensorSlices:
+def _entry(table: SortedTable, key: bytes) -> SavedTensorSlices:
     stored = table.get(key)
     if stored is None:
         raise DataLossError(f"it has no entry {decode_name(key)!r}")

@@ -26,13 +26,12 @@ from .snappy import uncompressed
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _HANDLES_BYTES = 40
 _FOOTER_BYTES = _HANDLES_BYTES + len(_MAGIC)
-_TRAILER_BYTES = 5
 _NUMBER_BYTES = 4
 _RESTART_INTERVAL = 16
 _BLOCK_BYTES = 256 << 10  # a data block ends when it reaches this size, as in TensorFlow
 _NO_COMPRESSION, _SNAPPY = 0, 1
 
-Handle = tuple[int, int]
+BlockHandle = tuple[int, int]
 
 
 class _Block:
@@ -97,7 +96,7 @@ class TableWriter:
         self._output = bytearray()
         self._block = _Block(_RESTART_INTERVAL)
         self._index = _Block(1)
-        self._ended: tuple[bytes, Handle] | None = None  # last key and handle of a block that is not indexed yet
+        self._ended: tuple[bytes, BlockHandle] | None = None  # last key and handle of a block that is not indexed yet
 
     def add(self, key: bytes, value: bytes) -> None:
         """Appends an entry; its key must be greater than all earlier ones."""
@@ -126,7 +125,7 @@ class TableWriter:
         self._ended = self._block.last_key, self._write(self._block)
         self._block = _Block(_RESTART_INTERVAL)
 
-    def _write(self, block: _Block) -> Handle:
+    def _write(self, block: _Block) -> BlockHandle:
         content = block.content()
         handle = len(self._output), len(content)
         kind = bytes([_NO_COMPRESSION])
@@ -135,17 +134,17 @@ class TableWriter:
         return handle
 
 
-def _handle_bytes(handle: Handle) -> bytes:
+def _handle_bytes(handle: BlockHandle) -> bytes:
     return varint(handle[0]) + varint(handle[1])
 
 
-def _read_handle(data: bytes, position: int) -> tuple[Handle, int]:
+def _read_handle(data: bytes, position: int) -> tuple[BlockHandle, int]:
     offset, position = read_varint(data, position)
     size, position = read_varint(data, position)
     return (offset, size), position
 
 
-class Table:
+class SortedTable:
     """A table in memory; its blocks are checked and decompressed on first use."""
 
     def __init__(self, data: bytes) -> None:
@@ -177,7 +176,7 @@ class Table:
             self._unpacked[number] = dict(_entries(self._block(self._handles[number])))
         return self._unpacked[number]
 
-    def _block(self, handle: Handle) -> bytes:
+    def _block(self, handle: BlockHandle) -> bytes:
         """The content of a block, checked and decompressed."""
         offset, size = handle
         end = offset + size + 1

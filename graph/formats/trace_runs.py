@@ -21,7 +21,7 @@ from ..protos import NodeExecStats, NodeOutput, StepStats
 if TYPE_CHECKING:
     from ..dtypes import Shape
 
-Iteration = tuple[tuple[str, int], ...]
+IterationPath = tuple[tuple[str, int], ...]
 """frames and numbers of the iterations in them, outermost first"""
 
 _HARDWARE = "/stream:all"  # ends the name of a device whose records are those of the hardware itself
@@ -32,7 +32,7 @@ _STEP = re.compile(r"(.+?):(\d{1,18})(?:/|$)", re.DOTALL)
 _CALLED = re.compile(r"([^, ]+)(?: x(\d{1,18}))?(?:, |$)")
 
 
-class Run(NamedTuple):
+class TracedRun(NamedTuple):
     """One run of a node; times in nanoseconds. `shapes` are by output, `calls` counts calls by function.
 
     `iteration` is None where the trace does not tell, which is so in TensorFlow's.
@@ -43,11 +43,11 @@ class Run(NamedTuple):
     start_ns: int
     duration_ns: int
     shapes: Mapping[int, Shape]
-    iteration: Iteration | None
+    iteration: IterationPath | None
     calls: Mapping[str, int]
 
 
-def runs_of(stats: StepStats) -> list[Run]:
+def runs_of(stats: StepStats) -> list[TracedRun]:
     """The runs of all devices, in the order of their starts."""
     hardware = _hardware_times(stats)
     runs = [
@@ -66,7 +66,7 @@ def runs_of(stats: StepStats) -> list[Run]:
     return sorted(runs, key=lambda run: run.start_ns)
 
 
-def runs_by_device(stats: StepStats) -> dict[str, list[Run]]:
+def runs_by_device(stats: StepStats) -> dict[str, list[TracedRun]]:
     """The runs of each device, those that are no hardware's; as `runs_of` of its records alone."""
     hardware = [device for device in stats.dev_stats if device.device.endswith(_HARDWARE)]
     return {
@@ -76,7 +76,7 @@ def runs_by_device(stats: StepStats) -> dict[str, list[Run]]:
     }
 
 
-def iteration_text(iteration: Iteration) -> str:
+def iteration_text(iteration: IterationPath) -> str:
     """The text of an iteration, as labels and timelines have it; "" outside of loops."""
     return "/".join(f"{frame}:{number}" for frame, number in iteration)
 
@@ -90,11 +90,11 @@ def _hardware_times(stats: StepStats) -> dict[str, int]:
     return times
 
 
-def _run(record: NodeExecStats) -> Run | None:
+def _run(record: NodeExecStats) -> TracedRun | None:
     label = _LABEL.fullmatch(record.timeline_label)
     if label is None or label["name"] != record.node_name:
         return None
-    iteration: Iteration | None = None
+    iteration: IterationPath | None = None
     calls: Mapping[str, int] = {}
     if label["inputs"] is None:
         rest = _REST.fullmatch(label["rest"])
@@ -102,7 +102,7 @@ def _run(record: NodeExecStats) -> Run | None:
             return None
         iteration = tuple((frame, int(number)) for frame, number in _STEP.findall(rest["iteration"] or ""))
         calls = Counter({name: int(count or 1) for name, count in _CALLED.findall(rest["calls"] or "")})
-    return Run(
+    return TracedRun(
         node=record.node_name,
         op=label["op"],
         start_ns=_checked(record, record.all_start_nanos or 1000 * record.all_start_micros, "begins at"),

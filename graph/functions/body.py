@@ -24,10 +24,10 @@ from ..node import Node
 from ..ops.attr_checks import check_type
 from ..ops.registry import ArgDef
 from ..ops.summaries import arguments_text, node_for_error, summarize_attr, summarize_op
-from ..ops.type_inference import Types, arg_types
+from ..ops.type_inference import PortTypes, arg_types
 from ..protos import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
 
-Messages = Mapping[str, AttrValue]
+AttrValues = Mapping[str, AttrValue]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,21 +43,21 @@ class FunctionBody:
     arguments: tuple[Node, ...]
     results: tuple[Node, ...]
     control_results: tuple[Node, ...]
-    attrs: Messages
+    attrs: AttrValues
     """attrs of the definition as a whole, such as `_noinline`"""
 
     @property
-    def argument_types(self) -> Types:
+    def argument_types(self) -> PortTypes:
         """Element types of the arguments."""
         return tuple(base_type(node.output_types[0]) for node in self.arguments)
 
     @property
-    def result_types(self) -> Types:
+    def result_types(self) -> PortTypes:
         """Element types of the results."""
         return tuple(base_type(node.input_types[0]) for node in self.results)
 
 
-def instantiate(library: FunctionLibrary, name: str, attrs: Messages | None = None) -> FunctionBody:
+def instantiate(library: FunctionLibrary, name: str, attrs: AttrValues | None = None) -> FunctionBody:
     """The body of a function for a call with `attrs`; attrs that the function does not use make no difference.
 
     Raises NotFoundError for an unknown function or op or an attr that the call lacks, InvalidArgumentError for a
@@ -71,7 +71,7 @@ def instantiate(library: FunctionLibrary, name: str, attrs: Messages | None = No
     return kept_body(library, name, used_attrs, lambda: _Instantiation(library, definition, used_attrs).run())
 
 
-def kept_body(library: FunctionLibrary, name: str, attrs: Messages, make: Callable[[], FunctionBody]) -> FunctionBody:
+def kept_body(library: FunctionLibrary, name: str, attrs: AttrValues, make: Callable[[], FunctionBody]) -> FunctionBody:
     """The body that a library caches under a name and attrs; the first call makes it with `make`."""
     key = name, tuple((key, attrs[key].SerializeToString(deterministic=True)) for key in sorted(attrs))
     body = library.bodies.get(key)
@@ -92,7 +92,7 @@ class _Value:
 
     node: int
     port: int
-    types: Types
+    types: PortTypes
     is_argument: bool
 
     def source(self, k: int) -> tuple[int, int]:
@@ -103,7 +103,7 @@ class _Value:
 class _Instantiation:
     """One instantiation: the nodes in order, and the names that inputs and results may use."""
 
-    def __init__(self, library: FunctionLibrary, definition: FunctionDef, attrs: Messages) -> None:
+    def __init__(self, library: FunctionLibrary, definition: FunctionDef, attrs: AttrValues) -> None:
         self.library = library
         self.definition = definition
         self.signature = library.lookup(definition.signature.name)
@@ -274,7 +274,7 @@ def _named(place: str, node: str | None = None, op: str | None = None) -> Iterat
         raise type(error)(message).located(node=node, op=op).because(error.reason) from None
 
 
-def _types(argument: ArgDef, attrs: Messages) -> Types:
+def _types(argument: ArgDef, attrs: AttrValues) -> PortTypes:
     """Element types of the tensors of an argument, without references; NotFoundError for an attr that is missing."""
     for kind, name in (
         ("number", argument.number_attr),
@@ -286,7 +286,7 @@ def _types(argument: ArgDef, attrs: Messages) -> Types:
     return tuple(map(base_type, arg_types(argument, attrs)))
 
 
-def _substitute(value: AttrValue, attrs: Messages) -> bool:
+def _substitute(value: AttrValue, attrs: AttrValues) -> bool:
     """Replaces placeholders in `value` by attrs of the call; returns whether all of them had a value."""
     if value.HasField("placeholder"):
         if value.placeholder not in attrs:

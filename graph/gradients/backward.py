@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..analysis.gradient_rules import Forward, Gradient, Gradients, is_registered, lookup, takes_none
-from ..analysis.sizes import Sizes, static
+from ..analysis.sizes import GivenSizes, static
 from ..builder.builder import GraphBuilder
 from ..builder.handles import Tensor
 from ..builder.tensor_names import Name, Names, tensor_names
@@ -27,7 +27,7 @@ from ..passes.lower_functional import expand
 from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
-from .loops import Loop
+from .loops import DifferentiatedLoop
 from .stacks import stacks_to_lists
 from .sums import dense, summed
 from .undo_loop import undo_loop
@@ -153,11 +153,11 @@ class ForwardNode(Forward):
         """Whether an x leads to that input."""
         return self.walk.is_between(self._sources[port])
 
-    def input_sizes(self, port: int) -> Sizes | None:
+    def input_sizes(self, port: int) -> GivenSizes | None:
         """The sizes of an input as far as they are known."""
         return self.walk.forward.sizes.of(self._sources[port])
 
-    def output_sizes(self, port: int) -> Sizes | None:
+    def output_sizes(self, port: int) -> GivenSizes | None:
         """The sizes of an output as far as they are known."""
         return self.walk.forward.sizes.of((self.node, port))
 
@@ -170,7 +170,7 @@ class ForwardNode(Forward):
 class Backward:
     """One backward walk over the nodes of a frame. `flowed[output]` has the gradients of an output so far."""
 
-    def __init__(self, forward: ForwardGraph, loop: Loop | None = None) -> None:
+    def __init__(self, forward: ForwardGraph, loop: DifferentiatedLoop | None = None) -> None:
         """A walk over the nodes outside of all loops, or over those of an iteration of `loop`."""
         self.forward = forward
         self.graph = forward.graph
@@ -190,7 +190,7 @@ class Backward:
         self.pending: dict[int, int] = {}
         self.ready: deque[int] = deque()
 
-    def inside(self, loop: Loop) -> Backward:
+    def inside(self, loop: DifferentiatedLoop) -> Backward:
         """A walk over an iteration of a loop."""
         return Backward(self.forward, loop)
 

@@ -23,8 +23,8 @@ from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass
 from ..passes.lower_functional import is_functional
 from ..protos import NameAttrList
-from .liveness import Condition, Liveness
-from .loops import Loop, Loops
+from .liveness import BranchOutcomes, GradientLiveness
+from .loops import DifferentiatedLoop, Loops
 
 DIFFERENTIABLE = frozenset(
     {
@@ -51,7 +51,7 @@ class ForwardGraph:
         self.edges = DataEdges(graph)
         self.sizes = SizeFacts(self.edges.sources, graph.node_properties)
         self.loops = Loops(graph, self.edges)
-        self.liveness = Liveness(graph, self.edges, self.loops)
+        self.liveness = GradientLiveness(graph, self.edges, self.loops)
         self.source = f"gradients:{graph.num_node_ids}"
         """the name of this walk, unique in the graph"""
         self.has_branches = any(
@@ -146,7 +146,7 @@ class ForwardGraph:
         name = "" if function is None else library.gradient_of(function.name)
         return NameAttrList(name=name, attr=function.attr) if function is not None and name else None
 
-    def leading_to(self, loop: Loop, nodes: Iterable[int]) -> set[int]:
+    def leading_to(self, loop: DifferentiatedLoop, nodes: Iterable[int]) -> set[int]:
         """The nodes in a loop, inner loops included, between the xs and `nodes`, also across iterations."""
         return self._back_from(nodes, {variable.enter for variable in loop.variables})
 
@@ -191,7 +191,9 @@ class ForwardGraph:
             return None
         return properties.attrs["value"], properties.output_types[0]
 
-    def declare(self, operation: Operation, device: str, loop: Loop | None, condition: Condition) -> None:
+    def declare(
+        self, operation: Operation, device: str, loop: DifferentiatedLoop | None, condition: BranchOutcomes
+    ) -> None:
         """Registers a new node, so that its outputs can be used like those of the graph."""
         node = self.extension.id_of(operation.name)
         self._made[node] = operation, device

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..edge_ends import Output
     from .forward import ForwardGraph
     from .history import History
-    from .liveness import Outcome
+    from .liveness import BranchOutcome
 
 _FIRST = "frame"  # name of the first Enter, and so of the frame
 
@@ -140,7 +140,7 @@ class BackwardFrame:
         self.g.order(pop, self.trigger)
         return pop[0]
 
-    def _branch(self, outcome: Outcome) -> Operation:
+    def _branch(self, outcome: BranchOutcome) -> Operation:
         """The pivot of one branch of a conditional."""
         switch = self._switches.get(outcome.predicate)
         if switch is None:

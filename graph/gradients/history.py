@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ..builder.handles import Operation, Tensor
     from ..edge_ends import Output
     from .forward import ForwardGraph
-    from .liveness import Condition
-    from .loops import Loop
+    from .liveness import BranchOutcomes
+    from .loops import DifferentiatedLoop
 
 
 class History:
     """The counter and the stacks of one loop."""
 
-    def __init__(self, forward: ForwardGraph, loop: Loop) -> None:
+    def __init__(self, forward: ForwardGraph, loop: DifferentiatedLoop) -> None:
         """Adds the counter."""
         self.forward = forward
         self.loop = loop
@@ -96,7 +96,7 @@ class History:
         with self._outside(self.device):
             return [self.g.op("Identity", self.forward.tensor(gate), name="gate")]
 
-    def _condition(self) -> Condition:
+    def _condition(self) -> BranchOutcomes:
         return self.forward.liveness.of_loop(self.loop)
 
     def _around(self, operation: Operation, device: str) -> Tensor:

@@ -17,10 +17,10 @@ from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.record import NodeClass
-from .loops import Loop, Loops
+from .loops import DifferentiatedLoop, Loops
 
 
-class Outcome(NamedTuple):
+class BranchOutcome(NamedTuple):
     """Output `port` of a Switch on `predicate` is alive; the Switch has `ways` outputs."""
 
     predicate: Output
@@ -28,11 +28,11 @@ class Outcome(NamedTuple):
     ways: int
 
 
-Condition = tuple[Outcome, ...]
+BranchOutcomes = tuple[BranchOutcome, ...]
 """outcomes, those of outer conditionals first"""
 
 
-class Liveness:
+class GradientLiveness:
     """Conditions of outputs, computed on demand."""
 
     def __init__(self, graph: Graph, edges: DataEdges, loops: Loops) -> None:
@@ -40,14 +40,14 @@ class Liveness:
         self._graph = graph
         self._edges = edges
         self._loops = loops
-        self._known: dict[int, Condition] = {}
-        self._declared: dict[int, Condition] = {}
+        self._known: dict[int, BranchOutcomes] = {}
+        self._declared: dict[int, BranchOutcomes] = {}
 
-    def declare(self, node: int, condition: Condition) -> None:
+    def declare(self, node: int, condition: BranchOutcomes) -> None:
         """Sets the condition of the outputs of a new node."""
         self._declared[node] = condition
 
-    def of(self, output: Output) -> Condition:
+    def of(self, output: Output) -> BranchOutcomes:
         """The condition under which an output is alive."""
         node, port = output
         if node in self._declared:
@@ -57,13 +57,13 @@ class Liveness:
         if port == CONTROL_SLOT or self._kind(node) is not NodeClass.SWITCH:
             return condition
         ways = len(self._graph.node_properties(node).output_types)
-        return _joined(condition, (Outcome(self._predicate(node), port, ways),))
+        return _joined(condition, (BranchOutcome(self._predicate(node), port, ways),))
 
-    def of_loop(self, loop: Loop) -> Condition:
+    def of_loop(self, loop: DifferentiatedLoop) -> BranchOutcomes:
         """The condition under which a loop runs."""
         return self.of(self.gate(loop))
 
-    def gate(self, loop: Loop) -> Output:
+    def gate(self, loop: DifferentiatedLoop) -> Output:
         """One of the values that enter a loop, alive only if all of them are."""
         return max((self._edges.sources(variable.enter)[0] for variable in loop.variables), key=self._depth)
 
@@ -98,7 +98,7 @@ class Liveness:
         ]
         return [*self._edges.sources(node), *control]
 
-    def _of_inputs(self, node: int, inputs: list[Output]) -> Condition:
+    def _of_inputs(self, node: int, inputs: list[Output]) -> BranchOutcomes:
         kind = self._kind(node)
         if kind is NodeClass.CONTROL_TRIGGER or not inputs:
             return ()
@@ -106,7 +106,7 @@ class Liveness:
         if kind is NodeClass.MERGE:
             data = conditions[: len(self._edges.sources(node))]
             return tuple(outcome for outcome in data[0] if all(outcome in other for other in data[1:]))
-        needed: Condition = ()
+        needed: BranchOutcomes = ()
         for condition in conditions:
             needed = _joined(needed, condition)
         return needed
@@ -122,7 +122,7 @@ class Liveness:
         return self._graph.node_properties(node).op_def.record.node_class
 
 
-def _joined(first: Condition, second: Condition) -> Condition:
+def _joined(first: BranchOutcomes, second: BranchOutcomes) -> BranchOutcomes:
     if not second or second == first:
         return first
     return first + tuple(outcome for outcome in second if outcome not in first)

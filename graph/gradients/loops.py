@@ -1,4 +1,5 @@
-"""The structure of the loops of a graph: variables, invariants, exits and conditions, one `Loop` per frame.
+"""The structure of the loops of a graph: variables, invariants, exits and conditions, one `DifferentiatedLoop` per
+frame.
 
 Supported loops have the form
 
@@ -27,7 +28,7 @@ from ..ops.record import NodeClass
 
 
 @dataclass(eq=False, slots=True)
-class Variable:
+class EnteredValue:
     """A value that enters a loop through one Enter; `inside` is the output from which the body reads it."""
 
     enter: int
@@ -38,15 +39,15 @@ class Variable:
 
 
 @dataclass(eq=False, slots=True)
-class Loop:
+class DifferentiatedLoop:
     """One frame; compared by identity."""
 
     name: str
-    parent: Loop | None
+    parent: DifferentiatedLoop | None
     parallel_iterations: int
     condition: int = -1
     """the LoopCond"""
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[EnteredValue] = field(default_factory=list)
     """one per Enter, by ascending id"""
     invariants: dict[Output, Output] = field(default_factory=dict)
     """invariants: the output inside the body -> the output outside of the loop"""
@@ -57,10 +58,10 @@ class Loops:
 
     def __init__(self, graph: Graph, edges: DataEdges) -> None:
         """Raises what `build_control_flow_info` raises, UnimplementedError for loops of another form."""
-        self.innermost: dict[int, Loop] = {}
+        self.innermost: dict[int, DifferentiatedLoop] = {}
         """the innermost loop of the outputs of a node; only nodes in loops have an entry"""
-        self.of_condition: dict[int, Loop] = {}
-        self.of_exit: dict[int, Loop] = {}
+        self.of_condition: dict[int, DifferentiatedLoop] = {}
+        self.of_exit: dict[int, DifferentiatedLoop] = {}
         self._graph = graph
         self._edges = edges
         self._first_new = graph.num_node_ids
@@ -71,12 +72,12 @@ class Loops:
         graph = self._graph
         graph.fix_source_and_sink_edges()
         info = build_control_flow_info(graph)
-        loops: dict[str, Loop] = {}
+        loops: dict[str, DifferentiatedLoop] = {}
         inside = [node for node in graph.node_ids() if node > SINK_ID and info.frame_name[node]]
         enters = [node for node in inside if self._kind(node) is NodeClass.ENTER]
         for node in enters:
             name, parallel = info.frame_name[node], graph.node_properties(node).attrs["parallel_iterations"]
-            loops.setdefault(name, Loop(name, None, parallel))
+            loops.setdefault(name, DifferentiatedLoop(name, None, parallel))
         for node in enters:
             loops[info.frame_name[node]].parent = loops.get(info.frame_name[info.parent_frame[node]])
         for node in inside:
@@ -84,7 +85,7 @@ class Loops:
         for loop in loops.values():
             self._take_apart(loop)
 
-    def _place(self, node: int, loop: Loop) -> None:
+    def _place(self, node: int, loop: DifferentiatedLoop) -> None:
         kind = self._kind(node)
         if kind is NodeClass.EXIT:
             self.of_exit[node] = loop
@@ -96,12 +97,12 @@ class Loops:
             loop.condition = node
             self.of_condition[node] = loop
         elif kind is NodeClass.ENTER:
-            loop.variables.append(Variable(node, (node, 0)))
+            loop.variables.append(EnteredValue(node, (node, 0)))
 
-    def _take_apart(self, loop: Loop) -> None:
+    def _take_apart(self, loop: DifferentiatedLoop) -> None:
         if loop.condition < 0:
             raise UnimplementedError(f"loop {loop.name!r} has no LoopCond; gradients know only loops that have one")
-        of_merge: dict[int, Variable] = {}
+        of_merge: dict[int, EnteredValue] = {}
         for variable in loop.variables:
             readers = [reader for reader, _ in self._edges.readers(variable.enter)]
             merges = [reader for reader in readers if self._kind(reader) is NodeClass.MERGE]
@@ -139,7 +140,7 @@ class Loops:
             )
         return merge
 
-    def origin(self, loop: Loop, output: Output) -> Output:
+    def origin(self, loop: DifferentiatedLoop, output: Output) -> Output:
         """The source of a value inside a loop, followed back through nodes that only pass it on."""
         while True:
             kind = self._kind(output[0])
@@ -147,7 +148,7 @@ class Loops:
                 return output
             output = self._edges.sources(output[0])[0]
 
-    def is_guard(self, loop: Loop, node: int) -> bool:
+    def is_guard(self, loop: DifferentiatedLoop, node: int) -> bool:
         """Whether a node is a Switch between a Merge of the loop and its body."""
         return self._kind(node) is NodeClass.SWITCH and self._edges.sources(node)[1][0] == loop.condition
 

@@ -25,8 +25,8 @@ from ..dtypes import DataType
 from ..edge_ends import Output
 from ..graph import Graph
 from .forward import DIFFERENTIABLE, ForwardGraph
-from .liveness import Outcome
-from .loops import Loop
+from .liveness import BranchOutcome
+from .loops import DifferentiatedLoop
 
 _STACK = "StackV2"
 _PUSH = "StackPushV2"
@@ -153,13 +153,13 @@ class _Conversion:
         self.g.move_to(self.graph.requested_device(stack.node), "gradients/list")
         any_shape = self.forward.tensor(self.edges.sources(stack.node)[0])  # -1, a size without limit too
         empty = self.g.op("EmptyTensorList", any_shape, any_shape, element_dtype=value.dtype)[0]
-        variable = _Variable(self.g, empty, loop, self.forward)
+        variable = _StackVariable(self.g, empty, loop, self.forward)
         outcomes = self._outcomes(self.forward.liveness.of(source), loop)
         stack.inside.append(variable.inside)
         variable.close(self._pushed(variable.inside, value, outcomes))
         stack.pushed = variable.last()
 
-    def _pushed(self, tensors: Tensor, value: Tensor, outcomes: Sequence[Outcome]) -> Tensor:
+    def _pushed(self, tensors: Tensor, value: Tensor, outcomes: Sequence[BranchOutcome]) -> Tensor:
         if not outcomes:
             return self.g.op("TensorListPushBack", tensors, value)[0]
         branches = self._branches(tensors, outcomes[0])
@@ -178,7 +178,7 @@ class _Conversion:
         assert tensors is not None
         loop = self.forward.loops.innermost[stack.pop]
         self.g.move_to(self.graph.requested_device(stack.pop), "gradients/list")
-        variable = _Variable(self.g, tensors, loop, self.forward)
+        variable = _StackVariable(self.g, tensors, loop, self.forward)
         dtype = self.graph.node_properties(stack.pop).output_types[0]
         outcomes = self._outcomes(self.forward.liveness.of((stack.pop, 0)), loop)
         rest, stack.popped = self._pop(
@@ -187,7 +187,7 @@ class _Conversion:
         stack.inside.append(variable.inside)
         variable.close(rest)
 
-    def _pop(self, tensors: Tensor, dtype: DataType, outcomes: Sequence[Outcome]) -> tuple[Tensor, Tensor]:
+    def _pop(self, tensors: Tensor, dtype: DataType, outcomes: Sequence[BranchOutcome]) -> tuple[Tensor, Tensor]:
         """The remaining list, alive in both branches, and the last element."""
         if not outcomes:
             any_shape = self.g.constant(-1, DataType.INT32, control=[tensors])
@@ -198,7 +198,7 @@ class _Conversion:
         branches[port], last = self._pop(branches[port], dtype, outcomes[1:])
         return self.g.op("Merge", branches)[0], last
 
-    def _branches(self, tensors: Tensor, outcome: Outcome) -> list[Tensor]:
+    def _branches(self, tensors: Tensor, outcome: BranchOutcome) -> list[Tensor]:
         """The list in each branch of a conditional, from an Identity, at which control edges may start."""
         predicate = self.forward.tensor(outcome.predicate)
         if predicate.dtype is DataType.BOOL:
@@ -207,7 +207,7 @@ class _Conversion:
             switch = self.g.op("_SwitchN", tensors, predicate, num_outs=outcome.ways)
         return [self.g.op("Identity", switch[port])[0] for port in range(outcome.ways)]
 
-    def _outcomes(self, condition: Sequence[Outcome], loop: Loop) -> list[Outcome]:
+    def _outcomes(self, condition: Sequence[BranchOutcome], loop: DifferentiatedLoop) -> list[BranchOutcome]:
         """The conditionals inside of a loop under which a value is alive."""
         return [outcome for outcome in condition if outcome.predicate[0] != loop.condition]
 
@@ -235,10 +235,10 @@ class _Conversion:
                 graph.add_edge(alive, CONTROL_SLOT, edge.dst, CONTROL_SLOT)
 
 
-class _Variable:
+class _StackVariable:
     """A new variable of a loop that exists: `inside` is its value in an iteration."""
 
-    def __init__(self, g: Extension, initial: Tensor, loop: Loop, forward: ForwardGraph) -> None:
+    def __init__(self, g: Extension, initial: Tensor, loop: DifferentiatedLoop, forward: ForwardGraph) -> None:
         self._g = g
         goes_on = forward.tensor((loop.condition, 0))
         enter = g.op("Enter", initial, frame_name=loop.name, parallel_iterations=loop.parallel_iterations)[0]

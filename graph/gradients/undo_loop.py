@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ..analysis.gradient_rules import Gradients
     from ..builder.handles import Tensor
     from .backward import Backward
-    from .loops import Loop, Variable
+    from .loops import DifferentiatedLoop, EnteredValue
 
 
-def undo_loop(outer: Backward, loop: Loop) -> Gradients:
+def undo_loop(outer: Backward, loop: DifferentiatedLoop) -> Gradients:
     """The gradients of the inputs of a loop, in the order of its variables.
 
     Raises UnimplementedError for the gradient of a resource that changes between iterations.
@@ -46,7 +46,7 @@ def undo_loop(outer: Backward, loop: Loop) -> Gradients:
     return _BackwardLoop(outer, loop, active).undo(last_grads)
 
 
-def _given(outer: Backward, variable: Variable) -> Tensor | None:
+def _given(outer: Backward, variable: EnteredValue) -> Tensor | None:
     """The gradient of the last value of a variable."""
     exit_grads = [outer.dense(outer.total((node, 0))) for node in variable.exits if node not in outer.forward.stop]
     parts = [tensor for tensor in exit_grads if tensor is not None]
@@ -58,7 +58,7 @@ def _given(outer: Backward, variable: Variable) -> Tensor | None:
 class _BackwardLoop:
     """The gradient of one loop; `active` are the nodes in it that have gradients."""
 
-    def __init__(self, outer: Backward, loop: Loop, active: set[int]) -> None:
+    def __init__(self, outer: Backward, loop: DifferentiatedLoop, active: set[int]) -> None:
         self.forward = outer.forward
         self.g = outer.extension
         self.loop = loop
@@ -90,7 +90,7 @@ class _BackwardLoop:
                 into.append(self._summed(variable, tensor))
         return into
 
-    def _closed(self, variable: Variable, grad_variable: LoopVariable) -> Tensor:
+    def _closed(self, variable: EnteredValue, grad_variable: LoopVariable) -> Tensor:
         """Closes the loop of a variable's gradient."""
         with self.g.within(self.frame):
             following = self.body.dense(self.body.total(variable.inside))
@@ -99,7 +99,7 @@ class _BackwardLoop:
             grad_variable.close(following)
         return grad_variable.last
 
-    def _summed(self, variable: Variable, initial: Tensor | None) -> Tensor | None:
+    def _summed(self, variable: EnteredValue, initial: Tensor | None) -> Tensor | None:
         """Sums the gradients of an invariant over all iterations."""
         with self.g.within(self.frame):
             addend = self.body.dense(self.body.total(variable.inside))
@@ -112,7 +112,7 @@ class _BackwardLoop:
             grad_variable.close(self.g.op("AddN", [grad_variable.inside[0], addend])[0])
         return grad_variable.last
 
-    def _or_zeros(self, variable: Variable, last_grad: Tensor | None) -> Tensor:
+    def _or_zeros(self, variable: EnteredValue, last_grad: Tensor | None) -> Tensor:
         """The gradient of the last value of a variable, zeros if there is none."""
         last = self.forward.tensor(variable.inside)
         if last.dtype is DataType.RESOURCE:
@@ -129,7 +129,7 @@ class _BackwardLoop:
             last = self.history.exit(variable.inside)
         return self.g.op("ZerosLike", last)[0]
 
-    def _zeros(self, variable: Variable, dtype: DataType) -> Tensor:
+    def _zeros(self, variable: EnteredValue, dtype: DataType) -> Tensor:
         """Zeros of the shape of an invariant, or of the contents of a resource."""
         value = self.forward.tensor(self.forward.edges.sources(variable.enter)[0])
         if value.dtype is not DataType.RESOURCE:

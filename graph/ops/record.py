@@ -218,7 +218,7 @@ class Facts(TypedDict, total=False):
     is_test_only: bool
 
 
-Rows = Mapping[str, Facts]
+FactsByOp = Mapping[str, Facts]
 """facts by op"""
 
 
@@ -347,7 +347,7 @@ def _rows() -> dict[str, tuple[str, Facts]]:
     """Family and facts by op; AlreadyExistsError for an op in two families."""
     rows_by_op: dict[str, tuple[str, Facts]] = {}
     for family in family_names():
-        rows: Rows = import_module(f"{__package__}.{family}.ops").OPS
+        rows: FactsByOp = import_module(f"{__package__}.{family}.ops").OPS
         for op, facts in rows.items():
             if op in rows_by_op:
                 other = rows_by_op[op][0]

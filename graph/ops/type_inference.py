@@ -15,11 +15,11 @@ from ..dtypes import DataType, make_ref
 from ..protos import AttrValue
 from .registry import ArgDef, OpSignature
 
-Types = tuple[DataType, ...]
+PortTypes = tuple[DataType, ...]
 _MAX_PORTS = 1 << 20  # far more than any real node has; without it a damaged count would fill the memory
 
 
-def input_output_types(signature: OpSignature, attrs: Mapping[str, Any]) -> tuple[Types, Types]:
+def input_output_types(signature: OpSignature, attrs: Mapping[str, Any]) -> tuple[PortTypes, PortTypes]:
     """Flattened input types and output types of a node.
 
     Raises NotFoundError for a missing attr that determines a type or a count, InvalidArgumentError for a negative count
@@ -45,7 +45,7 @@ def _ranges(args: tuple[ArgDef, ...], attrs: Mapping[str, Any]) -> dict[str, ran
     return ranges
 
 
-def arg_types(arg: ArgDef, attrs: Mapping[str, Any]) -> Types:
+def arg_types(arg: ArgDef, attrs: Mapping[str, Any]) -> PortTypes:
     """Types of the ports of one declared argument: none, one or many."""
     if arg.type_list_attr and not arg.number_attr:
         types = _type_list(attrs, arg.type_list_attr)
@@ -64,7 +64,7 @@ def _single_type(arg: ArgDef, attrs: Mapping[str, Any]) -> DataType:
     return arg.type
 
 
-def _type_list(attrs: Mapping[str, Any], name: str) -> Types:
+def _type_list(attrs: Mapping[str, Any], name: str) -> PortTypes:
     value = _read(attrs, name)
     return tuple(item for item in value if isinstance(item, DataType)) if isinstance(value, tuple) else ()
 

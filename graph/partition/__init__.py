@@ -11,8 +11,8 @@ from ...lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..analysis.transfers import (
-        Transfer as Transfer,
         TransferProperties as TransferProperties,
+        TransferredTensor as TransferredTensor,
         TransferTable as TransferTable,
         transfer_of as transfer_of,
     )

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...errors import PartitaError
 from ..analysis.control_flow import build_control_flow_info
-from ..analysis.transfers import Transfer, TransferKey, transfer_of
+from ..analysis.transfers import TransferKey, TransferredTensor, transfer_of
 from ..arrays import Flags, Numbers
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import find_full_name
@@ -195,7 +195,7 @@ class _End:
     stage: Stage
     node: Node
     number: int
-    transfer: Transfer
+    transfer: TransferredTensor
 
 
 class _Joined:

@@ -31,7 +31,7 @@ from typing import NamedTuple, NewType, cast
 
 import numpy as np
 
-from ..analysis.transfers import Route, TransferTable, transfer_kind
+from ..analysis.transfers import TransferRoute, TransferTable, transfer_kind
 from ..arrays import Flags, Numbers, owners, positions
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import DataType, is_ref
@@ -96,7 +96,7 @@ def _recv(dtype: int, on_host: bool) -> NodeProperties:
     return transfer_kind("_HostRecv" if on_host else "_Recv", DataType(dtype))
 
 
-class Pairs:
+class TransferPairs:
     """One row per pair: its first edge, the element type that is sent, and its nodes."""
 
     def __init__(self, edges: CutEdges, first: CutPositions, sent: Numbers, begin: int) -> None:
@@ -185,7 +185,7 @@ class Pairs:
             src=cast("list[str]", list(map(names.__getitem__, src.tolist()))),
             dst=cast("list[str]", list(map(names.__getitem__, dst.tolist()))),
             route=route_of.reshape(-1).tolist(),
-            routes=[Route(device_names[send], incarnations[send], device_names[recv]) for send, recv in routes],
+            routes=[TransferRoute(device_names[send], incarnations[send], device_names[recv]) for send, recv in routes],
             dtype=self._sent.tolist(),
         )
 

@@ -41,7 +41,7 @@ def partitions_text(
     return "\n\n".join(blocks)
 
 
-class _End(NamedTuple):
+class _TransferEnd(NamedTuple):
     """One end of a transfer: a node of the partition at a location."""
 
     location: str
@@ -51,11 +51,11 @@ class _End(NamedTuple):
 
 def _peers(partitions: Mapping[str, Graph]) -> dict[str, dict[int, str]]:
     """By location and node id: the name of the node at the other end of a transfer, if a partition has it."""
-    ends: dict[tuple[TransferKey, bool], list[_End]] = {}
+    ends: dict[tuple[TransferKey, bool], list[_TransferEnd]] = {}
     for location, part in partitions.items():
         for node in part.op_nodes():
             if node.op_def.record.is_transfer and not (transfer := transfer_of(node.properties)).client_terminated:
-                ends.setdefault((transfer.key, node.is_send), []).append(_End(location, node.id, node.name))
+                ends.setdefault((transfer.key, node.is_send), []).append(_TransferEnd(location, node.id, node.name))
     peers: dict[str, dict[int, str]] = {location: {} for location in partitions}
     for (key, is_send), here in ends.items():
         for peer in ends.get((key, not is_send), []):

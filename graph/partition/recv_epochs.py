@@ -35,21 +35,21 @@ PREFETCH_EPOCHS = 6
 
 
 @dataclass(order=True, slots=True)
-class _Ready:
+class _ReadyNode:
     """A node that may run. Only `time` is compared: among equal times the order of a binary heap decides."""
 
     time: int
     node: int = field(compare=False)
 
 
-class Start(NamedTuple):
+class StartTime(NamedTuple):
     """When a node, given by its index in the GraphDef, starts in microseconds."""
 
     node: int
     time: int
 
 
-def topological_order(graph: GraphDef) -> list[Start]:
+def topological_order(graph: GraphDef) -> list[StartTime]:
     """Starts in topological order; of the nodes that are ready, the one with the earliest start time comes next.
 
     A node whose start time is not after that of a producer starts one microsecond after the producer. Edges from
@@ -67,19 +67,19 @@ def topological_order(graph: GraphDef) -> list[Start]:
             consumers[source].append(index)
         back = sum(graph.node[s].op == "NextIteration" for s in sources) if node.op == "Merge" else 0
         num_waited_for.append(len(sources) - back)
-    heap: list[_Ready] = []
+    heap: list[_ReadyNode] = []
     for index, node in enumerate(graph.node):
         if not node.input:
-            heapq.heappush(heap, _Ready(time[index], index))
+            heapq.heappush(heap, _ReadyNode(time[index], index))
     order = []
     while heap:
         ready = heapq.heappop(heap)
-        order.append(Start(ready.node, ready.time))
+        order.append(StartTime(ready.node, ready.time))
         for consumer in consumers[ready.node]:
             time[consumer] = max(time[consumer], ready.time + 1)
             num_waited_for[consumer] -= 1
             if not num_waited_for[consumer]:
-                heapq.heappush(heap, _Ready(time[consumer], consumer))
+                heapq.heappush(heap, _ReadyNode(time[consumer], consumer))
     return order
 
 
@@ -101,7 +101,7 @@ def add_control_edges(
     return partitions
 
 
-def _outside_frames(graph: GraphDef, order: list[Start]) -> list[Start]:
+def _outside_frames(graph: GraphDef, order: list[StartTime]) -> list[StartTime]:
     """The starts of nodes whose outputs are in the root frame."""
     classes = [record_of(node.op).node_class for node in graph.node]
     if NodeClass.ENTER not in classes:
@@ -114,7 +114,7 @@ def _outside_frames(graph: GraphDef, order: list[Start]) -> list[Start]:
     return [start for start in order if not depths[graph.node[start.node].name]]
 
 
-def _schedule(graph: GraphDef, order: list[Start], options: PartitionOptions) -> None:
+def _schedule(graph: GraphDef, order: list[StartTime], options: PartitionOptions) -> None:
     epoch_us = order[-1].time // MAX_EPOCHS + 1
     triggers = _add_triggers(graph, order, epoch_us, options)
     for start in order:
@@ -123,7 +123,7 @@ def _schedule(graph: GraphDef, order: list[Start], options: PartitionOptions) ->
             graph.node[start.node].input.append(f"^{triggers[epoch - PREFETCH_EPOCHS]}")
 
 
-def _add_triggers(graph: GraphDef, order: list[Start], epoch_us: int, options: PartitionOptions) -> list[str]:
+def _add_triggers(graph: GraphDef, order: list[StartTime], epoch_us: int, options: PartitionOptions) -> list[str]:
     """Names of the triggers by epoch; each waits for the last node in `order` that starts before its epoch."""
     device = graph.node[0].device
     names: list[str] = []

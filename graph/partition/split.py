@@ -63,7 +63,7 @@ from .kind_column import KindColumn
 from .loops import add_control_loops, has_frames, is_gate
 from .memories import Memories
 from .options import PartitionOptions, assigned_device
-from .pairs import Pairs
+from .pairs import TransferPairs
 from .parts import Members, assemble
 from .start_times import StartTimes
 
@@ -117,7 +117,7 @@ class _Cut:
         gating = self._gating(inner & ~cut)
         edges = self._cut_edges(positions(cut), crosses)
         first, pair_of = edges.pairs()
-        pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
+        pairs = TransferPairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
         members = self._members(pairs, pair_of)
         joining = [
             pairs.joining_edges(pair_of),
@@ -127,7 +127,7 @@ class _Cut:
         ]
         return assemble(self.graph, self.locations, members, all_edges(joining))
 
-    def _members(self, pairs: Pairs, pair_of: PairNumbers) -> Members:
+    def _members(self, pairs: TransferPairs, pair_of: PairNumbers) -> Members:
         """All nodes of all parts: those of the graph by id, and past them those of the pairs by number."""
         given = self.graph.num_node_ids
         names = pairs.names(self.graph, self.options.new_name)
@@ -149,7 +149,7 @@ class _Cut:
             keys=keys,
         )
 
-    def _debug_infos(self, pairs: Pairs) -> dict[str, bytes]:
+    def _debug_infos(self, pairs: TransferPairs) -> dict[str, bytes]:
         """By name of a producer its debug info, which all nodes that are generated for its edges get too."""
         by_kind = {i: kind.debug_info for i, kind in enumerate(self.kinds.kinds) if kind.remarks}
         known = [i for i, remarks in by_kind.items() if remarks]
@@ -200,7 +200,7 @@ class _Cut:
                 sent[pair] = base_type(wanted) if wanted else sent[pair]
         return sent
 
-    def _ref_order(self, pairs: Pairs, pair_of: PairNumbers) -> EdgeEnds:
+    def _ref_order(self, pairs: TransferPairs, pair_of: PairNumbers) -> EdgeEnds:
         """Control edges from the other inputs of its consumer to the receive of a reference."""
         cut, nodes = pairs.edges, pairs.nodes
         rows: list[tuple[int, int]] = []
@@ -230,7 +230,7 @@ class _Cut:
         gating &= np.isin(self.edges.src, gates)
         return gating
 
-    def _gates(self, pairs: Pairs, gating: Numbers) -> EdgeEnds:
+    def _gates(self, pairs: TransferPairs, gating: Numbers) -> EdgeEnds:
         """Edges from gates, moved from consumers to the receives that were generated for them, one per receive.
 
         A consumer has as many of these edges as receives, except in a worker: its import drops equal control edges.

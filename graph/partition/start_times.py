@@ -17,7 +17,7 @@ from ..protos import AttrValue
 from .cut_edges import PairNumbers
 from .kind_column import KindColumn
 from .options import START_TIME, PartitionOptions
-from .pairs import Pairs
+from .pairs import TransferPairs
 
 
 class StartTimes:
@@ -29,7 +29,7 @@ class StartTimes:
         self._options = options
         self._num_given = num_given
 
-    def write(self, kinds: KindColumn, transfers: TransferTable, pairs: Pairs, pair_of: PairNumbers) -> None:
+    def write(self, kinds: KindColumn, transfers: TransferTable, pairs: TransferPairs, pair_of: PairNumbers) -> None:
         """Writes `_start_time` where the options ask for it; NotFoundError for a node without a known start time."""
         if self._options.need_to_record_start_times:
             for node in self._graph.op_nodes():
@@ -50,7 +50,7 @@ class StartTimes:
                 else:
                     kinds.replace(number, _started_at(kinds[number], time))
 
-    def _arrivals(self, pairs: Pairs, pair_of: PairNumbers) -> np.typing.NDArray[np.int64]:
+    def _arrivals(self, pairs: TransferPairs, pair_of: PairNumbers) -> np.typing.NDArray[np.int64]:
         """By pair, when the earliest of its consumers starts."""
         arrives = np.full(len(pairs.first), np.iinfo(np.int64).max)
         consumers = np.array([self._of(node) for node in pairs.edges.edges.dst.tolist()], np.int64)

@@ -25,7 +25,7 @@ from ..library.lowered_nodes import LoweredNode
 from ..node import Node
 from ..ops.record import Calls
 from ..protos import NameAttrList
-from .expansion import Expansion, Output
+from .expansion import Expansion, NodeOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class _Conditional:
             attrs={"_class": [self.group + source.name.encode()], **self.num_outs},
         )
 
-    def _outputs(self, calls: Sequence[Node]) -> list[Output]:
+    def _outputs(self, calls: Sequence[Node]) -> list[NodeOutput]:
         merges = [
             self.expansion.merge(self.merge, [(call, port) for call in calls]) for port in range(calls[0].num_outputs)
         ]
@@ -130,7 +130,7 @@ class _Conditional:
                 merge.attr(name, value)
         return [(merge.finalize(self.graph), 0) for merge in merges]
 
-    def _finish(self, outputs: list[Output], executed: Node, *, fetchable: bool) -> None:
+    def _finish(self, outputs: list[NodeOutput], executed: Node, *, fetchable: bool) -> None:
         expansion = self.expansion
         kept = expansion.builder(expansion.name, "IdentityN" if fetchable and outputs else "NoOp")
         if fetchable and outputs:

@@ -18,7 +18,7 @@ from ..node import Node
 from ..ops.registry import OpSignature
 from ..protos import NameAttrList
 
-Output = tuple[Node, int]
+NodeOutput = tuple[Node, int]
 
 
 class Expansion:
@@ -29,13 +29,13 @@ class Expansion:
         self.node = node
         self.name = node.name
         self.device = node.requested_device
-        self.sources: list[Output] = [(edge.src, edge.src_output) for edge in node.input_edges()]
+        self.sources: list[NodeOutput] = [(edge.src, edge.src_output) for edge in node.input_edges()]
 
     def new_name(self, what: str) -> str:
         """The next name for a node of the role `what`."""
         return self.graph.new_name(f"{self.name}/{what}")
 
-    def builder(self, name: str, op: str | OpSignature, *inputs: Output, device: str | None = None) -> NodeBuilder:
+    def builder(self, name: str, op: str | OpSignature, *inputs: NodeOutput, device: str | None = None) -> NodeBuilder:
         """The builder of a node on the device of the replaced node, or on `device`."""
         builder = NodeBuilder(name, op).device(self.device if device is None else device)
         for source in inputs:
@@ -46,7 +46,7 @@ class Expansion:
         self,
         what: str,
         op: str,
-        *inputs: Output,
+        *inputs: NodeOutput,
         device: str | None = None,
         attrs: Mapping[str, Any] = MappingProxyType({}),  # values in Python form, whatever the op declares
     ) -> Node:
@@ -62,7 +62,7 @@ class Expansion:
         added.assigned_device = node.assigned_device
         return added
 
-    def merge(self, what: str, values: Sequence[Output]) -> NodeBuilder:
+    def merge(self, what: str, values: Sequence[NodeOutput]) -> NodeBuilder:
         """A Merge with the next name for its role."""
         return self.builder(self.new_name(what), "Merge").input_list(values)
 
@@ -72,7 +72,7 @@ class Expansion:
             raise InvalidArgumentError(f"{attr.replace('_', ' ').capitalize()} function missing", node=self.name)
         return function_attr(self.node.properties, attr)
 
-    def call(self, name: str, function: NameAttrList, inputs: Sequence[Output]) -> Node:
+    def call(self, name: str, function: NameAttrList, inputs: Sequence[NodeOutput]) -> Node:
         """Adds a call that is to be inlined as a function over several devices."""
         builder = self.builder(name, self.graph.functions.signature(function.name) or function.name, *inputs)
         builder.attr(MULTI_DEVICE_ATTR, value=True)
@@ -80,7 +80,7 @@ class Expansion:
             builder.attr(key, value)
         return builder.finalize(self.graph)
 
-    def replace(self, outputs: Sequence[Output], executed: Node) -> None:
+    def replace(self, outputs: Sequence[NodeOutput], executed: Node) -> None:
         """Connects consumers to `outputs`, and control edges to `executed`, then removes the node.
 
         Raises InvalidArgumentError when a consumer reads an output that the node's functions do not have.

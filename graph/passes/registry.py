@@ -22,7 +22,7 @@ from ... import entry_points
 from ...errors import AlreadyExistsError, InvalidArgumentError
 from ..graph import Graph
 from .names import GROUP
-from .optimising.foldable import Shapes
+from .optimising.foldable import ShapesByNode
 
 if TYPE_CHECKING:
     from .optimising.constant_folding import Evaluator
@@ -48,7 +48,7 @@ class PartitionContext:
 
     evaluator: Evaluator
     max_constant_bytes: int
-    shapes: Shapes
+    shapes: ShapesByNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from ..graph import Graph
 from ..library.lowered_nodes import LoweredNode
 from ..node import Node
 from ..ops.record import Calls
-from .expansion import Expansion, Output
+from .expansion import Expansion, NodeOutput
 
 
 def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
@@ -98,7 +98,7 @@ class _Loop:
                 self.graph.add_control_edge(gate, enter)
         return enters
 
-    def _values(self, enters: list[Node], changing: list[Output]) -> list[Output]:
+    def _values(self, enters: list[Node], changing: list[NodeOutput]) -> list[NodeOutput]:
         """All loop variables as inputs of a call: constants from their Enters, the others from `changing`."""
         varying = iter(changing)
         return [
@@ -131,7 +131,7 @@ class _Loop:
         self.graph.add_control_edge(self.expansion.add("loop_body_control", identity, (switches[0], 1)), body)
         return body
 
-    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[Output], Node]:
+    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[NodeOutput], Node]:
         """Adds Exits and the node that keeps the name; returns the outputs, and the node that runs after the loop."""
         expansion = self.expansion
         exits = [

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from ..dtypes import Shape
 from .calls import Shapes
-from .outcomes import Outcome
+from .outcomes import InferenceOutcome
 from .tensor_facts import TensorFacts
 
-_Key = tuple[int, tuple[int, ...], Shapes, tuple[int, ...]]
+_CaseKey = tuple[int, tuple[int, ...], Shapes, tuple[int, ...]]
 
 
 class Cases:
@@ -33,9 +33,9 @@ class Cases:
         self.contradictions: set[int] = set()
         self._facts = facts
         self.assumed_size = assumed_size
-        self._numbers: dict[_Key, int] = {}
+        self._numbers: dict[_CaseKey, int] = {}
 
-    def number(self, kind: int, inputs: Sequence[int], outcome: Outcome, num_outputs: int) -> int:
+    def number(self, kind: int, inputs: Sequence[int], outcome: InferenceOutcome, num_outputs: int) -> int:
         """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
         known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
         nothing = [None] * num_outputs

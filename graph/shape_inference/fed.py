@@ -16,10 +16,10 @@ from ..analysis.shape_functions import merge
 from ..dtypes import Array, Shape
 from ..ops.record import record_of
 from ..tensor_id import parse_tensor_name
-from .outcomes import Outcome
+from .outcomes import InferenceOutcome
 from .values import is_small
 
-Feeds = Mapping[str, Shape | Array]
+FedShapes = Mapping[str, Shape | Array]
 
 
 class FedTensors:
@@ -35,7 +35,7 @@ class FedTensors:
         shapes = self.graph.fed_shapes or {}
         return {n: (name, shapes[name]) for name, n in self._numbers.items() if shapes.get(name) is not None}
 
-    def by_node(self, feeds: Feeds) -> tuple[dict[int, dict[int, Shape | Array]], list[str]]:
+    def by_node(self, feeds: FedShapes) -> tuple[dict[int, dict[int, Shape | Array]], list[str]]:
         """Feeds by the node, and output, that a fed tensor comes from now; and the feeds that match no node."""
         tensors = {text: parse_tensor_name(text) for text in feeds}
         numbers = self.graph.numbers({tensor.node for tensor in tensors.values()}) | self._numbers
@@ -71,7 +71,7 @@ class FedTensors:
                 f"the feed has shape {fed}, {who} wants {declared}", node=self.graph.names[n], op=op
             ) from None
 
-    def feed(self, n: int, outcome: Outcome, feeds: Mapping[int, Shape | Array]) -> None:
+    def feed(self, n: int, outcome: InferenceOutcome, feeds: Mapping[int, Shape | Array]) -> None:
         """Puts fed shapes and values into the outcome of a node.
 
         Raises InvalidArgumentError for an output that does not exist, and what `merged` raises.

@@ -29,8 +29,8 @@ from ..ops.record import LOOPS, Calls, NodeClass
 from .calls import ShapedCall, Shapes, walk_with_calls
 from .import_errors import in_context
 from .op_shapes import context_of
-from .outcomes import NOTHING, Outcome
-from .walk import NOT_VISITED, GraphWalk, Way
+from .outcomes import NOTHING, InferenceOutcome
+from .walk import NOT_VISITED, GraphWalk, VisitKind
 from .written_shapes import with_written
 
 _UNCHECKED = "_disable_call_shape_inference"
@@ -58,22 +58,22 @@ class ImportWalk(GraphWalk):
     """nodes come after their inputs, as an import creates them"""
 
     def _choose_ways(self, num_outputs: Numbers) -> Ids:
-        ways = np.where(num_outputs == 1, Way.LOOK_UP_ONE, Way.LOOK_UP).astype(np.int32)
+        ways = np.where(num_outputs == 1, VisitKind.LOOK_UP_ONE, VisitKind.LOOK_UP).astype(np.int32)
         ways[np.array([kind.op_def.record.asks_values for kind in self.graph.kinds], np.bool_)[self.graph.kind_of]] = (
-            Way.ALONE
+            VisitKind.ALONE
         )
-        ways[list(self.fed)] = Way.ALONE
+        ways[list(self.fed)] = VisitKind.ALONE
         return ways
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
-        self._ways[: self.num_before] = Way.ALONE
+        self._ways[: self.num_before] = VisitKind.ALONE
         yield from self._pass(np.arange(len(self.graph), dtype=np.int32) if self.is_sorted else self.graph.order())
 
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return with_written(self.graph.names[n], properties, shapes) if n >= self.num_before else shapes
 
-    def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> Outcome:
+    def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> InferenceOutcome:
         properties = self.graph.kinds[kind]
         node_class = self.graph.classes[kind]
         try:
@@ -85,23 +85,23 @@ class ImportWalk(GraphWalk):
                 merge(behind[0], self.facts.shapes[inputs[1]])
         except PartitaError as error:
             if n < self.num_before:
-                return Outcome((None,) * len(properties.output_types))
+                return InferenceOutcome((None,) * len(properties.output_types))
             raise self._with_context(error, n, inputs) from None
         if node_class is NodeClass.SWITCH:
             outcome.values = ()
         return outcome
 
-    def _entered(self, properties: NodeProperties, source: int) -> Outcome:
+    def _entered(self, properties: NodeProperties, source: int) -> InferenceOutcome:
         function = lookup(properties.op)
         inputs = (self.facts.shapes[source],)
         shapes = inputs if function is None else tuple(function(context_of(properties, inputs, NOTHING)))
         values = (self.facts.values[source],) if shapes == inputs else ()
-        return Outcome(shapes, values, (self.facts.behind[source],))
+        return InferenceOutcome(shapes, values, (self.facts.behind[source],))
 
-    def _merge(self, n: int, inputs: Sequence[int]) -> Outcome:
-        return Outcome((None, ())) if NOT_VISITED in inputs else super()._merge(n, inputs)
+    def _merge(self, n: int, inputs: Sequence[int]) -> InferenceOutcome:
+        return InferenceOutcome((None, ())) if NOT_VISITED in inputs else super()._merge(n, inputs)
 
-    def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
+    def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> InferenceOutcome | None:
         is_looked_through = properties.op_def.record.calls not in _FROM_ATTRS and not flag(properties, _UNCHECKED)
         return super()._called(n, properties, inputs) if is_looked_through else None
 

@@ -22,12 +22,12 @@ from ..analysis.joined import JoinedGraph
 from ..graph import Graph
 from ..tensor_id import parse_tensor_name
 from .calls import CallShapes as CallShapes, Shapes as Shapes, walk_with_calls
-from .fed import Feeds as Feeds
+from .fed import FedShapes as FedShapes
 from .inferred import InferredShapes as InferredShapes
 from .walk import GraphWalk, Refine
 
 
-def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None = None) -> dict[str, Shapes]:
+def infer_shapes(graph: Graph, feeds: FedShapes | None = None, refine: Refine | None = None) -> dict[str, Shapes]:
     """Node name -> one shape per output; in a shape None is an unknown size, and None is a shape of unknown rank.
 
     `feeds` maps tensor names to shapes (or arrays) that replace what the graph computes there; `refine` gets the
@@ -37,7 +37,9 @@ def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None
     return _inferred(GraphWalk(JoinedGraph({"": graph}), feeds or {}, refine=refine)).by_name()
 
 
-def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size: int | None = None) -> InferredShapes:
+def infer_joined(
+    graph: JoinedGraph, feeds: FedShapes | None = None, *, assumed_size: int | None = None
+) -> InferredShapes:
     """Shapes of all nodes of joined graphs in one step with these feeds; what is not fed has its default.
 
     With `assumed_size` no size stays unknown: an unknown size becomes that number, an unknown shape becomes that of the
@@ -49,7 +51,7 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
 
 def infer_body(
     graph: JoinedGraph,
-    arguments: Feeds,
+    arguments: FedShapes,
     handles: Mapping[str, Shapes],
     called: CallShapes,
     *,

@@ -19,7 +19,7 @@ NOTHING: Mapping[int, Array] = {}
 
 
 @dataclass(slots=True)
-class Outcome:
+class InferenceOutcome:
     """The shapes of all outputs, their values as far as they are followed, and the shapes behind the handles they are.
 
     `contradicts`: the op's rule refused the inputs, whose shapes were assumed.
@@ -31,12 +31,12 @@ class Outcome:
     contradicts: bool = False
 
 
-def passed_on(facts: TensorFacts, source: int) -> Outcome:
+def passed_on(facts: TensorFacts, source: int) -> InferenceOutcome:
     """The outcome of a receive: everything that is known of the tensor that is sent."""
-    return Outcome((facts.shapes[source],), (facts.values[source],), (facts.behind[source],))
+    return InferenceOutcome((facts.shapes[source],), (facts.values[source],), (facts.behind[source],))
 
 
-def completed_behind(outcome: Outcome, put: Shapes) -> Behind:
+def completed_behind(outcome: InferenceOutcome, put: Shapes) -> Behind:
     """What is behind the handles that a node makes: what it states, completed by what is put in."""
     stated = next((shapes for shapes in outcome.behind if shapes is not None and len(shapes) == len(put)), None)
     return (put if stated is None else tuple(map(completed, stated, put)),) * len(outcome.shapes)
@@ -60,13 +60,13 @@ def common_tensors(properties: NodeProperties, choices: Sequence[TensorShapes]) 
     )
 
 
-def with_promised(properties: NodeProperties, known: TensorShapes) -> Outcome:
+def with_promised(properties: NodeProperties, known: TensorShapes) -> InferenceOutcome:
     """The outcome of a node that calls functions, with the shapes that its attrs promise."""
     promised: Sequence[Shape] = properties.attrs.get("output_shapes") or ()
     shapes = known.shapes
     if len(promised) == len(shapes):
         shapes = tuple(map(_refined, shapes, promised))
-    return Outcome(shapes, behind=known.behind)
+    return InferenceOutcome(shapes, behind=known.behind)
 
 
 def _refined(shape: Shape, promised: Shape) -> Shape:
@@ -84,7 +84,7 @@ def outcome_of(
     *,
     is_step: bool,
     producer: int,
-) -> Outcome:
+) -> InferenceOutcome:
     """The outcome for inputs with these facts; `constants` are known values beyond those that are followed.
 
     In one step more is known than of every step, see `op_shapes.py`. `producer` is the version of the graph.
@@ -106,11 +106,11 @@ def outcome_of(
         lists = lists_out(properties, shapes, behind, values_read)
         if not is_step:  # TensorFlow's import knows what is stated of elements, not what is written
             lists = tuple([list_ and list_[:1] for list_ in lists])
-        return Outcome(through, values, lists)
+        return InferenceOutcome(through, values, lists)
     if read is not None:
         through_handle = shapes_through_handle(properties, shapes, read, known)
         if through_handle is not None:
-            return Outcome(through_handle, values)
+            return InferenceOutcome(through_handle, values)
         stated = read if passes_handle_on(properties) else None
     shapes = shapes_of(properties, shapes, values_read, producer)
-    return Outcome(shapes, values, (stated,) * len(properties.output_types))
+    return InferenceOutcome(shapes, values, (stated,) * len(properties.output_types))

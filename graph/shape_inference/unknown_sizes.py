@@ -36,7 +36,7 @@ _NUMBERS = (DataType.INT32, DataType.INT64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Called:
+class CallSite:
     """Where a body is called from: by node `n` of `shapes.graph`, whose inputs from `first` on are the arguments.
 
     `name` makes of the name of a node of the body its name in the step; `around` is where the calling graph is called.
@@ -46,10 +46,10 @@ class Called:
     n: int
     first: int
     name: Callable[[str], str]
-    around: Called | None
+    around: CallSite | None
 
 
-def check_sizes(inferred: InferredShapes, runs: Flags, called: Called | None = None) -> None:
+def check_sizes(inferred: InferredShapes, runs: Flags, called: CallSite | None = None) -> None:
     """InvalidArgumentError if a node that runs reads a tensor of unknown size; `runs` is by joint number.
 
     Of several nodes the error names the first in topological order, if possible one that does more than pass it on.
@@ -71,7 +71,7 @@ def check_sizes(inferred: InferredShapes, runs: Flags, called: Called | None = N
 
 
 def unknown_size_error(
-    inferred: InferredShapes, n: int, source: Output, called: Called | None = None
+    inferred: InferredShapes, n: int, source: Output, called: CallSite | None = None
 ) -> InvalidArgumentError:
     """The error for node `n`, which reads the unknown size of `source`; in a body its names are those in the step."""
     graph, shape = inferred.graph, inferred.of(source[0])[source[1]]
@@ -89,7 +89,7 @@ def unknown_size_error(
     )
 
 
-def _origin(inferred: InferredShapes, source: Output, called: Called | None) -> tuple[Shape, str, str]:
+def _origin(inferred: InferredShapes, source: Output, called: CallSite | None) -> tuple[Shape, str, str]:
     """The shape, the op and the name in the step of what begins an unknown size, which may be outside of a body."""
     graph = inferred.graph
     *_, (n, output) = _path(inferred, source)

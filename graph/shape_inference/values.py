@@ -26,7 +26,7 @@ from ..ops.properties import NodeProperties
 MAX_ELEMENTS = 1024
 EXACT_BELOW = 2.0**53
 
-Values = Sequence[Array | None]
+InferredValues = Sequence[Array | None]
 
 
 class ValueContext:
@@ -34,7 +34,7 @@ class ValueContext:
 
     __slots__ = ("properties", "shapes", "values")
 
-    def __init__(self, properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> None:
+    def __init__(self, properties: NodeProperties, shapes: Sequence[Shape], values: InferredValues) -> None:
         self.properties = properties
         self.shapes = shapes
         self.values = values
@@ -74,12 +74,12 @@ class ValueContext:
         return values if any(value is not None for value in self.values) else None
 
 
-Evaluator = Callable[[ValueContext], Values | None]
-_EVALUATORS: dict[str, Evaluator] = {}
+ValueRule = Callable[[ValueContext], InferredValues | None]
+_EVALUATORS: dict[str, ValueRule] = {}
 
 
-def _evaluator(*ops: str) -> Callable[[Evaluator], Evaluator]:
-    def register(function: Evaluator) -> Evaluator:
+def _evaluator(*ops: str) -> Callable[[ValueRule], ValueRule]:
+    def register(function: ValueRule) -> ValueRule:
         _EVALUATORS.update(dict.fromkeys(ops, function))
         return function
 
@@ -106,7 +106,7 @@ def can_evaluate(op: str) -> bool:
     return op in _EVALUATORS
 
 
-def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> list[Array | None]:
+def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: InferredValues) -> list[Array | None]:
     """Values of a node's outputs, None for unknown ones; never raises for impossible values.
 
     Partly known values (see above) are accepted and returned.
@@ -137,7 +137,7 @@ def _kept(value: Array, dtype: DataType) -> Array | None:
 
 
 @_evaluator("Const", "HostConst")
-def _const(c: ValueContext) -> Values | None:
+def _const(c: ValueContext) -> InferredValues | None:
     attrs = c.properties.attrs
     try:  # large constants are not decoded
         is_followed = c.dtype.kind in "iub" and prod(attrs.tensor_shape("value")) <= MAX_ELEMENTS
@@ -160,12 +160,12 @@ def _const(c: ValueContext) -> Values | None:
     ),
     *("RefIdentity", "RefEnter", "RefExit", "GuaranteeConst"),
 )
-def _unchanged(c: ValueContext) -> Values:
+def _unchanged(c: ValueContext) -> InferredValues:
     return c.values
 
 
 @_evaluator("Switch", "RefSwitch")
-def _switch(c: ValueContext) -> Values:
+def _switch(c: ValueContext) -> InferredValues:
     return [c.values[0], c.values[0]]
 
 
@@ -177,7 +177,7 @@ def _sizes(shape: Shape) -> list[int] | None:
 
 
 @_evaluator("Shape", "ShapeN")
-def _shape(c: ValueContext) -> Values:
+def _shape(c: ValueContext) -> InferredValues:
     return [None if shape is None else sizes_value(shape, c.dtype) for shape in c.shapes]
 
 
@@ -189,13 +189,13 @@ def sizes_value(shape: tuple[int | None, ...], dtype: np.dtype[Any]) -> Array:  
 
 
 @_evaluator("Size")
-def _size(c: ValueContext) -> Values | None:
+def _size(c: ValueContext) -> InferredValues | None:
     sizes = _sizes(c.shapes[0])
     return None if sizes is None else [np.array(np.prod(sizes, dtype=np.int64), c.dtype)]
 
 
 @_evaluator("Rank")
-def _rank(c: ValueContext) -> Values | None:
+def _rank(c: ValueContext) -> InferredValues | None:
     shape = c.shapes[0]
     return None if shape is None else [np.array(len(shape), c.dtype)]
 
@@ -209,7 +209,7 @@ def _of_all(
     """
 
     def register(function: Callable[[ValueContext, list[Array]], Any]) -> None:  # Any: array, scalar or list of them
-        def evaluator(c: ValueContext) -> Values | None:
+        def evaluator(c: ValueContext) -> InferredValues | None:
             known = c.known()
             if known is not None:
                 return [np.asarray(function(c, known)).astype(c.dtype, copy=False)]
@@ -339,19 +339,19 @@ def _strided_slice(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
 
 
 @_evaluator("Unpack")
-def _unpack(c: ValueContext) -> Values | None:
+def _unpack(c: ValueContext) -> InferredValues | None:
     known = c.known() or c.partly_known(())
     return None if known is None else list(np.moveaxis(known[0], c.attrs["axis"], 0))
 
 
 @_evaluator("Split")
-def _split(c: ValueContext) -> Values | None:
+def _split(c: ValueContext) -> InferredValues | None:
     known = c.known() or c.partly_known((0,))
     return None if known is None else np.split(known[1], c.attrs["num_split"], axis=int(known[0]))
 
 
 @_evaluator("BroadcastGradientArgs")
-def _broadcast_gradient_args(c: ValueContext) -> Values | None:
+def _broadcast_gradient_args(c: ValueContext) -> InferredValues | None:
     """The axes along which either operand was broadcast: where it has size one (or no axis) in the common shape."""
     known = c.known()
     if known is None:
@@ -365,7 +365,7 @@ def _broadcast_gradient_args(c: ValueContext) -> Values | None:
 
 
 @_evaluator("ConcatOffset")
-def _concat_offset(c: ValueContext) -> Values | None:
+def _concat_offset(c: ValueContext) -> InferredValues | None:
     known = c.known() or c.partly_known((0,))
     if known is None:
         return None
@@ -380,7 +380,7 @@ def _concat_offset(c: ValueContext) -> Values | None:
 
 
 @_evaluator("Unique")
-def _unique(c: ValueContext) -> Values | None:
+def _unique(c: ValueContext) -> InferredValues | None:
     """The distinct elements in order of appearance, and by position the index of its element among them."""
     known = c.known()
     if known is None:
@@ -391,7 +391,7 @@ def _unique(c: ValueContext) -> Values | None:
 
 
 @_evaluator("ListDiff")
-def _list_diff(c: ValueContext) -> Values | None:
+def _list_diff(c: ValueContext) -> InferredValues | None:
     """The elements of the first list that are not in the second, and their positions."""
     known = c.known()
     if known is None:

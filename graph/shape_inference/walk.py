@@ -36,13 +36,13 @@ from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .calls import CallShapes, ShapedCall, Shapes, TensorShapes, Wanted
 from .cases import Cases
-from .fed import FedTensors, Feeds
+from .fed import FedShapes, FedTensors
 from .holders import Holders
 from .kind_attrs import check_attrs_of
 from .op_shapes import in_a_step
 from .outcomes import (
     NOTHING,
-    Outcome,
+    InferenceOutcome,
     common_tensors,
     completed_behind,
     handle_of_any,
@@ -61,7 +61,7 @@ NOT_VISITED = -1
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
 
-class Way(IntEnum):
+class VisitKind(IntEnum):
     """How a node is visited."""
 
     LOOK_UP_ONE = 0  # by its case; it has one output
@@ -79,7 +79,7 @@ class GraphWalk:
     def __init__(
         self,
         graph: JoinedGraph,
-        feeds: Feeds,
+        feeds: FedShapes,
         *,
         assumed_size: int | None = None,
         is_step: bool = False,
@@ -140,9 +140,9 @@ class GraphWalk:
             or self.refine is not None
             for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
         ]
-        ways = np.where(num_outputs == 1, Way.LOOK_UP_ONE, Way.LOOK_UP).astype(np.int32)
-        ways[np.array([*alone, False], np.bool_)[self._kind_of]] = Way.ALONE
-        ways[[*self.fed, *self.promised, *(self.holders.nodes() if self.holders else ())]] = Way.ALONE
+        ways = np.where(num_outputs == 1, VisitKind.LOOK_UP_ONE, VisitKind.LOOK_UP).astype(np.int32)
+        ways[np.array([*alone, False], np.bool_)[self._kind_of]] = VisitKind.ALONE
+        ways[[*self.fed, *self.promised, *(self.holders.nodes() if self.holders else ())]] = VisitKind.ALONE
         return ways
 
     @classmethod
@@ -242,9 +242,9 @@ class GraphWalk:
         """The case of a node, which may be new."""
         kind, inputs = key[0], key[1:]
         if self.holders is not None and n in self.holders.known:
-            outcome = Outcome(self.holders.known[n])
+            outcome = InferenceOutcome(self.holders.known[n])
         elif n in self.promised:
-            outcome = Outcome((self.promised[n][1],))
+            outcome = InferenceOutcome((self.promised[n][1],))
         else:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
@@ -265,7 +265,7 @@ class GraphWalk:
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
 
-    def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> Outcome:
+    def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> InferenceOutcome:
         if kind == self._receive:
             return passed_on(self.facts, inputs[0])
         if self.graph.classes[kind] is NodeClass.MERGE:
@@ -280,9 +280,9 @@ class GraphWalk:
         except PartitaError as error:
             if not self.cases.assumed:
                 raise error.located(node=self.graph.names[n], op=properties.op) from None
-            return Outcome((None,) * len(properties.output_types), contradicts=True)
+            return InferenceOutcome((None,) * len(properties.output_types), contradicts=True)
 
-    def _merge(self, n: int, inputs: Sequence[int]) -> Outcome:
+    def _merge(self, n: int, inputs: Sequence[int]) -> InferenceOutcome:
         """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
         facts = self.facts
         visited = [fact for fact in inputs if fact != NOT_VISITED]
@@ -299,9 +299,9 @@ class GraphWalk:
         behind = handle_of_any(dtype, lists) if visited else None
         if behind is not None and is_nested(behind) and self._nested.get(n) != behind:
             self._nested[n], self._has_news = behind, self.is_step
-        return Outcome((common_shape(known) if known else None, ()), behind=(behind,))
+        return InferenceOutcome((common_shape(known) if known else None, ()), behind=(behind,))
 
-    def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
+    def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> InferenceOutcome | None:
         """The results of the functions that a node calls; None for other nodes, and for a recursive call."""
         library = self.graph.functions[int(self.graph.place[n])]
         if not library:
@@ -321,11 +321,11 @@ class GraphWalk:
                 return with_promised(properties, unknown) if loop is None and body.name in library else loop
         function = called_function(properties, library)
         result = None if function is None else self._results_of(function, library, properties, self._read(inputs))
-        return None if result is None else Outcome(result.shapes, behind=result.behind)
+        return None if result is None else InferenceOutcome(result.shapes, behind=result.behind)
 
     def _loop(
         self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, variables: TensorShapes
-    ) -> Outcome | None:
+    ) -> InferenceOutcome | None:
         """The shapes that the variables of a While or For have in every iteration, from those it begins with."""
         first = variables
         numbers = arguments_of_its_own(properties.op_def.record.calls)
@@ -397,4 +397,4 @@ class GraphWalk:
         return None if value is None or is_partial(value) else value
 
 
-_ALONE = int(Way.ALONE)
+_ALONE = int(VisitKind.ALONE)

@@ -15,16 +15,16 @@ _MOST = 2**31 - 1  # a loop counter of TensorFlow is an int32
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ChoiceOptions:
     """Trip counts by frame, and branches by node."""
 
     trip_counts: Mapping[str, Choice]
     branches: Mapping[str, Choice]
 
 
-def read_choices(trips: Sequence[str], branches: Sequence[str]) -> Choices:
+def read_choices(trips: Sequence[str], branches: Sequence[str]) -> ChoiceOptions:
     """The texts of `--trips` and `--branch`; ConfigurationError for one of another form, or two for one name."""
-    return Choices(
+    return ChoiceOptions(
         _choices(trips, "--trips", "FRAME=N", "how often the loop runs"),
         _choices(branches, "--branch", "NODE=K", "which branch it takes, 0 the first; of an If, 1 is then"),
     )

@@ -30,7 +30,7 @@ _LISTED = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class InputReport:
     """One placeholder, or one input of a signature; a default makes it optional.
 
     `shape` is None for an unknown rank, a size None when unknown.
@@ -43,8 +43,8 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """One output of a signature; `shape` as of a `Feed`."""
+class OutputReport:
+    """One output of a signature; `shape` as of a `InputReport`."""
 
     name: str
     dtype: str
@@ -52,12 +52,12 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SignatureReport:
     """One signature of a SavedModel."""
 
     name: str
-    inputs: list[Feed]
-    outputs: list[Output]
+    inputs: list[InputReport]
+    outputs: list[OutputReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class Findings:
     producer: int
     ops: dict[str, int]
     devices: dict[str, int]
-    feeds: list[Feed]
+    feeds: list[InputReport]
     fetches: list[str]
     targets: list[str]
     ops_without_kernel: dict[str, int]
     nodes_without_kernel: list[MissingKernel]
     ops_without_shape_function: dict[str, int]
-    signatures: list[Call]
+    signatures: list[SignatureReport]
 
 
 def inspect(path: Path, tags: str | None, as_json: bool) -> None:
@@ -143,9 +143,9 @@ def _ops_without_shape_function(graph: Graph) -> Iterator[str]:
             yield kind.op
 
 
-def _feed(node: Node) -> Feed:
+def _feed(node: Node) -> InputReport:
     shape = node.attrs.get("shape")
-    return Feed(
+    return InputReport(
         name=node.name,
         dtype=dtype_name(base_type(node.output_types[0])),
         shape=None if shape is None else list(shape),
@@ -153,11 +153,11 @@ def _feed(node: Node) -> Feed:
     )
 
 
-def _call(name: str, signature: Signature) -> Call:
-    return Call(
+def _call(name: str, signature: Signature) -> SignatureReport:
+    return SignatureReport(
         name,
-        [Feed(key, *_type_and_shape(spec), key in signature.defaults) for key, spec in signature.inputs.items()],
-        [Output(key, *_type_and_shape(spec)) for key, spec in signature.outputs.items()],
+        [InputReport(key, *_type_and_shape(spec), key in signature.defaults) for key, spec in signature.inputs.items()],
+        [OutputReport(key, *_type_and_shape(spec)) for key, spec in signature.outputs.items()],
     )
 
 

@@ -27,7 +27,7 @@ from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
 from ...graph.passes.names import INLINE
 from ...graph.passes.selection import Passes
-from .choices import Choices, read_choices
+from .choices import ChoiceOptions, read_choices
 from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
@@ -97,7 +97,7 @@ class GraphFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class RequestFiles:
     """The contents of the files of a request; `feeds` maps names to values, None for only a name.
 
     `shapes` are those of the flags, of fed tensors and of others. `saved` is the graph of a SavedModel, and `signature`
@@ -109,7 +109,7 @@ class Inputs:
     graph: GraphFile
     feeds: Mapping[str, Feed]
     shapes: Sequence[tuple[str, tuple[int, ...]]]
-    choices: Choices
+    choices: ChoiceOptions
     saved: SavedGraph | None = None
     signature: Signature | None = None
 
@@ -130,7 +130,7 @@ class Loaded:
     targets: tuple[str, ...]
     names: tuple[str, ...]
     shapes: Mapping[str, tuple[Shape, ...]]
-    choices: Choices
+    choices: ChoiceOptions
 
     @property
     def pipeline(self) -> Pipeline:
@@ -182,7 +182,7 @@ def import_graph(file: GraphFile, screen: Screen) -> Graph:
         return graph_def_to_graph(file.data, add_default_attrs=True, on_read=progress)
 
 
-def read(request: Request, screen: Screen) -> Inputs:
+def read(request: Request, screen: Screen) -> RequestFiles:
     """Reads the files of a request; ConfigurationError for the first wrong flag or file."""
     if request.devices is not None and request.cluster is not None:
         raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
@@ -192,11 +192,11 @@ def read(request: Request, screen: Screen) -> Inputs:
     if not request.graph.is_dir():
         check_needs_no_model(request.graph, request.signature, request.tags)
         graph = read_graph(request.graph, screen)
-        return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices)
+        return RequestFiles(request, _cluster(request, graph), graph, feeds, shapes, choices)
     graph, saved = read_saved_model(request.graph, request.tags, screen)
     with configuring():
         signature = _signature(request, saved)
-    return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices, saved, signature)
+    return RequestFiles(request, _cluster(request, graph), graph, feeds, shapes, choices, saved, signature)
 
 
 def _signature(request: Request, saved: SavedGraph) -> Signature | None:
@@ -206,7 +206,7 @@ def _signature(request: Request, saved: SavedGraph) -> Signature | None:
     return saved.signature(request.signature or DEFAULT_SIGNATURE)
 
 
-def resolve(inputs: Inputs, graph: Graph) -> Loaded:
+def resolve(inputs: RequestFiles, graph: Graph) -> Loaded:
     """Checks a request against its graph; ConfigurationError for a feed that does not fit."""
     if inputs.signature is not None:
         return _resolve_signature(inputs, inputs.signature, graph)
@@ -219,12 +219,12 @@ def resolve(inputs: Inputs, graph: Graph) -> Loaded:
     return Loaded(inputs.request, inputs.cluster, graph, checked, names, targets, names, shapes, inputs.choices)
 
 
-def _as_written(inputs: Inputs, graph: Graph) -> Graph:
+def _as_written(inputs: RequestFiles, graph: Graph) -> Graph:
     """The graph before lowering, which adds nodes without consumers that are not meant to be fetched."""
     return graph_def_to_graph(inputs.graph.data) if graph.functions else graph
 
 
-def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Loaded:
+def _resolve_signature(inputs: RequestFiles, signature: Signature, graph: Graph) -> Loaded:
     """As `resolve`, with the names of a signature; all its outputs are fetched if no fetch or target is given."""
 
     def tensor_of(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline, simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
-from ...devices.timing.memory.kinds import Place
+from ...devices.timing.memory.kinds import MemoryPlace
 from ...devices.units import format_bytes, format_ns
 from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
@@ -181,7 +181,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
     }
 
 
-def _peak(timeline: Timeline, device: str, place: Place) -> dict[str, object]:
+def _peak(timeline: Timeline, device: str, place: MemoryPlace) -> dict[str, object]:
     """The peak of one memory, with the tensors that fill it."""
     peak = timeline.memory(device, place)
     return {

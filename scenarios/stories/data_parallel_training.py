@@ -19,7 +19,7 @@ from ...devices.units import format_ns
 from ...graph import Graph, GraphDef
 from ..report import columns, step_report
 from ..workloads.parameters import uniform
-from ..workloads.training import CLASSES, FEATURES, Kind, training_step
+from ..workloads.training import CLASSES, FEATURES, VariableKind, training_step
 
 ROWS, STEPS = 256, 6
 COUNTS = (1, 2, 4)
@@ -42,7 +42,7 @@ def story() -> Iterator[str]:
     yield from columns([("GPUs", "step time"), *times])
 
 
-def losses(kind: Kind, replicas: int) -> list[str]:
+def losses(kind: VariableKind, replicas: int) -> list[str]:
     """The loss of each step, in one session, as variables keep their values only within a session."""
     x = uniform("x", (ROWS, FEATURES))
     labels = (x[:, :CLASSES] + 0.1).argmax(1).astype(np.int32)
@@ -52,7 +52,7 @@ def losses(kind: Kind, replicas: int) -> list[str]:
     return [f"{float(loss):.3f}" for loss in values]
 
 
-def _graph(kind: Kind, replicas: int) -> GraphDef:
+def _graph(kind: VariableKind, replicas: int) -> GraphDef:
     return training_step(kind, [f"/device:GPU:{k}" for k in range(replicas)], ROWS)
 
 

@@ -24,8 +24,8 @@ from . import alexnet, inception_v3, resnet50_training, vgg16
 from .image_layers import ImageLayers
 from .parameters import Variables
 
-Network = Callable[[ImageLayers, Tensor, int], Tensor]
-NETWORKS: dict[str, tuple[Network, int]] = {
+ImageNetwork = Callable[[ImageLayers, Tensor, int], Tensor]
+NETWORKS: dict[str, tuple[ImageNetwork, int]] = {
     "ResNet-50": (resnet50_training.trained_resnet50, resnet50_training.SIDE),
     "InceptionV3": (inception_v3.inception_v3, inception_v3.SIDE),
     "VGG16": (vgg16.vgg16, vgg16.SIDE),

@@ -17,7 +17,7 @@ from .image_layers import ImageLayers, Maps
 SIDE = 299
 CLASSES = 1000
 _Size = int | tuple[int, int]
-_Branch = Sequence[tuple[int, _Size]]
+_Convolutions = Sequence[tuple[int, _Size]]
 _ROW, _COLUMN = (1, 7), (7, 1)
 
 
@@ -25,7 +25,7 @@ def inception_v3(layers: ImageLayers, images: Tensor, count: int) -> Tensor:
     """Logits [count, CLASSES] of images [count, SIDE, SIDE, 3]."""
     maps = _stem(layers, Maps(images, SIDE, 3))
     for k, pooled in enumerate((32, 64, 64)):
-        branches: list[_Branch] = [[(64, 1)], [(48, 1), (64, 5)], [(64, 1), (96, 3), (96, 3)]]
+        branches: list[_Convolutions] = [[(64, 1)], [(48, 1), (64, 5)], [(64, 1), (96, 3), (96, 3)]]
         maps = _block(layers, maps, branches, pooled, f"a{k + 1}")
     maps = _reduced(layers, maps, [[(384, 3)], [(64, 1), (96, 3), (96, 3)]], "reduce1")
     for k, c in enumerate((128, 160, 160, 192)):
@@ -50,7 +50,7 @@ def _stem(layers: ImageLayers, maps: Maps) -> Maps:
     return layers.pool(layers.conv(maps, 192, 3, "stem5", padding="VALID"), 3, 2, "stem_pool2")
 
 
-def _branch(layers: ImageLayers, maps: Maps, branch: _Branch, name: str) -> Maps:
+def _branch(layers: ImageLayers, maps: Maps, branch: _Convolutions, name: str) -> Maps:
     for k, (channels, size) in enumerate(branch):
         maps = layers.conv(maps, channels, size, f"{name}_{k + 1}")
     return maps
@@ -62,12 +62,12 @@ def _pooled(layers: ImageLayers, maps: Maps, channels: int, name: str) -> Maps:
     return layers.conv(mean, channels, 1, f"{name}_projected")
 
 
-def _block(layers: ImageLayers, maps: Maps, branches: Sequence[_Branch], pooled: int, name: str) -> Maps:
+def _block(layers: ImageLayers, maps: Maps, branches: Sequence[_Convolutions], pooled: int, name: str) -> Maps:
     outs = [_branch(layers, maps, branch, f"{name}/branch{k + 1}") for k, branch in enumerate(branches)]
     return layers.joined([*outs, _pooled(layers, maps, pooled, f"{name}/pool")], f"{name}/joined")
 
 
-def _reduced(layers: ImageLayers, maps: Maps, branches: Sequence[_Branch], name: str) -> Maps:
+def _reduced(layers: ImageLayers, maps: Maps, branches: Sequence[_Convolutions], name: str) -> Maps:
     """Branches whose last convolution halves the sides, beside a maximum."""
     outs = []
     for k, branch in enumerate(branches):
@@ -80,7 +80,7 @@ def _reduced(layers: ImageLayers, maps: Maps, branches: Sequence[_Branch], name:
 def _wide(layers: ImageLayers, maps: Maps, name: str) -> Maps:
     """Branches that end in a row and a column of three beside each other."""
     outs = [layers.conv(maps, 320, 1, f"{name}/branch1")]
-    ends: list[_Branch] = [[(384, 1)], [(448, 1), (384, 3)]]
+    ends: list[_Convolutions] = [[(384, 1)], [(448, 1), (384, 3)]]
     for k, branch in enumerate(ends, 2):
         inner = _branch(layers, maps, branch, f"{name}/branch{k}")
         outs.append(layers.conv(inner, 384, (1, 3), f"{name}/branch{k}_row"))

@@ -15,13 +15,13 @@ from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Operation, Tensor
 from .parameters import uniform
 
-Kind = Literal["reference", "resource"]
+VariableKind = Literal["reference", "resource"]
 FEATURES, HIDDEN, CLASSES = 256, 512, 10
 LEARNING_RATE = 0.5
 _HOST = "/device:CPU:0"
 
 
-class _Variable(NamedTuple):
+class _Parameter(NamedTuple):
     """A parameter: the input of updates, its value for computations, and its initial assignment."""
 
     handle: Tensor
@@ -29,7 +29,7 @@ class _Variable(NamedTuple):
     assign: Operation
 
 
-def training_step(kind: Kind, replicas: Sequence[str], rows: int) -> GraphDef:
+def training_step(kind: VariableKind, replicas: Sequence[str], rows: int) -> GraphDef:
     """The training graph; `rows` must divide by the number of replicas."""
     b = GraphBuilder()
     with b.device(_HOST):
@@ -55,30 +55,30 @@ def training_step(kind: Kind, replicas: Sequence[str], rows: int) -> GraphDef:
     return b.graph_def()
 
 
-def _variables(b: GraphBuilder, kind: Kind) -> list[_Variable]:
+def _variables(b: GraphBuilder, kind: VariableKind) -> list[_Parameter]:
     shapes = {"w1": (FEATURES, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, CLASSES), "b2": (CLASSES,)}
     make = _reference if kind == "reference" else _resource
     return [make(b, name, shape) for name, shape in shapes.items()]
 
 
-def _reference(b: GraphBuilder, name: str, shape: Sequence[int]) -> _Variable:
+def _reference(b: GraphBuilder, name: str, shape: Sequence[int]) -> _Parameter:
     """A variable whose output is a reference to its buffer, as in TensorFlow 1."""
     handle = b.variable(name, DataType.FLOAT, shape)
-    return _Variable(handle, b.identity(handle, name=f"{name}/read"), b.op("Assign", handle, _initial(b, name, shape)))
+    return _Parameter(handle, b.identity(handle, name=f"{name}/read"), b.op("Assign", handle, _initial(b, name, shape)))
 
 
-def _resource(b: GraphBuilder, name: str, shape: Sequence[int]) -> _Variable:
+def _resource(b: GraphBuilder, name: str, shape: Sequence[int]) -> _Parameter:
     """A variable behind a handle, as in TensorFlow 2."""
     handle = b.op("VarHandleOp", name=name, dtype=DataType.FLOAT, shape=shape, attrs={"shared_name": name})[0]
     value = b.op("ReadVariableOp", handle, name=f"{name}/read", dtype=DataType.FLOAT)[0]
-    return _Variable(handle, value, b.op("AssignVariableOp", handle, _initial(b, name, shape)))
+    return _Parameter(handle, value, b.op("AssignVariableOp", handle, _initial(b, name, shape)))
 
 
 def _initial(b: GraphBuilder, name: str, shape: Sequence[int]) -> Tensor:
     return b.constant(uniform(name, shape) * (1 / shape[0]) ** 0.5, DataType.FLOAT, name=f"{name}/initial")
 
 
-def _update(b: GraphBuilder, kind: Kind, variable: _Variable, gradient: Tensor) -> Operation:
+def _update(b: GraphBuilder, kind: VariableKind, variable: _Parameter, gradient: Tensor) -> Operation:
     op = "ApplyGradientDescent" if kind == "reference" else "ResourceApplyGradientDescent"
     return b.op(op, variable.handle, LEARNING_RATE, gradient)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conformance.corpus import Case, ErrorCase, ShapeCase, size
-from tests.keys import no_key_sent_twice
+from tests.rendezvous.keys import no_key_sent_twice
 
 
 @pytest.fixture(autouse=True)

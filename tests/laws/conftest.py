@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.keys import no_key_sent_twice
+from tests.rendezvous.keys import no_key_sent_twice
 
 
 @pytest.fixture(autouse=True)

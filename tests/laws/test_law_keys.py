@@ -18,7 +18,7 @@ from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef, NameAttrList
 from partita.rendezvous.key import call_number, loop_number
 from tests.function_defs import function_of
-from tests.keys import no_key_sent_twice
+from tests.rendezvous.keys import no_key_sent_twice
 from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu
 

@@ -20,12 +20,12 @@ from ....devices.pipeline.bodies import body_of
 from ....errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
 from ....graph.dtypes import DataType
 from ....rendezvous import LocalRendezvous
-from ..callee import Called, Callee, CallTurn
-from ..pending import PendingCall, Place
+from ..callee import CalledFunction, Callee, CallTurn
+from ..pending import NodeNames, PendingCall
 from ..step import Step
 
 if TYPE_CHECKING:
-    from ....devices.kernels.functions import Failed, Results
+    from ....devices.kernels.functions import Failed, TakeResults
     from ....graph import NameAttrList
     from ..callee import Callees
     from ..device_actor import DeviceActor
@@ -57,7 +57,9 @@ class KernelCallees:
         devices = tuple([resource_device(arguments[number], self._device) for number in self._resources])
         callee = self._callees.get(devices)
         if callee is None:
-            called = Called(self._function, self._device, devices, site=self._functions.own_site(self._function))
+            called = CalledFunction(
+                self._function, self._device, devices, site=self._functions.own_site(self._function)
+            )
             callee = self._callees[devices] = self._functions.callee(called)
         return callee
 
@@ -75,7 +77,7 @@ class KernelFunction:
         self._num_started = 0
         self._running: set[_FunctionStep] = set()
 
-    def __call__(self, arguments: Values, done: Results, failed: Failed) -> None:
+    def __call__(self, arguments: Values, done: TakeResults, failed: Failed) -> None:
         """Calls the function: as `devices.kernels.functions.Function`."""
         try:
             if self._callees is None:
@@ -91,7 +93,7 @@ class KernelFunction:
             return
         done(results)
 
-    def _start(self, callee: Callee, arguments: Values, done: Results, failed: Failed) -> None:
+    def _start(self, callee: Callee, arguments: Values, done: TakeResults, failed: Failed) -> None:
         """Starts a function that is not short."""
         if not self._num_started:
             self._call.on_cancel(self._cancel)
@@ -180,7 +182,7 @@ class _Site:
         self.call: PendingCall | None = None
         self._call = call
 
-    def place_of(self, _number: int) -> Place:
+    def place_of(self, _number: int) -> NodeNames:
         """Name, op and device of the node that calls."""
         return self._call.place
 

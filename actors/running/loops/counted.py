@@ -22,10 +22,10 @@ from .looks import Looks
 
 if TYPE_CHECKING:
     from ..executor import Pacer
-    from ..messages import Work
+    from ..messages import TurnedWork
     from ..pending import PendingCall
 
-Body = Callable[[Values], "Callee"]
+BodyOfTurn = Callable[[Values], "Callee"]
 
 _BOUNDS = ("start", "limit", "delta")
 
@@ -37,8 +37,8 @@ class ForKernel:
     `check` raises what a body that cannot be instantiated raises: a loop without turns fails for it too.
     """
 
-    once: Body
-    repeated: Body
+    once: BodyOfTurn
+    repeated: BodyOfTurn
     check: Callable[[], object]
 
     def start(self, call: PendingCall, start: Any, limit: Any, delta: Any, *variables: Any) -> None:
@@ -58,7 +58,7 @@ class ForKernel:
             _LongFor(call, body, numbers).go_on(variables)
 
 
-def _turns(body: Callee, numbers: range, values: Values, pacer: Pacer) -> Work:
+def _turns(body: Callee, numbers: range, values: Values, pacer: Pacer) -> TurnedWork:
     """Runs a loop whose body is alone; long bodies in turns with other tasks."""
     looks = Looks(pacer)
     looks.add(body.segments)

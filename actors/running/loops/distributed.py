@@ -33,13 +33,13 @@ from ...plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
 
 if TYPE_CHECKING:
     from ...plans.plan import DistributedLoop
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..pending import PendingCall
 
 _FIRST, _LATER = np.int32(0), np.int32(1)  # second output of a Merge: the number of its live input
 
 
-class Iterations(Protocol):
+class IterationRunner(Protocol):
     """What a loop needs of the `Part` that runs its iterations."""
 
     slots: Slots
@@ -48,7 +48,7 @@ class Iterations(Protocol):
         """Starts an iteration on these slots."""
 
 
-class LoopRun:
+class DistributedLoopRun:
     """One execution of a loop on one device.
 
     It gets its part as an argument and keeps no reference to it, which refers back: the cycle would keep the tensors
@@ -57,7 +57,9 @@ class LoopRun:
 
     __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template", "_when_taken")
 
-    def __init__(self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], scope: Scope | None) -> None:
+    def __init__(
+        self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], scope: TraceScope | None
+    ) -> None:
         """`inputs` are the initial variables, then the invariants. `scope` is that of the loop in a traced step."""
         self._loop = loop
         self._call = call
@@ -72,7 +74,7 @@ class LoopRun:
         self._frame_id = loop_number(call.part.frame, loop.frame)
         self._frame = ""
 
-    def begin(self, part: Iterations, variables: Sequence[Any]) -> None:
+    def begin(self, part: IterationRunner, variables: Sequence[Any]) -> None:
         """Starts the next iteration, with these values of the variables."""
         loop, iteration = self._loop, self._iteration
         self._iteration = iteration + 1
@@ -85,7 +87,7 @@ class LoopRun:
             slots[slot] = _LATER if iteration else _FIRST
         part.start(slots, frame)
 
-    def go_on(self, part: Iterations, variables: Sequence[Any]) -> None:
+    def go_on(self, part: IterationRunner, variables: Sequence[Any]) -> None:
         """Begins the next iteration as soon as messages of the iteration `parallel` before it have been received."""
         oldest = self._iteration - self._loop.parallel
         if oldest >= 0 and self._loop.awaited:
@@ -99,7 +101,7 @@ class LoopRun:
         """Sends under the key of the current iteration."""
         self._send(key + self._frame, value, is_dead)
 
-    def ended(self, part: Iterations) -> None:
+    def ended(self, part: IterationRunner) -> None:
         """Called at the end of an iteration: starts the next one, or ends the loop with the values of its exits."""
         loop, slots = self._loop, part.slots
         variables = loop.next_values(slots)

@@ -20,12 +20,12 @@ from .looks import Looks
 
 if TYPE_CHECKING:
     from ...plans.plan import LocalLoop, Plan, Stretch
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..executor import Pacer, Turns
-    from ..messages import Work
+    from ..messages import TurnedWork
 
 
-def run_local_loop(loop: LocalLoop, inputs: Sequence[Any], pacer: Pacer, scope: Scope | None) -> Work:
+def run_local_loop(loop: LocalLoop, inputs: Sequence[Any], pacer: Pacer, scope: TraceScope | None) -> TurnedWork:
     """Runs a loop and returns the values of its exits. Raises located errors.
 
     A traced loop records its nodes in `scope`, each iteration in a scope inside it.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingNode:
     """The inputs that a node has in one iteration, and how many it still waits for.
 
     For a Merge, `count` is 1 plus twice the missing control inputs; the lowest bit is cleared by the first live value.
@@ -34,13 +34,13 @@ class Pending:
 class Iteration:
     """One iteration of a frame: nodes that wait for inputs, and counts of ready nodes and of open inner frames."""
 
-    pending: dict[int, Pending] = field(default_factory=dict)
+    pending: dict[int, PendingNode] = field(default_factory=dict)
     outstanding_ops: int = 0
     outstanding_frames: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class RunningFrame:
     """One execution of a loop body, or the root.
 
     `key` is the `frame_name` attr of its Enters. `num_pending_inputs` counts Enters that have not run. `latest` is
@@ -50,14 +50,14 @@ class Frame:
 
     name: str
     key: str
-    parent: Frame | None = None
+    parent: RunningFrame | None = None
     parent_iteration: int = 0
     num_pending_inputs: int = 0
     max_parallel: int = 1
     iterations: dict[int, Iteration] = field(default_factory=lambda: {0: Iteration()})
     latest: int = 0
     outstanding_iterations: int = 1
-    children: dict[tuple[int, str], Frame] = field(default_factory=dict)
+    children: dict[tuple[int, str], RunningFrame] = field(default_factory=dict)
     invariants: list[tuple[int, Any]] = field(default_factory=list)
     next_roots: list[tuple[int, Any]] = field(default_factory=list)
     dead_exits: list[int] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Token:
 
     partition: int
     node: int
-    frame: Frame
+    frame: RunningFrame
     iteration: int
     is_dead: bool
 
@@ -96,7 +96,7 @@ class Token:
 class Target(NamedTuple):
     """An input of a node in one iteration of a frame; `port` is -1 for a control input."""
 
-    frame: Frame
+    frame: RunningFrame
     iteration: int
     node: int
     port: int

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ....errors import InvalidArgumentError
 from ...plans.instructions import DEAD
 from ...plans.roles import Role
-from .frames import Frame, Iteration, Pending, Target, Token
+from .frames import Iteration, PendingNode, RunningFrame, Target, Token
 
 if TYPE_CHECKING:
     from ..interpretation import Interpretation
@@ -32,7 +32,7 @@ class Propagation:
     def __init__(self, parts: Sequence[Interpretation], frame: str = "") -> None:
         """`frame` is the name of the frame that the graph runs in: "" unless a node has called it."""
         self.parts = parts
-        self.roots = [Frame(frame, "") for _ in parts]
+        self.roots = [RunningFrame(frame, "") for _ in parts]
 
     def _begin(self) -> None:
         """Makes the nodes without inputs ready."""
@@ -79,14 +79,14 @@ class Propagation:
         child.num_pending_inputs -= 1
         self._retire_finished(token.partition, child, 0)
 
-    def _child_frame(self, token: Token) -> Frame:
+    def _child_frame(self, token: Token) -> RunningFrame:
         """The frame that an Enter leads to; the first Enter to run creates it."""
         part = self.parts[token.partition]
         name = part.frame_name(token.node)
         key = token.iteration, name
         child = token.frame.children.get(key)
         if child is None:
-            child = token.frame.children[key] = Frame(
+            child = token.frame.children[key] = RunningFrame(
                 token.frame.child_name(token.iteration, name),
                 name,
                 token.frame,
@@ -118,7 +118,7 @@ class Propagation:
             self._begin_iteration(token.partition, frame)
             self._activate(token, frame, token.iteration + 1, [value])
 
-    def _begin_iteration(self, partition: int, frame: Frame) -> None:
+    def _begin_iteration(self, partition: int, frame: RunningFrame) -> None:
         frame.latest += 1
         frame.outstanding_iterations += 1
         frame.dead_exits.clear()
@@ -127,7 +127,7 @@ class Propagation:
             token = Token(partition, node, frame, frame.latest, is_dead=value is DEAD)
             self._activate(token, frame, frame.latest, [value])
 
-    def _activate(self, token: Token, frame: Frame, iteration: int, outputs: list[Any]) -> None:
+    def _activate(self, token: Token, frame: RunningFrame, iteration: int, outputs: list[Any]) -> None:
         """Passes the outputs of a node to its consumers in one iteration."""
         for node, port, output in self.parts[token.partition].consumers[token.node]:
             value = None if output < 0 else outputs[output]
@@ -140,7 +140,7 @@ class Propagation:
         frame, iteration, node, port = target
         state = frame.iterations[iteration].pending.get(node)
         if state is None:
-            state = frame.iterations[iteration].pending[node] = Pending(
+            state = frame.iterations[iteration].pending[node] = PendingNode(
                 part.initial_count[node], [None] * part.num_inputs(node)
             )
         if part.roles[node] is Role.MERGE:
@@ -156,7 +156,7 @@ class Propagation:
         if ready:
             self._make_ready(Token(token.partition, node, frame, iteration, is_dead=dead))
 
-    def _retire_finished(self, partition: int, frame: Frame, iteration: int) -> None:
+    def _retire_finished(self, partition: int, frame: RunningFrame, iteration: int) -> None:
         """Removes an iteration that is done, and those after it that are, then the frame."""
         while iteration in frame.iterations and frame.is_iteration_done(iteration):
             del frame.iterations[iteration]
@@ -169,7 +169,7 @@ class Propagation:
             del parent.children[place]
             self._end_frame(partition, frame, parent)
 
-    def _release_roots(self, partition: int, frame: Frame) -> None:
+    def _release_roots(self, partition: int, frame: RunningFrame) -> None:
         """Begins the iteration that waited because `max_parallel` others were running."""
         roots, frame.next_roots = frame.next_roots, []
         self._begin_iteration(partition, frame)
@@ -177,7 +177,7 @@ class Propagation:
             token = Token(partition, node, frame, frame.latest, is_dead=False)
             self._activate(token, frame, frame.latest, [value])
 
-    def _end_frame(self, partition: int, frame: Frame, parent: Frame) -> None:
+    def _end_frame(self, partition: int, frame: RunningFrame, parent: RunningFrame) -> None:
         """Passes the dead exits to the parent, and counts the frame as closed there."""
         exits, frame.dead_exits = frame.dead_exits, []
         for node in exits:
@@ -187,7 +187,7 @@ class Propagation:
         self._retire_finished(partition, parent, frame.parent_iteration)
 
 
-def _count_merge(state: Pending, port: int, value: Any, is_dead: bool, from_enter: bool) -> tuple[bool, bool]:
+def _count_merge(state: PendingNode, port: int, value: Any, is_dead: bool, from_enter: bool) -> tuple[bool, bool]:
     """Counts one input of a Merge. Returns whether it is ready now, and whether it is dead then.
 
     A dead value from an Enter is the only one that will come: no iteration follows it.

@@ -19,14 +19,14 @@ from typing import Any
 
 from ....graph.functions.call_frame import set_before
 from ...plans.instructions import DEAD, read
-from .frames import Frame
+from .frames import RunningFrame
 
 When = tuple[int, ...]
 """the iterations of all frames that a node is in, the outermost first"""
 
 
 @dataclass(slots=True)
-class Results:
+class LiveResults:
     """The live values so far."""
 
     keeps_last: bool = False
@@ -46,7 +46,7 @@ class Results:
         return read(self._values[index][1]) if index in self._values else DEAD
 
 
-def when(frame: Frame, iteration: int) -> When:
+def when(frame: RunningFrame, iteration: int) -> When:
     """When a node runs."""
     outer = () if frame.parent is None else when(frame.parent, frame.parent_iteration)
     return (*outer, iteration)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....devices.kernels.functions import Results, Values
+from ....devices.kernels.functions import TakeResults, Values
 from ..callee import Callee
 from .interpreted import TracedInterpretedPart
 from .parts import TracedPart
 
 if TYPE_CHECKING:
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..callee import CallTurn
     from ..pending import PendingCall
 
@@ -35,9 +35,9 @@ class TracedCallee(Callee):
         self,
         call: PendingCall,
         arguments: Values,
-        done: Results,
+        done: TakeResults,
         turn: CallTurn | None = None,
-        scope: Scope | None = None,
+        scope: TraceScope | None = None,
     ) -> None:
         """As `Callee.start`, in a scope of the call."""
         caller = call.part

@@ -7,12 +7,12 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from ...plans.roles import Role
-from ...plans.tracing import Scope
+from ...plans.tracing import TraceScope
 from ..interpreted_part import InterpretedPart
 
 if TYPE_CHECKING:
     from ..interpretation import Interpretation
-    from ..tokens.frames import Frame, Token
+    from ..tokens.frames import RunningFrame, Token
 
 _UNRECORDED = (Role.SEND, Role.RECV)
 
@@ -20,7 +20,7 @@ _UNRECORDED = (Role.SEND, Role.RECV)
 class TracedInterpretedPart(InterpretedPart):
     """One run of a graph that is interpreted and traced."""
 
-    _scopes: dict[tuple[str, int], Scope]
+    _scopes: dict[tuple[str, int], TraceScope]
     _began_ns: int
 
     def start(self, frame: str = "") -> None:
@@ -28,7 +28,7 @@ class TracedInterpretedPart(InterpretedPart):
         self._scopes = {}
         super().start(frame)
 
-    def scope_of(self, number: int) -> Scope:
+    def scope_of(self, number: int) -> TraceScope:
         """The scope of a deferred node that runs."""
         return self._scope_in(self._calls[number].frame, self._calls[number].iteration)
 
@@ -37,7 +37,7 @@ class TracedInterpretedPart(InterpretedPart):
         self._began_ns = self.scope_of(number).began_ns.pop(self.place_of(number).node)
         super().arrive(number, outputs)
 
-    def _scope_in(self, frame: Frame, iteration: int) -> Scope:
+    def _scope_in(self, frame: RunningFrame, iteration: int) -> TraceScope:
         if frame.parent is None:
             assert self._scope is not None  # traced graphs have one
             return self._scope

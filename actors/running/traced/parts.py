@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from ...plans.instructions import DEAD, TRACE_SLOT, Slots
 from ...plans.plan import DistributedLoop, LocalLoop
 from ...plans.roles import Role, role_of
-from ...plans.tracing import Scope
+from ...plans.tracing import TraceScope
 from ..executor import fresh_slots
-from ..loops.distributed import Iterations, LoopRun
+from ..loops.distributed import DistributedLoopRun, IterationRunner
 from ..part import Part
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..step import Step
 
 
-class TracedLoopRun(LoopRun):
+class TracedLoopRun(DistributedLoopRun):
     """One execution of a loop on one device; its iterations have scopes of their own."""
 
     __slots__ = ()
 
-    def begin(self, part: Iterations, variables: Sequence[Any]) -> None:
-        """As `LoopRun.begin`, in the scope of the next iteration."""
+    def begin(self, part: IterationRunner, variables: Sequence[Any]) -> None:
+        """As `DistributedLoopRun.begin`, in the scope of the next iteration."""
         self._template[TRACE_SLOT] = self._template[TRACE_SLOT].next_iteration(self._loop.frame)
         super().begin(part, variables)
 
@@ -65,15 +65,15 @@ class TracedPart(Part):
             scope.record(plan.device, name, arrival, scope.began_ns.pop(name), outputs)
         super().arrive(number, outputs, flag)
 
-    def scope_of(self, _number: int) -> Scope:
+    def scope_of(self, _number: int) -> TraceScope:
         """The scope of a deferred node: that of the part, in the iteration that it runs."""
-        scope: Scope = self.slots[TRACE_SLOT]
+        scope: TraceScope = self.slots[TRACE_SLOT]
         return scope
 
 
 def start_traced_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
     """As `start_parts`, for plans with clocks: all parts append to the same records, in `trace`."""
-    scope = Scope([])
+    scope = TraceScope([])
     parts: list[Part] = [TracedPart(step, plan, actor, step.part_ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:

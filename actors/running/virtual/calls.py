@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....devices.kernels.functions import Results, Values
+from ....devices.kernels.functions import TakeResults, Values
 from ....errors import PartitaError, of_kernel
 from ...plans.binding import check_complete
 from ..callee import Callee
@@ -20,7 +20,7 @@ from .graph_run import GraphRun, VirtualCall
 from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
-    from ...plans.tracing import Scope
+    from ...plans.tracing import TraceScope
     from ..callee import CallTurn
     from ..device_actor import DeviceActor
     from ..pending import PendingCall
@@ -42,9 +42,9 @@ class VirtualCallee(Callee):
         self,
         call: PendingCall,
         arguments: Values,
-        done: Results,
+        done: TakeResults,
         turn: CallTurn | None = None,
-        _scope: Scope | None = None,
+        _scope: TraceScope | None = None,
     ) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
         assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by its oracle alone
@@ -55,7 +55,7 @@ class VirtualCallee(Callee):
         run = GraphRun(oracle, self.body, self.actor, arguments, self.depth_of(call), call, self.name, ended)
         around.start(run, turn)
 
-    def _ended(self, call: VirtualCall, done: Results, run: GraphRun) -> None:
+    def _ended(self, call: VirtualCall, done: TakeResults, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
         if call.is_ended:
             return

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidArgumentError, PartitaError, of_kernel
-from ..pending import PendingCall, Place, add_call_chain
-from ..tokens.results import Results
+from ..pending import NodeNames, PendingCall, add_call_chain
+from ..tokens.results import LiveResults
 
 if TYPE_CHECKING:
     from ....devices.kernels.functions import Values
@@ -43,7 +43,7 @@ class GraphRun:
     function: str = ""
     ended: Callable[[GraphRun], None] | None = None
     """called when all nodes that can run have, for a called function"""
-    results: Results = field(default_factory=Results)
+    results: LiveResults = field(default_factory=LiveResults)
     _calls: dict[int, tuple[Activation, int]] = field(default_factory=dict)  # deferred nodes that run, by number
     _num_calls: int = 0
 
@@ -70,15 +70,15 @@ class GraphRun:
         part, own = self.body.kernels[self.body.number(activation, node)]
         VirtualCall(self, number, activation, node).launch(partial(part.start, own), inputs)
 
-    def place_of(self, number: int) -> Place:
+    def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node that runs."""
         activation, node = self._calls[number]
         return self.place(activation, node)
 
-    def place(self, activation: Activation, node: int) -> Place:
+    def place(self, activation: Activation, node: int) -> NodeNames:
         """Name, op and device of a node."""
         part, own = self.body.kernels[self.body.number(activation, node)]
-        return Place(part.names[own], part.properties[own].op, part.devices[own])
+        return NodeNames(part.names[own], part.properties[own].op, part.devices[own])
 
     def arrive(self, number: int, outputs: Values) -> None:
         """Takes the outputs of a deferred node at the present time."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ....devices.timing.playing.activation import Activation, Place, PlayedRun
 from ....devices.timing.playing.player import Player
-from ..tokens.results import Results
+from ..tokens.results import LiveResults
 from .graph_run import GraphRun
 from .kernel_oracle import KernelOracle
 from .record import StepRecord
@@ -39,7 +39,7 @@ class VirtualStep(PlayedRun):
 
         With `keeps_last` a fetch in a loop has its last live value, as in a callable.
         """
-        graph_run = self._graph_run = GraphRun(self._oracle, body, actor, feeds, results=Results(keeps_last))
+        graph_run = self._graph_run = GraphRun(self._oracle, body, actor, feeds, results=LiveResults(keeps_last))
         self.step.begin(1)
         self.clock.step_began(self)
         try:

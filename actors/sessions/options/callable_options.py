@@ -20,7 +20,7 @@ from ....graph.dtypes import DataType, base_type, dtype_name
 from ....graph.ops.device_kinds import device_kind
 from ....graph.passes.wiring import NO_WIRING, Wiring
 from ....graph.tensor_id import parse_tensor_name
-from ..requests import Signature
+from ..requests import RequestNames
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
@@ -37,7 +37,7 @@ _IN_DEVICE_MEMORY = frozenset(
 
 def callable_request(
     options: CallableOptions, cluster: Cluster, *, distributed: bool
-) -> tuple[Signature, RunOptions | None]:
+) -> tuple[RequestNames, RunOptions | None]:
     """The request that the options describe, and the options of its steps, None where they say nothing.
 
     Raises InvalidArgumentError for a device that is malformed or does not exist, UnimplementedError for devices in a
@@ -62,7 +62,7 @@ def callable_request(
         _full_names(own.fetch, own.fetch_devices, cluster),
     )
     names = tuple(own.feed), tuple(own.fetch), tuple(own.target)
-    signature = Signature(*names, wiring=wiring if any(wiring) else None, is_callable=True)
+    signature = RequestNames(*names, wiring=wiring if any(wiring) else None, is_callable=True)
     return signature, own.run_options if own.HasField("run_options") else None
 
 
@@ -86,7 +86,7 @@ def _full_name(tensor: str, device: str, cluster: Cluster) -> str:
     return full
 
 
-def check_devices(graph: Graph, signature: Signature) -> None:
+def check_devices(graph: Graph, signature: RequestNames) -> None:
     """Raises UnimplementedError for a feed or fetch in the own memory of a device whose type cannot be there.
 
     The tensors must exist.

@@ -15,7 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph import ConfigProto
 from ....graph.message_fields import set_fields
 from ...running.call_checks import check_executor_type
-from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
+from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, ConfigField, Treatment
 from .thread_pools import check_thread_pools
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def check_options(options: RunOptions, config: ConfigProto, *, distributed: bool
 
 def _check(
     path: str,
-    field: Field,
+    field: ConfigField,
     value: Any,  # whatever type the field has
     kinds: Collection[str],
     *,

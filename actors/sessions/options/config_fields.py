@@ -32,7 +32,7 @@ def _always(_value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ConfigField:
     """What sessions do with one field, and why (`note`, which docs/config.md prints).
 
     A refused field is refused only for values for which `refuses` is true and, if `kind` is set, only where there are
@@ -52,20 +52,20 @@ class Field:
         return (self.tasks, self.tasks_note) if distributed and self.tasks is not None else (self.treatment, self.note)
 
 
-def _honoured(note: str, **tasks: Any) -> Field:
-    return Field(Treatment.HONOURED, note, **tasks)
+def _honoured(note: str, **tasks: Any) -> ConfigField:
+    return ConfigField(Treatment.HONOURED, note, **tasks)
 
 
-def _ignored(note: str, **tasks: Any) -> Field:
-    return Field(Treatment.IGNORED, note, **tasks)
+def _ignored(note: str, **tasks: Any) -> ConfigField:
+    return ConfigField(Treatment.IGNORED, note, **tasks)
 
 
-def _all_ignored(note: str, prefix: str, names: str) -> dict[str, Field]:
+def _all_ignored(note: str, prefix: str, names: str) -> dict[str, ConfigField]:
     return {prefix + name: _ignored(note) for name in names.split()}
 
 
-def _refused(note: str, refuses: Callable[[Any], bool] = _always, kind: str = "") -> Field:
-    return Field(Treatment.REFUSED, note, refuses=refuses, kind=kind)
+def _refused(note: str, refuses: Callable[[Any], bool] = _always, kind: str = "") -> ConfigField:
+    return ConfigField(Treatment.REFUSED, note, refuses=refuses, kind=kind)
 
 
 def _is_on(toggle: int) -> bool:

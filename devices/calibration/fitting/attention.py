@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ....graph.arrays import Floats
 from ...timing.fits.attention import DIRECTIONS, MOST_SHARE, AttentionModel, AttentionNumbers, Attentions
 from ...timing.fits.layers import ranges_of
-from .layers import Formula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
+from .layers import LogTimeFormula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
 
 START = (90_000, 0.95, 1.0, 2.0)
 """latency in ns, rate as a share of the peak, power of the head dims, sharpness"""
@@ -26,7 +26,7 @@ def fit_attention(
     ranges = ranges_of(attentions.sizes)
     numbers = {}
     for direction in DIRECTIONS:
-        fit = _Fit(attentions, efficiency, peak_flops_per_s, direction, ranges["dims"])
+        fit = _DirectionFit(attentions, efficiency, peak_flops_per_s, direction, ranges["dims"])
         logs = fit_numbers(fit.formula, fit.log_ns, np.arange(len(fit.log_ns)), *fit.bounds)
         numbers[direction] = AttentionNumbers(*shortened(logs))._replace(spread=spread_of(fit.left_out()))
     return AttentionModel(numbers, peak_flops_per_s, ranges, source, date)
@@ -37,11 +37,11 @@ def attention_left_out(attentions: Attentions, efficiency: Floats, peak_flops_pe
     dims_range, errors = ranges_of(attentions.sizes)["dims"], np.empty(len(attentions))
     for direction in DIRECTIONS:
         of = attentions.is_backward == (direction == "bwd")
-        errors[of] = _Fit(attentions, efficiency, peak_flops_per_s, direction, dims_range).left_out()
+        errors[of] = _DirectionFit(attentions, efficiency, peak_flops_per_s, direction, dims_range).left_out()
     return errors
 
 
-class _Fit:
+class _DirectionFit:
     """The rows of one direction."""
 
     def __init__(
@@ -56,7 +56,7 @@ class _Fit:
         check_keys(self._keys, len(START), f"attention {direction}")
 
     @property
-    def formula(self) -> Formula:
+    def formula(self) -> LogTimeFormula:
         """Log time of rows by logs of numbers."""
 
         def log_time(logs: Floats, rows: NDArray[np.int64]) -> Floats:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ....graph.arrays import Floats
 from ...timing.fits.grouped import STAGES, GroupedModel, GroupedNumbers, GroupedProducts
 from ...timing.fits.layers import ranges_of
-from .layers import Formula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
+from .layers import LogTimeFormula, check_keys, check_shares, fit_numbers, left_out_errors, shortened, spread_of
 
 START = (3_000, 6e12, 0.5, 1.6)
 """latency of a group in ns, bytes/s, rate as a share of the peak, sharpness"""
@@ -25,7 +25,7 @@ def fit_grouped(
     check_shares(efficiency, len(grouped), 1.0, "grouped products")
     numbers = {}
     for stage in STAGES:
-        fit = _Fit(grouped, efficiency, peak_flops_per_s, stage)
+        fit = _StageFit(grouped, efficiency, peak_flops_per_s, stage)
         logs = fit_numbers(fit.formula, fit.log_ns, np.arange(len(fit.log_ns)), *fit.bounds)
         numbers[stage] = GroupedNumbers(*shortened(logs))._replace(spread=spread_of(fit.left_out()))
     return GroupedModel(numbers, peak_flops_per_s, ranges_of(grouped.sizes), source, date)
@@ -35,11 +35,11 @@ def grouped_left_out(grouped: GroupedProducts, efficiency: Floats, peak_flops_pe
     """By row ln(measured / predicted time), each size of a stage predicted by a fit of the others."""
     errors = np.empty(len(grouped))
     for stage in STAGES:
-        errors[np.array(grouped.stage) == stage] = _Fit(grouped, efficiency, peak_flops_per_s, stage).left_out()
+        errors[np.array(grouped.stage) == stage] = _StageFit(grouped, efficiency, peak_flops_per_s, stage).left_out()
     return errors
 
 
-class _Fit:
+class _StageFit:
     """The rows of one stage."""
 
     def __init__(self, grouped: GroupedProducts, efficiency: Floats, peak: float, stage: str) -> None:
@@ -52,7 +52,7 @@ class _Fit:
         check_keys(self._keys, len(START), f"grouped products {stage}")
 
     @property
-    def formula(self) -> Formula:
+    def formula(self) -> LogTimeFormula:
         """Log time of rows by logs of numbers."""
 
         def log_time(logs: Floats, rows: NDArray[np.int64]) -> Floats:

@@ -15,14 +15,16 @@ from scipy.optimize import least_squares
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
 
-Formula = Callable[[Floats, Numbers], Floats]
+LogTimeFormula = Callable[[Floats, Numbers], Floats]
 """log time by the logs of the numbers, at rows of those indices"""
 
 PULL = 0.05
 """weight of the start in the fit: keeps a number where no row says anything of it"""
 
 
-def fit_numbers(formula: Formula, log_ns: Floats, rows: Numbers, start: Floats, low: Floats, high: Floats) -> Floats:
+def fit_numbers(
+    formula: LogTimeFormula, log_ns: Floats, rows: Numbers, start: Floats, low: Floats, high: Floats
+) -> Floats:
     """The logs of numbers between `low` and `high` with the least robust error (soft L1) of log time."""
 
     def errors(logs: Floats) -> Floats:
@@ -33,7 +35,7 @@ def fit_numbers(formula: Formula, log_ns: Floats, rows: Numbers, start: Floats, 
 
 
 def left_out_errors(
-    formula: Formula, log_ns: Floats, keys: Sequence[Hashable], start: Floats, low: Floats, high: Floats
+    formula: LogTimeFormula, log_ns: Floats, keys: Sequence[Hashable], start: Floats, low: Floats, high: Floats
 ) -> Floats:
     """By row ln(measured / predicted), predicted by a fit of the rows with other keys."""
     errors = np.empty(len(log_ns))

@@ -9,7 +9,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ...timing.fits.product_formula import Geometry, ProductNumbers, geometry, product_terms
-from ...timing.fits.product_table import Ranges
+from ...timing.fits.product_table import ProductRanges
 from ...timing.fits.products import ProductModel, Products, bf16_peak
 from .surfaces import fit_surface
 
@@ -36,7 +36,9 @@ def fit_products(products: Products, time_ns: Floats, spec: DeviceSpec, *, sourc
     numbers = ProductNumbers(*(float(f"{number:.6g}") for number in fit_formula(shape, time_ns, spec)))
     residuals = np.log(time_ns / product_terms(shape, numbers, spec.sm_count).time_ns)
     spread = float(f"{np.quantile(np.abs(residuals), 0.8) * _few(len(products)):.6g}")
-    ranges = Ranges(*((int(a.min()), int(a.max())) for a in (products.m, products.n, products.k, products.batch)))
+    ranges = ProductRanges(
+        *((int(a.min()), int(a.max())) for a in (products.m, products.n, products.k, products.batch))
+    )
     surface = fit_surface(products, residuals, spec.sm_count) if len(products) >= LEAST_SURFACE_ROWS else None
     return ProductModel(spec, numbers, spread, ranges, surface, source, date)
 

@@ -15,19 +15,23 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ..tables import Column, Table, read_table
+from ..tables import ColumnSpec, MeasuredTable, read_table
 from .measurements import GivenMemory, Measurements, Refused, TimedProduct
 
 DEVICE = "B200-SXM"
 PEAK_FLOPS_PER_S = 2250e12
 LAYOUTS = ("TN", "NN", "NT")
 
-_PRODUCTS = (*(Column(name, "count") for name in "bmkn"), Column("layout"), Column("efficiency", "positive"))
+_PRODUCTS = (
+    *(ColumnSpec(name, "count") for name in "bmkn"),
+    ColumnSpec("layout"),
+    ColumnSpec("efficiency", "positive"),
+)
 _MEMORY = (
-    Column("op"),
-    Column("efficiency", "positive"),
-    Column("gbps", "positive"),
-    Column("latency_us", "positive"),
+    ColumnSpec("op"),
+    ColumnSpec("efficiency", "positive"),
+    ColumnSpec("gbps", "positive"),
+    ColumnSpec("latency_us", "positive"),
 )
 _KINDS = {"default": "default", "permute_fwd": "permute", "permute_bwd": "permute", "ce": "cross_entropy"}
 
@@ -50,7 +54,7 @@ def read_b200_table(path: Path, header: Collection[str], names: Sequence[str]) -
     return _products(read_table(path, _PRODUCTS)) if "b" in header else _memory(read_table(path, _MEMORY))
 
 
-def _products(table: Table) -> Measurements:
+def _products(table: MeasuredTable) -> Measurements:
     b, m, k, n = (table.counts(name) for name in "bmkn")
     efficiency, layouts = table.floats("efficiency"), table.texts("layout")
     rows = []
@@ -63,13 +67,13 @@ def _products(table: Table) -> Measurements:
     return Measurements(tuple(rows))
 
 
-def _share(table: Table, row: int, efficiency: float) -> float:
+def _share(table: MeasuredTable, row: int, efficiency: float) -> float:
     if efficiency > 1:
         raise InvalidArgumentError(f"{table.where(row)}: efficiency = {efficiency} must be a share up to 1")
     return efficiency
 
 
-def _memory(table: Table) -> Measurements:
+def _memory(table: MeasuredTable) -> Measurements:
     """Numbers by kind of op; forward and backward of a permutation are one kind with their mean efficiency."""
     of_kind: dict[str, list[int]] = {}
     refused = []

@@ -16,21 +16,21 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ...timing.fits.attention import DIRECTIONS, Attentions
 from ...timing.fits.grouped import STAGES, GroupedProducts
-from ..tables import Column, Table, read_table
+from ..tables import ColumnSpec, MeasuredTable, read_table
 from .measurements import MeasuredAttention, MeasuredGroupedProduct, Measurements, Refused
 
 _ATTENTION_SIZES = ("batch", "seq_len", "head_num", "kv_head_num", "qk_head_dim", "v_head_dim")
 _GROUPED_SIZES = ("ng", "M", "N", "K")
 _ATTENTION = (
-    Column("direction"),
-    *(Column(name, "count") for name in _ATTENTION_SIZES),
-    Column("efficiency", "positive"),
+    ColumnSpec("direction"),
+    *(ColumnSpec(name, "count") for name in _ATTENTION_SIZES),
+    ColumnSpec("efficiency", "positive"),
 )
 _GROUPED = (
-    Column("stage"),
-    *(Column(name, "count") for name in _GROUPED_SIZES),
-    *(Column(name) for name in ("dtype", "main_grad_dtype")),
-    Column("efficiency", "positive"),
+    ColumnSpec("stage"),
+    *(ColumnSpec(name, "count") for name in _GROUPED_SIZES),
+    *(ColumnSpec(name) for name in ("dtype", "main_grad_dtype")),
+    ColumnSpec("efficiency", "positive"),
 )
 _ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 
@@ -77,10 +77,10 @@ def grouped_products_of(rows: Sequence[MeasuredGroupedProduct]) -> GroupedProduc
     return GroupedProducts(stages, **{name: np.array(column) for name, column in zip(names, columns, strict=True)})
 
 
-def _sizes(table: Table, names: Sequence[str]) -> list[tuple[int, ...]]:
+def _sizes(table: MeasuredTable, names: Sequence[str]) -> list[tuple[int, ...]]:
     return list(zip(*(table.counts(name).tolist() for name in names), strict=True))
 
 
-def _check(text: str, known: Sequence[str], column: str, table: Table, row: int) -> None:
+def _check(text: str, known: Sequence[str], column: str, table: MeasuredTable, row: int) -> None:
     if text not in known:
         raise InvalidArgumentError(f"{table.where(row)}: {column} = {text!r} is none of {', '.join(known)}")

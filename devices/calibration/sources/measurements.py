@@ -81,7 +81,7 @@ class Refused(NamedTuple):
     reason: str
 
 
-Row = TimedProduct | TimedMove | Refused
+MeasuredRow = TimedProduct | TimedMove | Refused
 """what one timed op gives"""
 
 
@@ -118,7 +118,7 @@ def joined(sources: Iterable[Measurements]) -> Measurements:
     )
 
 
-def sorted_rows(rows: Iterable[Row]) -> Measurements:
+def sorted_rows(rows: Iterable[MeasuredRow]) -> Measurements:
     """The rows of timed ops by their sort, each in its order."""
     every = list(rows)
     return Measurements(

@@ -28,10 +28,10 @@ from ...timing.costs.roofline import ceil_ns
 from ...timing.costs.source import rate_type
 from ...timing.fits.memory_bound import kind_of
 from ...timing.fits.products import bf16_peak
-from .measurements import Refused, Row, TimedMove, TimedProduct
+from .measurements import MeasuredRow, Refused, TimedMove, TimedProduct
 
 
-def row_of(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> Row:
+def row_of(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
     """The row of one op; `spec` is the device that it was timed on, None if only bfloat16 can be told from its rate."""
     if is_free(c.op):
         return Refused(where, f"{c.op} only passes tensors on, which takes no time here; leave it out")
@@ -40,7 +40,7 @@ def row_of(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) 
     return _product(c, time_ns, where, spec) if is_matrix(c.op) else _move(c, time_ns, where, spec)
 
 
-def _product(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> Row:
+def _product(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
     product = product_of(c)
     if product is None:
         return Refused(where, f"{c.op} of these shapes is no single matrix product; the fit is for products")
@@ -65,7 +65,7 @@ def _no_two_byte_floats(c: CostContext, spec: DeviceSpec | None) -> str:
     return ""
 
 
-def _move(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> Row:
+def _move(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
     if is_on_host(c.op):
         return Refused(where, f"{c.op} takes a fixed time of the host, and moves no bytes; leave it out")
     if not is_stated(c.op):

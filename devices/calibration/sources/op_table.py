@@ -28,19 +28,19 @@ from ....graph.shape_inference.op_shapes import in_a_step, shapes_of
 from ....graph.suggestions import suggestion
 from ...spec import DeviceSpec
 from ...timing.costs.source import context
-from ..tables import Column, Table, read_table
-from .measurements import Measurements, Refused, Row, sorted_rows
+from ..tables import ColumnSpec, MeasuredTable, read_table
+from .measurements import MeasuredRow, Measurements, Refused, sorted_rows
 from .op_rows import row_of
 
 COLUMNS = (
-    Column("op"),
-    Column("shapes"),
-    Column("dtype"),
-    Column("latency_ms", "positive"),
-    Column("attrs", needed=False, may_be_empty=True),
+    ColumnSpec("op"),
+    ColumnSpec("shapes"),
+    ColumnSpec("dtype"),
+    ColumnSpec("latency_ms", "positive"),
+    ColumnSpec("attrs", needed=False, may_be_empty=True),
 )
 _STATED = "_output_shapes"
-Attrs = Mapping[str, Any]  # Any: JSON
+TextedAttrs = Mapping[str, Any]  # Any: JSON
 
 
 def read_op_table(path: Path, spec: DeviceSpec | None = None) -> Measurements:
@@ -52,7 +52,7 @@ def read_op_table(path: Path, spec: DeviceSpec | None = None) -> Measurements:
     return sorted_rows(_row(table, row, spec) for row in range(len(table)))
 
 
-def _row(table: Table, row: int, spec: DeviceSpec | None) -> Row:
+def _row(table: MeasuredTable, row: int, spec: DeviceSpec | None) -> MeasuredRow:
     op, where = table.texts("op")[row], table.where(row)
     inputs = _shapes(table.texts("shapes")[row], where)
     dtype = _dtype(table.texts("dtype")[row], where)
@@ -77,7 +77,7 @@ def _row(table: Table, row: int, spec: DeviceSpec | None) -> Row:
     return row_of(context(properties, inputs, dims), time_ns, where, spec)
 
 
-def _properties(signature: OpSignature, dtype: DataType, inputs: int, attrs: Attrs) -> NodeProperties:
+def _properties(signature: OpSignature, dtype: DataType, inputs: int, attrs: TextedAttrs) -> NodeProperties:
     """The properties of an op with so many inputs; raises PartitaError for attrs that are not those of the op."""
     filled = {**_type_attrs(signature, dtype), **_number_attrs(signature, dtype, inputs), **attrs}
     stated = filled.pop(_STATED, None)
@@ -148,7 +148,7 @@ def _dtype(text: str, where: str) -> DataType:
     return dtype
 
 
-def _attrs(text: str, where: str) -> Attrs:
+def _attrs(text: str, where: str) -> TextedAttrs:
     try:
         attrs = json.loads(text or "{}")
     except json.JSONDecodeError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ....errors import InvalidArgumentError
 from ...spec import DeviceSpec
-from ..tables import Column, Table, header_of, read_table, text_of
+from ..tables import ColumnSpec, MeasuredTable, header_of, read_table, text_of
 from .b200 import is_b200_table, read_b200_table
 from .layer_tables import read_attentions, read_grouped_products
 from .measurements import Measurements, TimedCollective, TimedProduct
@@ -15,13 +15,13 @@ from .nccl_tests import CALIBRATED, is_nccl_tests, read_nccl_tests
 from .op_table import read_op_table
 from .step_trace import is_step_trace, read_step_trace
 
-_GEMM = (Column("system"), *(Column(name, "count") for name in "mnk"), Column("latency_ms", "positive"))
+_GEMM = (ColumnSpec("system"), *(ColumnSpec(name, "count") for name in "mnk"), ColumnSpec("latency_ms", "positive"))
 _NCCL = (
-    Column("system"),
-    Column("op_name"),
-    Column("num_gpus", "count"),
-    Column("elements_fp16", "count"),
-    Column("latency_ms", "positive"),
+    ColumnSpec("system"),
+    ColumnSpec("op_name"),
+    ColumnSpec("num_gpus", "count"),
+    ColumnSpec("elements_fp16", "count"),
+    ColumnSpec("latency_ms", "positive"),
 )
 
 
@@ -61,7 +61,7 @@ def read_source(
     )
 
 
-def _of_device(table: Table, names: Sequence[str]) -> list[int]:
+def _of_device(table: MeasuredTable, names: Sequence[str]) -> list[int]:
     rows = [row for row, system in enumerate(table.texts("system")) if system in names]
     if not rows:
         have = ", ".join(sorted(set(table.texts("system"))))
@@ -69,7 +69,7 @@ def _of_device(table: Table, names: Sequence[str]) -> list[int]:
     return rows
 
 
-def _products(table: Table, names: Sequence[str]) -> Measurements:
+def _products(table: MeasuredTable, names: Sequence[str]) -> Measurements:
     m, n, k = (table.counts(name) for name in "mnk")
     ms = table.floats("latency_ms")
     return Measurements(
@@ -79,7 +79,7 @@ def _products(table: Table, names: Sequence[str]) -> Measurements:
     )
 
 
-def _collectives(table: Table, names: Sequence[str]) -> Measurements:
+def _collectives(table: MeasuredTable, names: Sequence[str]) -> Measurements:
     ranks, elements, ms = table.counts("num_gpus"), table.counts("elements_fp16"), table.floats("latency_ms")
     rows = []
     for r in _of_device(table, names):

@@ -28,7 +28,7 @@ from ...spec import DeviceSpec
 from ...timing.costs.measured import MeasuredOp, ops_of_step
 from ...timing.costs.source import context
 from ...timing.tracing.spread import spread_of
-from .measurements import Measurements, Refused, Row, sorted_rows
+from .measurements import MeasuredRow, Measurements, Refused, sorted_rows
 from .op_rows import row_of
 
 
@@ -56,7 +56,7 @@ def read_step_trace(path: Path, spec: DeviceSpec, graph: Path | None = None) -> 
     return sorted_rows(rows)
 
 
-def _row(op: MeasuredOp, where: str) -> Row:
+def _row(op: MeasuredOp, where: str) -> MeasuredRow:
     time_ns = float(spread_of(op.times_ns).time_ns)
     if time_ns <= 0:
         return Refused(where, "the trace says that it took no time")

@@ -23,15 +23,15 @@ from ..fitting.collectives import CollectiveRows, fit_collectives
 from ..fitting.null_models import datasheet_collective_ns, link_between, log_log, nearest_ranks
 from .cross_validation import dealt_folds
 from .gemm import LATENCY, NS_PER_MS, TRANSFER_SPREAD, spec_of
-from .measured_set import UNKNOWN, Answer, Bounds, Fold, Job, MeasuredSet
-from .rows import COUNT, TEXT, Indices, Rows, read_csv
+from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, PredictedBounds, RowPredictions
+from .rows import COUNT, TEXT, Indices, MeasuredRows, read_csv
 
 SIZES, UNSEEN_COUNT = "sizes", "unseen GPU count"
 BYTES = 2  # of an element
 LONG_ROWS = 100
 CURVE = ("system", "op_name", "num_gpus")
 
-_Curve = tuple[str, str, int]
+_CurveKey = tuple[str, str, int]
 
 
 class _Said(NamedTuple):
@@ -43,7 +43,7 @@ class _Said(NamedTuple):
     provenance: str
 
 
-def _read(paths: Sequence[Path], may_be_empty: bool) -> Rows:
+def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
     keys = {"system": TEXT, "op_name": TEXT, "num_gpus": COUNT, "elements_fp16": COUNT}
     rows = read_csv(paths[0], keys, [LATENCY], may_be_empty=may_be_empty)
     for place, op, ranks in zip(rows.places, rows.keys["op_name"], rows.keys["num_gpus"], strict=True):
@@ -56,25 +56,25 @@ def _read(paths: Sequence[Path], may_be_empty: bool) -> Rows:
     return rows
 
 
-def _jobs(fit: Rows | None, test: Rows) -> Sequence[Job]:
+def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
     assert fit is not None
     return [Job(np.arange(len(test)), partial(_answer, fit, test), len(fit) >= LONG_ROWS)]
 
 
-def _curves(rows: Rows) -> dict[_Curve, Indices]:
+def _curves(rows: MeasuredRows) -> dict[_CurveKey, Indices]:
     """The rows of each curve, op names made kinds."""
-    indices: dict[_Curve, list[int]] = {}
+    indices: dict[_CurveKey, list[int]] = {}
     columns = (rows.keys[name].tolist() for name in CURVE)
     for row, (system, op, ranks) in enumerate(zip(*columns, strict=True)):
         indices.setdefault((system, kind_named(op), ranks), []).append(row)
     return {curve: np.array(of_curve) for curve, of_curve in indices.items()}
 
 
-def _size_bytes(rows: Rows, which: Indices | slice = slice(None)) -> Floats:
+def _size_bytes(rows: MeasuredRows, which: Indices | slice = slice(None)) -> Floats:
     return BYTES * rows.keys["elements_fp16"][which].astype(np.float64)
 
 
-def _answer(fit: Rows, test: Rows) -> Answer:
+def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     """One fit to all rows, asked for each curve of the test."""
     given = CollectiveRows(
         fit.keys["system"].tolist(),
@@ -108,9 +108,9 @@ def _answer(fit: Rows, test: Rows) -> Answer:
         for row in rows:
             provenance[row] = said.provenance
     milliseconds = {name: column / NS_PER_MS for name, column in times.items()}
-    bounds = Bounds(*(milliseconds[name] for name in ("value", "low", "high")))
+    bounds = PredictedBounds(*(milliseconds[name] for name in ("value", "low", "high")))
     nulls = {name: {LATENCY: milliseconds[name]} for name in ("log_log", "datasheet")}
-    return Answer({LATENCY: bounds}, tuple(provenance), nulls)
+    return RowPredictions({LATENCY: bounds}, tuple(provenance), nulls)
 
 
 def _transferred(system: str, models: Mapping[str, CollectiveModel], kind: str, ranks: int, sizes: Floats) -> _Said:
@@ -142,7 +142,9 @@ def _distance(spec: DeviceSpec, other: DeviceSpec) -> float:
     return abs(float(np.log(mine.bandwidth_bytes_per_s / theirs.bandwidth_bytes_per_s)))
 
 
-def _log_log(known: Mapping[_Curve, Indices], fit: Rows, curve: _Curve, sizes: Floats, datasheet: Floats) -> Floats:
+def _log_log(
+    known: Mapping[_CurveKey, Indices], fit: MeasuredRows, curve: _CurveKey, sizes: Floats, datasheet: Floats
+) -> Floats:
     """The null model: the curve interpolated, or that of the nearest number of GPUs by the share of bytes that move.
 
     A system or kind without any curve has the time of the datasheet.
@@ -157,13 +159,13 @@ def _log_log(known: Mapping[_Curve, Indices], fit: Rows, curve: _Curve, sizes: F
     return np.asarray(times * bus_share(kind, ranks) / bus_share(kind, nearest), dtype=np.float64)
 
 
-def _parts(fit: Rows | None, test: Rows) -> Sequence[str | None]:
+def _parts(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[str | None]:
     seen = set() if fit is None else set(_curves(fit))
     columns = (test.keys[name].tolist() for name in CURVE)
     return [SIZES if (s, kind_named(op), n) in seen else UNSEEN_COUNT for s, op, n in zip(*columns, strict=True)]
 
 
-def _folds(rows: Rows, count: int) -> Sequence[Fold]:
+def _folds(rows: MeasuredRows, count: int) -> Sequence[Fold]:
     """Sizes dealt within each curve; and the largest number of GPUs of every system that has two smaller ones."""
     counts: dict[str, list[int]] = {
         system: sorted(set(rows.keys["num_gpus"][rows.where("system", system)].tolist()))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .measured_set import Fold
-from .rows import Rows
+from .rows import MeasuredRows
 
 
-def dealt_folds(rows: Rows, count: int, group_by: Sequence[str], part: str | None = None) -> list[Fold]:
+def dealt_folds(rows: MeasuredRows, count: int, group_by: Sequence[str], part: str | None = None) -> list[Fold]:
     """`count` folds of all rows, keys dealt within the groups of equal values of the columns `group_by`.
 
     A fold that would predict nothing is left out.

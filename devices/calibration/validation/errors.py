@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.arrays import Floats
-from .measured_set import Bounds
+from .measured_set import PredictedBounds
 
 
 class Errors(NamedTuple):
@@ -39,7 +39,7 @@ def mape_percent(predicted: Floats, measured: Floats) -> float | None:
     return float(100 * errors[known].mean()) if known.any() else None
 
 
-def errors_of(bounds: Bounds, measured: Floats) -> Errors:
+def errors_of(bounds: PredictedBounds, measured: Floats) -> Errors:
     """The statistics of predictions; `coverage80_percent` says how many measurements lie in their intervals."""
     errors = relative_errors(bounds.value, measured)
     known = np.isfinite(errors)

@@ -21,8 +21,8 @@ from ...timing.fits.products import ProductModel, Products, bf16_peak, datasheet
 from ..fitting.null_models import Roofline3, fit_roofline_3
 from ..fitting.products import fit_products
 from .cross_validation import dealt_folds
-from .measured_set import Answer, Bounds, Fold, Job, MeasuredSet, no_parts, unknown
-from .rows import COUNT, TEXT, Rows, read_csv
+from .measured_set import Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, no_parts, unknown
+from .rows import COUNT, TEXT, MeasuredRows, read_csv
 
 LATENCY = "latency_ms"
 NULLS = ("roofline_3", "datasheet")
@@ -41,13 +41,13 @@ def spec_of(system: str) -> DeviceSpec | None:
         return None
 
 
-def _read(paths: Sequence[Path], may_be_empty: bool) -> Rows:
+def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
     return read_csv(
         paths[0], {"system": TEXT, "m": COUNT, "n": COUNT, "k": COUNT}, [LATENCY], may_be_empty=may_be_empty
     )
 
 
-def _jobs(fit: Rows | None, test: Rows) -> Sequence[Job]:
+def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
     assert fit is not None
     specs = {name: spec for name in fit.distinct("system") if (spec := spec_of(name)) is not None}
     jobs = []
@@ -78,12 +78,12 @@ def nearest(spec: DeviceSpec | None, specs: Mapping[str, DeviceSpec]) -> str | N
     return min(sorted(specs), key=distance)
 
 
-def _products(rows: Rows, is_transferred: bool = False) -> Products:
+def _products(rows: MeasuredRows, is_transferred: bool = False) -> Products:
     keys = rows.keys
     return Products(keys["m"], keys["n"], keys["k"], np.ones(len(rows), dtype=np.int64), is_transferred=is_transferred)
 
 
-def _roofline_3(system: str, fit: Rows) -> Roofline3:
+def _roofline_3(system: str, fit: MeasuredRows) -> Roofline3:
     products = _products(fit)
     try:
         return fit_roofline_3(products.flops, products.bytes, fit.measured[LATENCY] * NS_PER_MS)
@@ -91,7 +91,7 @@ def _roofline_3(system: str, fit: Rows) -> Roofline3:
         raise InvalidArgumentError(f"{fit.places[-1]}: {system}: {error.message}") from None
 
 
-def _measured(system: str, fit: Rows, test: Rows) -> Answer:
+def _measured(system: str, fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     """The answer for a system with rows of its own."""
     spec, asked = spec_of(system), _products(test)
     null = _roofline_3(system, fit)
@@ -104,14 +104,14 @@ def _measured(system: str, fit: Rows, test: Rows) -> Answer:
     return _answer(said.time_ns, said.low_ns, said.high_ns, said.provenance, nulls)
 
 
-def _model(system: str, fit: Rows, spec: DeviceSpec) -> ProductModel:
+def _model(system: str, fit: MeasuredRows, spec: DeviceSpec) -> ProductModel:
     try:
         return fit_products(_products(fit), fit.measured[LATENCY] * NS_PER_MS, spec, source="measured", date="")
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{fit.places[-1]}: {system}: {error.message}") from None
 
 
-def _transferred(system: str, donor: str, fit: Rows, test: Rows) -> Answer:
+def _transferred(system: str, donor: str, fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     """The answer for a system without rows: another's times by the ratio of the datasheets' times."""
     spec, other, asked = device_spec(system), device_spec(donor), _products(test, is_transferred=True)
     said = _model(donor, fit, other).predict(asked)
@@ -122,7 +122,7 @@ def _transferred(system: str, donor: str, fit: Rows, test: Rows) -> Answer:
     return _answer(*times, f"transferred from {donor}", {"roofline_3": null, "datasheet": datasheet_ns(asked, spec)})
 
 
-def _from_datasheet(system: str, test: Rows) -> Answer:
+def _from_datasheet(system: str, test: MeasuredRows) -> RowPredictions:
     """The answer for a system when nothing is fitted: unknown, or the datasheet's time, which nothing is below."""
     spec = spec_of(system)
     if spec is None:
@@ -135,13 +135,15 @@ def _datasheet_ns(asked: Products, spec: DeviceSpec | None) -> Floats:
     return np.full(len(asked), np.nan) if spec is None else datasheet_ns(asked, spec)
 
 
-def _answer(time_ns: Floats, low_ns: Floats, high_ns: Floats, provenance: str, nulls: Mapping[str, Floats]) -> Answer:
-    bounds = Bounds(time_ns / NS_PER_MS, low_ns / NS_PER_MS, high_ns / NS_PER_MS)
+def _answer(
+    time_ns: Floats, low_ns: Floats, high_ns: Floats, provenance: str, nulls: Mapping[str, Floats]
+) -> RowPredictions:
+    bounds = PredictedBounds(time_ns / NS_PER_MS, low_ns / NS_PER_MS, high_ns / NS_PER_MS)
     by_null = {name: {LATENCY: times / NS_PER_MS} for name, times in nulls.items()}
-    return Answer({LATENCY: bounds}, (provenance,) * len(time_ns), by_null)
+    return RowPredictions({LATENCY: bounds}, (provenance,) * len(time_ns), by_null)
 
 
-def _folds(rows: Rows, count: int) -> Sequence[Fold]:
+def _folds(rows: MeasuredRows, count: int) -> Sequence[Fold]:
     return dealt_folds(rows, count, ["system"])
 
 

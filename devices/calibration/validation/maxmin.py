@@ -18,8 +18,8 @@ from attrs import frozen
 
 from ....errors import InvalidArgumentError
 from ...timing.hardware.flows import Flow, finish_times
-from .measured_set import Answer, Bounds, Fold, Job, MeasuredSet, no_parts
-from .rows import Rows, times
+from .measured_set import Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, no_parts
+from .rows import MeasuredRows, times
 
 FINISH = "finish_s"
 ROUNDING = 1e-9
@@ -36,12 +36,12 @@ class Star:
 
 
 @frozen(eq=False)
-class StarRows(Rows):
+class StarRows(MeasuredRows):
     """Rows with the stars that they are of, by file name: they are keys too, too large for columns."""
 
     stars: dict[str, Star]
 
-    def unmeasured(self) -> Rows:
+    def unmeasured(self) -> MeasuredRows:
         """Without the times that SimGrid found."""
         bare = super().unmeasured()
         assert isinstance(bare, StarRows)
@@ -49,7 +49,7 @@ class StarRows(Rows):
         return StarRows(bare.places, bare.texts, bare.keys, bare.measured, stars)
 
 
-def _read(paths: Sequence[Path], may_be_empty: bool) -> Rows:
+def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
     stars = {path.name: _star(path) for path in paths}
     named = [(name, flow) for name, star in stars.items() for flow in range(len(star.flows))]
     places = tuple(f"{name}, flow {flow}" for name, flow in named)
@@ -98,12 +98,12 @@ def _star(path: Path) -> Star:
         raise InvalidArgumentError(f"{path.name}: {error}; links and flows of a star are objects of numbers") from None
 
 
-def _jobs(fit: Rows | None, test: Rows) -> Sequence[Job]:
+def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
     assert isinstance(test, StarRows)
     return [Job(test.where("file", name), partial(_answer, name, star)) for name, star in test.stars.items()]
 
 
-def _answer(name: str, star: Star) -> Answer:
+def _answer(name: str, star: Star) -> RowPredictions:
     try:
         ends = np.array(finish_times(star.links, star.flows))
     except InvalidArgumentError as error:
@@ -114,11 +114,11 @@ def _answer(name: str, star: Star) -> Answer:
             for flow in star.flows
         ]
     )
-    bounds = Bounds(ends, ends * (1 - ROUNDING), ends * (1 + ROUNDING))
-    return Answer({FINISH: bounds}, ("max-min fair sharing",) * len(ends), {"datasheet": {FINISH: alone}})
+    bounds = PredictedBounds(ends, ends * (1 - ROUNDING), ends * (1 + ROUNDING))
+    return RowPredictions({FINISH: bounds}, ("max-min fair sharing",) * len(ends), {"datasheet": {FINISH: alone}})
 
 
-def _folds(rows: Rows, count: int) -> Sequence[Fold]:
+def _folds(rows: MeasuredRows, count: int) -> Sequence[Fold]:
     """One: nothing is fitted, so nothing needs to be held out."""
     return [Fold(None, np.array([], np.intp), np.arange(len(rows)))]
 

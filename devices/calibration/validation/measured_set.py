@@ -20,12 +20,12 @@ import numpy as np
 from attrs import frozen
 
 from ....graph.arrays import Floats
-from .rows import Indices, Rows
+from .rows import Indices, MeasuredRows
 
 UNKNOWN = "unknown"
 
 
-class Bounds(NamedTuple):
+class PredictedBounds(NamedTuple):
     """Predicted values of one measured column, in its unit, with the bounds of 80 % intervals; NaN where unknown."""
 
     value: Floats
@@ -34,20 +34,20 @@ class Bounds(NamedTuple):
 
 
 @frozen(eq=False)
-class Answer:
+class RowPredictions:
     """Predictions of some rows: by measured column, with a provenance each; and by null model and column.
 
     Null models are there to compare with. A row about which nothing is known is NaN and has provenance "unknown".
     """
 
-    columns: Mapping[str, Bounds]
+    columns: Mapping[str, PredictedBounds]
     provenance: tuple[str, ...]
     nulls: Mapping[str, Mapping[str, Floats]]
 
-    def take(self, rows: Indices) -> Answer:
+    def take(self, rows: Indices) -> RowPredictions:
         """What is said of these rows."""
-        return Answer(
-            {name: Bounds(*(part[rows] for part in bounds)) for name, bounds in self.columns.items()},
+        return RowPredictions(
+            {name: PredictedBounds(*(part[rows] for part in bounds)) for name, bounds in self.columns.items()},
             tuple(self.provenance[row] for row in rows),
             {null: {name: column[rows] for name, column in by.items()} for null, by in self.nulls.items()},
         )
@@ -57,7 +57,7 @@ class Job(NamedTuple):
     """The rows that `run` answers for; `run` can be pickled. A job of more than a second or so is long."""
 
     rows: Indices
-    run: Callable[[], Answer]
+    run: Callable[[], RowPredictions]
     is_long: bool = False
 
 
@@ -81,10 +81,10 @@ class MeasuredSet:
     name: str
     files: str
     measured: tuple[str, ...]
-    read: Callable[[Sequence[Path], bool], Rows]
-    jobs: Callable[[Rows | None, Rows], Sequence[Job]]
-    parts: Callable[[Rows | None, Rows], Sequence[str | None]]
-    folds: Callable[[Rows, int], Sequence[Fold]]
+    read: Callable[[Sequence[Path], bool], MeasuredRows]
+    jobs: Callable[[MeasuredRows | None, MeasuredRows], Sequence[Job]]
+    parts: Callable[[MeasuredRows | None, MeasuredRows], Sequence[str | None]]
+    folds: Callable[[MeasuredRows, int], Sequence[Fold]]
     is_fitted: bool = True
     digits: int = 6
 
@@ -93,26 +93,26 @@ class MeasuredSet:
         return sorted(path for path in folder.glob(self.files) if path.is_file())
 
 
-def no_parts(fit: Rows | None, test: Rows) -> Sequence[str | None]:
+def no_parts(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[str | None]:
     """Every row belongs to the whole."""
     return [None] * len(test)
 
 
-def unknown(rows: Rows, nulls: Iterable[str] = ()) -> Answer:
+def unknown(rows: MeasuredRows, nulls: Iterable[str] = ()) -> RowPredictions:
     """The answer of somebody who knows nothing."""
     nothing = np.full(len(rows), np.nan)
-    return Answer(
-        {name: Bounds(nothing, nothing, nothing) for name in rows.measured},
+    return RowPredictions(
+        {name: PredictedBounds(nothing, nothing, nothing) for name in rows.measured},
         (UNKNOWN,) * len(rows),
         {null: dict.fromkeys(rows.measured, nothing) for null in nulls},
     )
 
 
-def assembled(rows: Rows, jobs: Sequence[Job], answers: Sequence[Answer]) -> Answer:
+def assembled(rows: MeasuredRows, jobs: Sequence[Job], answers: Sequence[RowPredictions]) -> RowPredictions:
     """One answer for all rows from those of the jobs; what no job answers for is unknown."""
     names = list(dict.fromkeys(name for answer in answers for name in answer.nulls))
     whole = unknown(rows, names)
-    columns = {name: Bounds(*(part.copy() for part in bounds)) for name, bounds in whole.columns.items()}
+    columns = {name: PredictedBounds(*(part.copy() for part in bounds)) for name, bounds in whole.columns.items()}
     nulls = {null: {name: column.copy() for name, column in by.items()} for null, by in whole.nulls.items()}
     provenance = list(whole.provenance)
     for job, answer in zip(jobs, answers, strict=True):
@@ -124,4 +124,4 @@ def assembled(rows: Rows, jobs: Sequence[Job], answers: Sequence[Answer]) -> Ans
                 nulls[null][name][job.rows] = column
         for row, text in zip(job.rows, answer.provenance, strict=True):
             provenance[row] = text
-    return Answer(columns, tuple(provenance), nulls)
+    return RowPredictions(columns, tuple(provenance), nulls)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .errors import errors_of, mape_percent
 from .measured_set import UNKNOWN
-from .validation import Part, Validation
+from .validation import ValidatedPart, Validation
 
 VERSION = 1
 
@@ -36,7 +36,7 @@ def notes(validation: Validation) -> list[str]:
     return lines
 
 
-def _entry(part: Part, column: str) -> dict[str, Any]:
+def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
     bounds, measured = part.answer.columns[column], part.rows.measured[column]
     errors = errors_of(bounds, measured)
     label = [part.name] if part.name else []
@@ -56,7 +56,7 @@ def _entry(part: Part, column: str) -> dict[str, Any]:
     }
 
 
-def _row(part: Part, column: str, row: int) -> dict[str, Any]:
+def _row(part: ValidatedPart, column: str, row: int) -> dict[str, Any]:
     """One row: its keys, what was measured, what is predicted of it."""
     keys = {name: part.rows.keys[name][row].item() for name in part.rows.texts}
     bounds = zip(("predicted", "low", "high"), part.answer.columns[column], strict=True)
@@ -65,7 +65,7 @@ def _row(part: Part, column: str, row: int) -> dict[str, Any]:
     return {**keys, column: float(part.rows.measured[column][row]), **known, "provenance": part.answer.provenance[row]}
 
 
-def _by_system(part: Part, column: str) -> dict[str, Any]:
+def _by_system(part: ValidatedPart, column: str) -> dict[str, Any]:
     if "system" not in part.rows.keys:
         return {}
     table = {}

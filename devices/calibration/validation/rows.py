@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
-from ..tables import Column, read_table
+from ..tables import ColumnSpec, read_table
 
 Indices = NDArray[np.intp]
 
@@ -31,7 +31,7 @@ TEXT, COUNT = "text", "count"
 
 
 @frozen(eq=False)
-class Rows:
+class MeasuredRows:
     """Rows of one set: `texts` and `keys` by key column, as printed and as values; `measured` by column, NaN if empty.
 
     `places` says where each row stands ("data/gemm_bf16.csv:7"), for errors. Key columns are in the file's order.
@@ -45,9 +45,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.places)
 
-    def take(self, indices: Indices) -> Rows:
+    def take(self, indices: Indices) -> MeasuredRows:
         """These rows, in this order."""
-        return Rows(
+        return MeasuredRows(
             tuple(self.places[i] for i in indices),
             {name: tuple(column[i] for i in indices) for name, column in self.texts.items()},
             {name: column[indices] for name, column in self.keys.items()},
@@ -58,7 +58,7 @@ class Rows:
         """The indices of the rows with that key."""
         return np.flatnonzero(self.keys[column] == value)
 
-    def unmeasured(self) -> Rows:
+    def unmeasured(self) -> MeasuredRows:
         """The same keys with every measured cell empty: what a fit may see of the rows it predicts."""
         return evolve(self, measured={name: np.full(len(self), nan) for name in self.measured})
 
@@ -71,16 +71,16 @@ class Rows:
         return sorted(set(self.keys[column].tolist()))
 
 
-def read_csv(path: Path, keys: Mapping[str, str], measured: Sequence[str], *, may_be_empty: bool) -> Rows:
+def read_csv(path: Path, keys: Mapping[str, str], measured: Sequence[str], *, may_be_empty: bool) -> MeasuredRows:
     """The rows of a CSV with these key columns (TEXT or COUNT by name) and measured columns.
 
     `may_be_empty` is about measured cells. InvalidArgumentError names the file, the line and what to do.
     """
-    columns = [Column(name, "text" if kind == TEXT else "count") for name, kind in keys.items()]
-    columns += [Column(name, "positive", may_be_empty=may_be_empty) for name in measured]
+    columns = [ColumnSpec(name, "text" if kind == TEXT else "count") for name, kind in keys.items()]
+    columns += [ColumnSpec(name, "positive", may_be_empty=may_be_empty) for name in measured]
     table = read_table(path, columns)
     places = tuple(map(table.where, range(len(table))))
-    return Rows(
+    return MeasuredRows(
         places,
         {name: table.texts(name) for name in table.cells if name in keys},
         {name: np.array(table.texts(name)) if kind == TEXT else table.counts(name) for name, kind in keys.items()},

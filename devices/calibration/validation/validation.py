@@ -16,8 +16,8 @@ import numpy as np
 from attrs import frozen
 
 from ....errors import InvalidArgumentError
-from .measured_set import UNKNOWN, Answer, Fold, Job, MeasuredSet, assembled
-from .rows import Indices, Rows
+from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, RowPredictions, assembled
+from .rows import Indices, MeasuredRows
 from .sets import SETS
 from .workers import run_jobs
 
@@ -25,13 +25,13 @@ Advance = Callable[[int], None]
 
 
 @frozen(eq=False)
-class Part:
+class ValidatedPart:
     """Predicted rows of one part of a set. `shared_rows` of them are also among the `fitted_on_rows`."""
 
     of: MeasuredSet
     name: str | None
-    rows: Rows
-    answer: Answer
+    rows: MeasuredRows
+    answer: RowPredictions
     fitted_on_rows: int
     shared_rows: int
 
@@ -41,15 +41,15 @@ class SetPredictions:
     """The rows of a set in the order of its file, and what is predicted of them."""
 
     of: MeasuredSet
-    rows: Rows
-    answer: Answer
+    rows: MeasuredRows
+    answer: RowPredictions
 
 
 @frozen(eq=False)
 class Validation:
     """Parts for a report, predictions for files, and by name why something was left out."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ValidatedPart, ...]
     predictions: tuple[SetPredictions, ...]
     left_out: dict[str, str]
 
@@ -69,7 +69,7 @@ def validate(fit: Path, test: Path, advance: Advance = lambda _: None) -> Valida
         fitted_on = each.read(each.paths(fit), False) if each.is_fitted else None
         work.append((each, fitted_on, rows, each.jobs(fitted_on, rows.unmeasured())))
     answers = iter(_answers([jobs for *_, jobs in work], advance))
-    parts: list[Part] = []
+    parts: list[ValidatedPart] = []
     predictions = []
     for each, fitted_on, rows, jobs in work:
         answer = assembled(rows, jobs, next(answers))
@@ -87,7 +87,7 @@ def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) 
     left_out = _left_out(folders)
     chosen = [s for s in SETS if s.name not in left_out]
     _check_any(chosen, folders)
-    work: list[tuple[MeasuredSet, Rows, list[Fold], list[Job]]] = []
+    work: list[tuple[MeasuredSet, MeasuredRows, list[Fold], list[Job]]] = []
     for each in chosen:
         rows = each.read(each.paths(folder), False)
         bare = rows.unmeasured()
@@ -102,13 +102,13 @@ def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) 
         answer = assembled(rows, jobs, next(answers))
         tested = np.sort(np.concatenate([fold.test for fold in of_part]))
         least = min(len(fold.fit) for fold in of_part)
-        parts.append(Part(each, of_part[0].part, rows.take(tested), answer.take(tested), least, 0))
+        parts.append(ValidatedPart(each, of_part[0].part, rows.take(tested), answer.take(tested), least, 0))
         if len(tested) == len(rows):  # the folds of all rows; another part holds out some of them in another way
             predictions.setdefault(each.name, SetPredictions(each, rows, answer))
     return Validation(tuple(parts), tuple(predictions.values()), left_out)
 
 
-def _fold_jobs(each: MeasuredSet, rows: Rows, bare: Rows, fold: Fold) -> list[Job]:
+def _fold_jobs(each: MeasuredSet, rows: MeasuredRows, bare: MeasuredRows, fold: Fold) -> list[Job]:
     """The jobs of a fold, whose rows are numbered as in the whole file."""
     if not each.is_fitted:
         return list(each.jobs(None, bare))
@@ -116,27 +116,31 @@ def _fold_jobs(each: MeasuredSet, rows: Rows, bare: Rows, fold: Fold) -> list[Jo
     return [job._replace(rows=fold.test[job.rows]) for job in jobs]
 
 
-def _answers(groups: Sequence[Sequence[Job]], advance: Advance) -> list[list[Answer]]:
+def _answers(groups: Sequence[Sequence[Job]], advance: Advance) -> list[list[RowPredictions]]:
     """The answers to groups of jobs, run together."""
     answers = iter(run_jobs([job for jobs in groups for job in jobs], advance))
     return [[next(answers) for _ in jobs] for jobs in groups]
 
 
-def _parts(each: MeasuredSet, fit: Rows | None, rows: Rows, answer: Answer) -> list[Part]:
+def _parts(
+    each: MeasuredSet, fit: MeasuredRows | None, rows: MeasuredRows, answer: RowPredictions
+) -> list[ValidatedPart]:
     names = np.array([name or "" for name in each.parts(fit, rows)])
     parts = []
     for name in dict.fromkeys(names.tolist()):
         indices = np.flatnonzero(names == name)
         part = rows.take(indices)
         shared = _shared(fit, part) if fit is not None else 0
-        parts.append(Part(each, name or None, part, answer.take(indices), len(fit) if fit is not None else 0, shared))
+        parts.append(
+            ValidatedPart(each, name or None, part, answer.take(indices), len(fit) if fit is not None else 0, shared)
+        )
     return parts
 
 
-def _shared(fit: Rows, test: Rows) -> int:
+def _shared(fit: MeasuredRows, test: MeasuredRows) -> int:
     """How many rows of the test are in the fit too: the same keys, and the same times where they are known."""
 
-    def identities(rows: Rows, names: Sequence[str], chosen: Indices) -> list[tuple[object, ...]]:
+    def identities(rows: MeasuredRows, names: Sequence[str], chosen: Indices) -> list[tuple[object, ...]]:
         return [(*rows.key(i), *(rows.measured[name][i] for name in names)) for i in chosen]
 
     every = list(test.measured)
@@ -176,7 +180,7 @@ def _check_any(chosen: Sequence[MeasuredSet], folders: dict[str, Path]) -> None:
         )
 
 
-def _check_known(answer: Answer, rows: Rows, each: MeasuredSet) -> None:
+def _check_known(answer: RowPredictions, rows: MeasuredRows, each: MeasuredSet) -> None:
     if all(text == UNKNOWN for text in answer.provenance):
         raise InvalidArgumentError(
             f"{rows.places[0]}: nothing is known of any device of {each.name}, such as {rows.texts['system'][0]!r}; "

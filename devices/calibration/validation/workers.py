@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 
-from .measured_set import Answer, Job
+from .measured_set import Job, RowPredictions
 
 
-def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[Answer]:
+def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPredictions]:
     """The answers in the order of the jobs; calls `advance(1)` for each that is done.
 
     Raises what the first failing job of the list raised.
@@ -26,9 +26,9 @@ def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[Answer
     long = [i for i, job in enumerate(jobs) if job.is_long]
     if len(long) < 2 or _cores() < 2:
         long = []
-    answers: dict[int, Answer] = {}
+    answers: dict[int, RowPredictions] = {}
     with _pool(min(len(long), _cores())) as pool:
-        futures: dict[int, Future[Answer]] = {}
+        futures: dict[int, Future[RowPredictions]] = {}
         if pool is not None:
             futures = {i: pool.submit(_alone, jobs[i].run) for i in long}
         for i, job in enumerate(jobs):
@@ -71,7 +71,7 @@ def _quiet() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _alone(run: Callable[[], Answer]) -> Answer:
+def _alone(run: Callable[[], RowPredictions]) -> RowPredictions:
     with _one_thread():
         return run()
 

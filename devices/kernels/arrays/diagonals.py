@@ -7,7 +7,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ....graph.ops.arrays.diagonals_shapes import Band, alignment, band_of, matrix_size
+from ....graph.ops.arrays.diagonals_shapes import DiagonalBand, alignment, band_of, matrix_size
 from ..checks import require, scalar_of
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
@@ -15,7 +15,7 @@ from ..registry import Construction, Kernel, kernel, simple
 _MAIN: Array = np.array(0, np.int32)
 
 
-def _band(k: Array, matrix: tuple[int, int] | None = None, end: str = ".") -> Band:
+def _band(k: Array, matrix: tuple[int, int] | None = None, end: str = ".") -> DiagonalBand:
     if k.ndim > 1:
         raise InvalidArgumentError(f"diag_index must be a scalar or vector, received shape: {shape_text(k.shape)}")
     return band_of(k.reshape(-1).tolist(), matrix, end)
@@ -26,7 +26,7 @@ def _check_matrix(x: Array) -> None:
         raise InvalidArgumentError(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
 
 
-def _read(x: Array, band: Band, align: str, padding: Array) -> Array:
+def _read(x: Array, band: DiagonalBand, align: str, padding: Array) -> Array:
     if band.count == 1:
         return x.diagonal(band.lower, -2, -1).copy()
     rows, columns = x.shape[-2:]
@@ -36,7 +36,7 @@ def _read(x: Array, band: Band, align: str, padding: Array) -> Array:
     return diagonals
 
 
-def _write(matrices: Array, diagonals: Array, band: Band, align: str) -> Array:
+def _write(matrices: Array, diagonals: Array, band: DiagonalBand, align: str) -> Array:
     """The matrices, which are contiguous, with the diagonals written into them.
 
     From an element of a diagonal to the next it is a row and one element further.
@@ -75,7 +75,7 @@ def matrix_diag(node: Construction) -> Kernel:
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
         matrices = np.zeros(output_shape((*diagonals.shape, diagonals.shape[-1]), diagonals.dtype), diagonals.dtype)
-        return _write(matrices, diagonals, Band(0, 0), "LEFT_LEFT")
+        return _write(matrices, diagonals, DiagonalBand(0, 0), "LEFT_LEFT")
 
     return run
 

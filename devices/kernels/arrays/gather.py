@@ -46,6 +46,8 @@ def take(x: Array, indices: Array, axis: int) -> Array:
     check_indices(indices, x.shape[axis])
     if indices.size == 0:
         return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+    if indices.size > x.shape[axis]:
+        output_shape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
     return x.take(indices, axis=axis)
 
 
@@ -162,7 +164,7 @@ def gather_nd(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
             )
-        result = (*indices.shape[:-1], *params.shape[depth:])
+        result = output_shape((*indices.shape[:-1], *params.shape[depth:]), params.dtype)
         if params.size == 0 and 0 not in indices.shape[:-1]:
             raise InvalidArgumentError(
                 f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"

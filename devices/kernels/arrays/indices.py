@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ....errors import InvalidArgumentError
@@ -24,27 +22,9 @@ def sizes_of(x: Array, refusal: str = "shape must be a vector of {int32,int64}, 
     return sizes
 
 
-def axis_of(x: Array, rank: int, refusal: str = "Expected axis in the range [{low}, {high}), but got {axis}") -> int:
-    """The value of a scalar axis, counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
-    axis = int(x.item())
-    if not -rank <= axis < rank:
-        raise InvalidArgumentError(refusal.format(low=-rank, high=rank, axis=axis, rank=rank))
-    return axis + rank if axis < 0 else axis
-
-
 def is_any_outside(indices: Array, limit: int) -> bool:
     """Whether an integer tensor has an element that is not in [0, limit)."""
     if not indices.size:
         return False
     unsigned = indices.view(f"u{indices.itemsize}")  # as which the negative ones are the largest
     return bool(np.maximum.reduce(unsigned, None) >= limit)
-
-
-def check_same_shape(shapes: Sequence[tuple[int, ...]], what: str) -> None:
-    """InvalidArgumentError unless all `shapes` are equal; the message begins with `what`."""
-    first = shapes[0]
-    for i, shape in enumerate(shapes):
-        if shape != first:
-            raise InvalidArgumentError(
-                f"{what}: values[0].shape = {shape_text(first)} != values[{i}].shape = {shape_text(shape)}"
-            )

@@ -12,6 +12,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.arrays.strided import IndexEntry
 from ....graph.ops.nn.windows import walk
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 from .slicing import empty_of
 
@@ -162,20 +163,19 @@ def _patches(
     If the strides leave elements that no window reaches, `centred` windows skip half of them at the start.
     """
     walks = [walk(*axis, padding) for axis in zip(x.shape[1:-1], sizes, strides, rates, strict=True)]
+    shape = output_shape((x.shape[0], *[w.output for w in walks], prod(sizes) * x.shape[-1]), x.dtype)
     padded = empty_of(
         (x.shape[0], *(s + w.before + w.after for s, w in zip(x.shape[1:-1], walks, strict=True)), x.shape[-1]), x.dtype
     )
     inside: list[IndexEntry] = [slice(w.before, w.before + s) for s, w in zip(x.shape[1:-1], walks, strict=True)]
     padded[(slice(None), *inside, ...)] = x
     windows = padded
-    count = len(sizes)
     for i, (w, size, stride, rate) in enumerate(zip(walks, sizes, strides, rates, strict=True)):
         uncovered = windows.shape[1 + i] - (w.output - 1) * stride - (size - 1) * rate - 1
         first = uncovered // 2 if centred and uncovered > 0 else 0
         places = first + np.arange(w.output)[:, None] * stride + np.arange(size) * rate
         windows = np.moveaxis(windows.take(places, axis=1 + i), 2 + i, -2)
-    positions = [w.output for w in walks]
-    return windows.reshape(x.shape[0], *positions, prod(sizes[:count]) * x.shape[-1])
+    return windows.reshape(shape)
 
 
 @kernel("ExtractImagePatches", "ExtractVolumePatches")

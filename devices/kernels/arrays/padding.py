@@ -70,8 +70,8 @@ def mirror_pad(node: Construction) -> Kernel:
     how, not_how = ("less than", "not less than") if offset else ("no greater than", "greater than")
 
     def run(x: Array, paddings: Array) -> Array:
-        result = x
-        for axis, (before, after) in enumerate(_widths(x, paddings, ",")):
+        widths = _widths(x, paddings, ",")
+        for axis, (before, after) in enumerate(widths):
             size = x.shape[axis]
             if before < 0 or after < 0:
                 raise InvalidArgumentError(f"paddings must be non-negative: {before} {after}")
@@ -79,6 +79,10 @@ def mirror_pad(node: Construction) -> Kernel:
                 raise InvalidArgumentError(
                     f"paddings must be {how} the dimension size: {before}, {after} {not_how} {size}"
                 )
+        output_shape([size + before + after for size, (before, after) in zip(x.shape, widths, strict=True)], x.dtype)
+        result = x
+        for axis, (before, after) in enumerate(widths):
+            size = x.shape[axis]
             if before or after:
                 result = result.take(_mirror_places(size, before, after, offset), axis=axis)
         return result

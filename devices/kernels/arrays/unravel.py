@@ -9,6 +9,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, dtype_name, from_numpy
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import simple
 
 
@@ -27,6 +28,7 @@ def _unravel_index(indices: Array, dims: Array) -> Array:
     shown = " ".join(map(str, sizes))
     require(total <= np.iinfo(dims.dtype).max, f"Input dims product is causing integer overflow: ({shown})")
     require(not sizes or bool((indices < total).all()), "index is out of bound as with dims")
+    output_shape((len(sizes), *indices.shape), dims.dtype)
     strides = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     rows = [_quotient(np.fmod(indices, stride * size), stride) for stride, size in zip(strides, sizes, strict=True)]
     return np.array(rows, dims.dtype).reshape((len(sizes), *indices.shape))

@@ -14,8 +14,11 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
 from ..linalg.products import batch_product
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 
+_BLOCK = 1 << 18
+"""samples, some of them several times, whose spectra are computed at a time"""
 _LEAST = 1e-12
 """what a band has at least, so that its logarithm exists"""
 
@@ -39,9 +42,14 @@ def audio_spectrogram(node: Construction) -> Kernel:
             windows = max(0, 1 + (channels.shape[1] - window) // stride)
             return np.zeros((len(channels), windows, length // 2 + 1), np.float32)
         pieces = np.lib.stride_tricks.sliding_window_view(channels, window, axis=1)[:, ::stride]
-        spectrum = np.fft.rfft(pieces * weights, length)
-        power = spectrum.real**2 + spectrum.imag**2
-        return (power if squared else np.sqrt(power)).astype(np.float32)
+        result = np.empty(output_shape((*pieces.shape[:2], length // 2 + 1), np.dtype(np.float32)), np.float32)
+        at_once = max(1, _BLOCK // length)
+        for start in range(0, pieces.shape[1], at_once):
+            block = slice(start, start + at_once)
+            spectrum = np.fft.rfft(pieces[:, block] * weights, length)
+            power = spectrum.real**2 + spectrum.imag**2
+            result[:, block] = power if squared else np.sqrt(power)
+        return result
 
     return run
 

@@ -19,9 +19,9 @@ from .dataset import (
     CapturedFunction,
     Dataset,
     Element,
-    Form,
+    ElementSpec,
     Iterator,
-    Steps,
+    PullSteps,
 )
 from .mapping import Map, check_parallel
 from .transformation import Transformed, count_of, flag_of, mapping, transforming
@@ -44,7 +44,7 @@ class BatchIterator(Iterator):
         self._drops = drops
         self._fails_whole = fails_whole
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         elements: list[Element] = []
         error: PartitaError | None = None
@@ -132,7 +132,7 @@ def _check_size(size: int) -> None:
 def batch(node: Construction) -> Kernel:
     """Every `batch_size` elements in one."""
 
-    def make(form: Form, source: Dataset, size: Array, *drops: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, *drops: Array) -> Dataset:
         _check_size(count_of(size))
         return Batch(form, source, count_of(size), any(map(flag_of, drops)))
 
@@ -143,7 +143,7 @@ def batch(node: Construction) -> Kernel:
 def parallel_batch(node: Construction) -> Kernel:
     """Every `batch_size` elements in one."""
 
-    def make(form: Form, source: Dataset, size: Array, _parallel: Array, drops: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, _parallel: Array, drops: Array) -> Dataset:
         _check_size(count_of(size))
         return Batch(form, source, count_of(size), flag_of(drops), is_parallel=True)
 
@@ -156,7 +156,7 @@ def map_and_batch(node: Construction) -> Kernel:
     keeps = bool(node.attrs["preserve_cardinality"])
 
     def make(
-        form: Form, source: Dataset, function: CapturedFunction, size: Array, parallel: Array, drops: Array
+        form: ElementSpec, source: Dataset, function: CapturedFunction, size: Array, parallel: Array, drops: Array
     ) -> Dataset:
         require(count_of(size) > 0, "batch_size must be greater than zero.")
         check_parallel(parallel)
@@ -209,7 +209,7 @@ def padded_batch(node: Construction) -> Kernel:
     """Every `batch_size` elements in one, of the largest sizes among them or of given ones."""
     count = len(node.attrs["Toutput_types"])
 
-    def make(form: Form, source: Dataset, size: Array, *others: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, *others: Array) -> Dataset:
         _check_size(count_of(size))
         shapes, values, drops = others[:count], others[count : 2 * count], others[2 * count :]
         for index, shape in enumerate(shapes):
@@ -230,7 +230,7 @@ class _UnbatchIterator(Iterator):
         self._batch: Element = ()
         self._row = self._rows = 0
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while self._row == self._rows:
             element = yield from self._source.next()
@@ -286,7 +286,7 @@ class _RebatchIterator(Iterator):
         self._parts: list[Element] = []
         self._rows = 0  # in the parts together
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         sizes = self._dataset.sizes
         size = sizes[self._number % len(sizes)]
@@ -323,7 +323,7 @@ class _Rebatch(Transformed):
 def rebatch(node: Construction) -> Kernel:
     """The rows of batches in batches of the given sizes, one after the other and again."""
 
-    def make(form: Form, source: Dataset, sizes: Array, drops: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, sizes: Array, drops: Array) -> Dataset:
         require(sizes.ndim <= 1, "`batch_sizes` must be a scalar or a vector.")
         return _Rebatch(form, source, sizes.reshape(-1).tolist(), flag_of(drops))
 

@@ -27,7 +27,7 @@ from ....graph.formats.storage import file_errors
 from ..carried import carrying
 from ..checks import text_of
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, Dataset, Element, Form, Iterator, Source, Steps
+from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Iterator, PullSteps, Source
 from .sources import ElementsIterator
 from .transformation import Transformed, transforming
 
@@ -52,7 +52,7 @@ class _CacheIterator(Iterator):
         self._chosen: Iterator | None = None
         self._taken: list[Element] | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._chosen is None:
             self._choose()
@@ -93,7 +93,7 @@ class _Reading(Source):
 
     __slots__ = ("_form", "_number", "_reader")
 
-    def __init__(self, prefix: str, form: Form) -> None:
+    def __init__(self, prefix: str, form: ElementSpec) -> None:
         self._reader = BundleReader(prefix)
         self._form = form
         self._number = 0
@@ -149,14 +149,14 @@ class _Writing(Iterator):
 
     __slots__ = ("__weakref__", "_abandon", "_count", "_form", "_lock", "_number", "_source", "_writer")
 
-    def __init__(self, source: Iterator, prefix: str, form: Form) -> None:
+    def __init__(self, source: Iterator, prefix: str, form: ElementSpec) -> None:
         self._source, self._form = source, form
         self._lock = _Lock(prefix)
         self._writer = BundleWriter(prefix).__enter__()
         self._abandon = finalize(self, _abandon, self._writer, self._lock)
         self._number = 0
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._source.next()
         if not self._abandon.alive:
@@ -183,7 +183,7 @@ class _FileCacheIterator(Iterator):
         self._dataset = dataset
         self._chosen: Iterator | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._chosen is None:
             prefix, form = self._dataset.prefix, self._dataset.form
@@ -209,7 +209,7 @@ class _FileCache(Transformed):
 def cache_dataset(node: Construction) -> Kernel:
     """The same elements; those after the first pass come from memory, or from files if they have a name."""
 
-    def make(form: Form, source: Dataset, file: Array, *handle: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, file: Array, *handle: Array) -> Dataset:
         name = text_of(file, "filename")
         if name:
             return _FileCache(form, source, os.fsdecode(name))
@@ -237,7 +237,7 @@ class _UniqueIterator(Iterator):
         self._source = source
         self._seen: set[object] = set()
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while (element := (yield from self._source.next())) is not None:
             (value,) = element
@@ -262,7 +262,7 @@ class _Unique(Transformed):
 def unique(node: Construction) -> Kernel:
     """The elements that no earlier one equals, of one component of int32, int64 or string."""
 
-    def make(form: Form, source: Dataset) -> Dataset:
+    def make(form: ElementSpec, source: Dataset) -> Dataset:
         if len(source.form.types) != 1 or source.form.types[0] not in (DataType.INT32, DataType.INT64, DataType.STRING):
             raise InvalidArgumentError(
                 "UniqueDataset only supports inputs with a single `tf.int32`, `tf.int64`, or `tf.string` component."
@@ -278,7 +278,7 @@ class _IgnoringIterator(Iterator):
     def __init__(self, source: Iterator) -> None:
         self._source = source
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while True:
             try:

@@ -17,8 +17,8 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require, scalar_of, text_of
 from ..registry import Construction, Kernel, kernel
-from ..strings.csv_records import Field, check_defaults, column
-from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
+from ..strings.csv_records import FieldReader, check_defaults, column
+from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Source, carrying_dataset
 from .files import content_of, file_names, format_of
 from .transformation import count_of
 
@@ -76,7 +76,7 @@ class _Records(Dataset):
     compression: bytes
     header: bool
     dialect: _Dialect
-    columns: Sequence[Field]
+    columns: Sequence[FieldReader]
     selected: frozenset[int]  # if empty, all that are not excluded
     excluded: frozenset[int]
 
@@ -149,7 +149,7 @@ def _columns(indices: Array, name: str) -> list[int]:
 @kernel("CSVDataset", "CSVDatasetV2", "ExperimentalCSVDataset")
 def csv_dataset(node: Construction) -> Kernel:
     """The records of files, of all columns, of selected ones, or in the second version without excluded ones."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     count = len(form.types)
 
     def make(files: Array, compression: Array, buffer_size: Array, *rest: Any) -> Array:  # Any: strings among them

@@ -48,7 +48,7 @@ class Invocation(NamedTuple):
 
 
 # What is sent into the generator are the results of a function, tensors of any type.
-Steps: TypeAlias = Generator[Invocation | None, Any, Result]
+PullSteps: TypeAlias = Generator[Invocation | None, Any, Result]
 """a computation that yields the functions it needs, and pauses"""
 
 
@@ -59,7 +59,7 @@ class CapturedFunction:
     function: NamedFunction
     captured: tuple[Any, ...]
 
-    def __call__(self, *arguments: Array) -> Steps[Element]:
+    def __call__(self, *arguments: Array) -> PullSteps[Element]:
         """Calls the function; returns its results."""
         results = yield Invocation(self, (*arguments, *self.captured))
         return tuple(map(np.asarray, results))
@@ -71,7 +71,7 @@ class Iterator(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """The next element, or None at the end, from then on again and again."""
 
 
@@ -84,21 +84,21 @@ class Source(Iterator):
     def take(self) -> Element | None:
         """The next element, or None at the end."""
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         yield from ()
         return self.take()
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ElementSpec:
     """Types and shapes of the components of all elements; the shapes may leave sizes open."""
 
     types: tuple[DataType, ...]
     shapes: tuple[Shape, ...]
 
     @classmethod
-    def of(cls, node: Construction) -> Form:
+    def of(cls, node: Construction) -> ElementSpec:
         """The form that the attrs of a node declare."""
         types = node.attrs["output_types" if "output_types" in node.attrs else "Toutput_types"]
         return cls(tuple(types), tuple(node.attrs["output_shapes"]))
@@ -108,7 +108,7 @@ class Form:
 class Dataset(ABC):
     """A sequence of elements."""
 
-    form: Form
+    form: ElementSpec
 
     @abstractmethod
     def iterator(self) -> Iterator:

@@ -12,7 +12,7 @@ from ...state import handle_array
 from ..checks import require
 from ..handles import handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import CapturedFunction, Dataset, Element, Steps, dataset_of
+from .dataset import CapturedFunction, Dataset, Element, PullSteps, dataset_of
 from .pulling import compute
 
 
@@ -29,7 +29,7 @@ def reduce_dataset(node: Construction) -> Start:
     return start
 
 
-def _reduced(dataset: Dataset, state: Element, function: CapturedFunction) -> Steps[Element]:
+def _reduced(dataset: Dataset, state: Element, function: CapturedFunction) -> PullSteps[Element]:
     iterator = dataset.iterator()
     while (element := (yield from iterator.next())) is not None:
         state = yield from function(*state, *element)
@@ -47,7 +47,7 @@ def only_element(node: Construction) -> Start:
     return start
 
 
-def _only(dataset: Dataset) -> Steps[Element]:
+def _only(dataset: Dataset) -> PullSteps[Element]:
     iterator = dataset.iterator()
     element = yield from iterator.next()
     if element is None:

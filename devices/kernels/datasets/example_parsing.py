@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType
 from ..carried import carrying
-from ..parsing.examples import Batch, Keys, Schema, check_keys, parsed, schema_of, texts
+from ..parsing.examples import Keys, ParsedRecords, Schema, check_keys, parsed, schema_of, texts
 from ..registry import Construction, Kernel, kernel
 from ..sparse.ragged_variants import RaggedValue
 from ..sparse.serialized_sparse import serialized_row
-from .dataset import Dataset, Element, Form, Iterator, Steps
+from .dataset import Dataset, Element, ElementSpec, Iterator, PullSteps
 from .transformation import Transformed, transforming
 
 Parse = Callable[[Array], Element]
@@ -28,7 +28,7 @@ class _ParsingIterator(Iterator):
         self._source = source
         self._parse = parse
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._source.next()
         return None if element is None else self._parse(element[0])
@@ -47,7 +47,7 @@ def _parser(schema: Schema, keys: Keys, defaults: tuple[Array, ...]) -> Parse:
     order = sorted(range(len(names)), key=names.__getitem__)
 
     def parse(records: Array) -> Element:
-        sparse, dense, ragged = parsed(schema, Batch(records.tolist(), []), keys, defaults)
+        sparse, dense, ragged = parsed(schema, ParsedRecords(records.tolist(), []), keys, defaults)
         rows = [
             serialized_row(parts, dtype, as_variants=True)
             for parts, dtype in zip(sparse, schema.sparse_types, strict=True)
@@ -68,7 +68,7 @@ def parse_example_dataset(node: Construction) -> Kernel:
     schema, attrs = schema_of(node), node.attrs
     keys = texts(attrs["sparse_keys"]), texts(attrs["dense_keys"]), texts(attrs.get("ragged_keys", ()))
 
-    def make(form: Form, source: Dataset, _parallel: Array, *defaults: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, _parallel: Array, *defaults: Array) -> Dataset:
         check_keys(schema, keys, defaults)
         if source.form.types != (DataType.STRING,) or source.form.shapes[0] == ():
             raise InvalidArgumentError("Input dataset should be a dataset of vectors of strings.")

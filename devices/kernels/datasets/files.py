@@ -22,11 +22,11 @@ from ....graph.formats.storage import file_errors
 from ..checks import require, text_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..strings.compression import GZIP, ZLIB, inflated
-from .dataset import UNKNOWN, Dataset, Element, Form, Source, Steps, carrying_dataset, dataset_of
+from .dataset import UNKNOWN, Dataset, Element, ElementSpec, PullSteps, Source, carrying_dataset, dataset_of
 from .pulling import compute
 from .transformation import count_of
 
-_FORM = Form((DataType.STRING,), ((),))
+_FORM = ElementSpec((DataType.STRING,), ((),))
 _WINDOW_BITS = {b"ZLIB": ZLIB, b"GZIP": GZIP}
 _FORMATS = (b"", *_WINDOW_BITS)
 
@@ -209,7 +209,7 @@ def dataset_to_records(node: Construction) -> Start:
     return start
 
 
-def _written(dataset: Dataset, path: str, compression: bytes) -> Steps[None]:
+def _written(dataset: Dataset, path: str, compression: bytes) -> PullSteps[None]:
     """Of an unknown compression, as in TensorFlow, the records are not compressed."""
     iterator, content = dataset.iterator(), bytearray()
     bits = _WINDOW_BITS.get(compression)

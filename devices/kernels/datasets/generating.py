@@ -12,7 +12,7 @@ from ....errors import OutOfRangeError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, Form, Iterator, Steps, carrying_dataset
+from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset
 from .transformation import Transformed, transforming
 
 
@@ -36,7 +36,7 @@ class _GeneratorIterator(Iterator):
         self._state: Element | None = None
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._has_ended:
             return None
@@ -66,7 +66,7 @@ class _Generator(Dataset):
 @kernel("GeneratorDataset")
 def generator_dataset(node: Construction) -> Kernel:
     """What a function of a state gives until it raises OutOfRangeError; others make the state and end it."""
-    form, names = Form.of(node), ("init_func", "next_func", "finalize_func")
+    form, names = ElementSpec.of(node), ("init_func", "next_func", "finalize_func")
     return lambda *captured: carrying_dataset(_Generator(form, *captured_functions(node, names, "T{}_args", captured)))
 
 
@@ -81,7 +81,7 @@ class _ReducedIterator(Iterator):
         self._states: dict[int, Element] = {}
         self._keys: list[int] | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while self._keys is None:
             element = yield from self._source.next()
@@ -94,14 +94,14 @@ class _ReducedIterator(Iterator):
             return None
         return (yield from self._dataset.finish(*self._states.pop(self._keys.pop())))
 
-    def _reduce(self, element: Element) -> Steps[None]:
+    def _reduce(self, element: Element) -> PullSteps[None]:
         key = yield from scalar_of(self._dataset.key(*element), "key_func")
         if key not in self._states:
             self._states[key] = yield from self._dataset.begin(np.array(key, np.int64))
         self._states[key] = yield from self._dataset.reduce(*self._states[key], *element)
 
 
-def scalar_of(call: Steps[Element], what: str) -> Steps[int]:
+def scalar_of(call: PullSteps[Element], what: str) -> PullSteps[int]:
     """The result of a function, a scalar of int64; `what` names the function in the error for another one."""
     results = yield from call
     require(
@@ -130,7 +130,7 @@ def group_by_reducer(node: Construction) -> Kernel:
     """What functions make of all elements with the same key, one element for each."""
     names = ("key_func", "init_func", "reduce_func", "finalize_func")
 
-    def make(form: Form, source: Dataset, *captured: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, *captured: Array) -> Dataset:
         return _GroupByReducer(form, source, *captured_functions(node, names, "T{}_other_arguments", captured))
 
     return transforming(node, make)

@@ -21,7 +21,7 @@ from ..handles import handle_for, resource_of
 from ..lists.optional import Optional
 from ..lists.tensor_array import compatible
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import CapturedFunction, Element, Form, dataset_of
+from .dataset import CapturedFunction, Element, ElementSpec, dataset_of
 from .pulling import IteratorResource, compute
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ ITERATOR_TYPE = "N10tensorflow4data16IteratorResourceE"  # TensorFlow's name for
 @kernel("Iterator", "IteratorV2")
 def iterator(node: Construction) -> Kernel:
     """The handle of an iterator, which is made on first use."""
-    form, handle, state = Form.of(node), handle_for(node, ITERATOR_TYPE), node.state
+    form, handle, state = ElementSpec.of(node), handle_for(node, ITERATOR_TYPE), node.state
     value = handle_array(handle)
 
     def put_out() -> Array:
@@ -46,7 +46,7 @@ def iterator(node: Construction) -> Kernel:
 @kernel("AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3")
 def anonymous_iterator(node: Construction) -> Kernel:
     """A new iterator; the second version has another output by which to delete it."""
-    form, num_outputs = Form.of(node), len(node.output_types)
+    form, num_outputs = ElementSpec.of(node), len(node.output_types)
 
     def make() -> Any:
         value = carrying(IteratorResource(form))
@@ -58,7 +58,7 @@ def anonymous_iterator(node: Construction) -> Kernel:
 @deferred_kernel("OneShotIterator")
 def one_shot_iterator(node: Construction) -> Start:
     """The handle of an iterator; its first run calls the function that makes the dataset."""
-    form, handle, state = Form.of(node), handle_for(node, ITERATOR_TYPE), node.state
+    form, handle, state = ElementSpec.of(node), handle_for(node, ITERATOR_TYPE), node.state
     value, factory = handle_array(handle), CapturedFunction(node.function("dataset_factory"), ())
 
     def start(call: Call) -> None:
@@ -79,7 +79,7 @@ def one_shot_iterator(node: Construction) -> Start:
     return start
 
 
-def check_form(expected: Form, actual: Form) -> None:
+def check_form(expected: ElementSpec, actual: ElementSpec) -> None:
     """InvalidArgumentError unless types are equal and shapes compatible."""
     if len(expected.types) != len(actual.types):
         raise InvalidArgumentError(
@@ -129,7 +129,7 @@ def make_iterator(node: Construction) -> Kernel:
 @deferred_kernel("IteratorGetNext", "IteratorGetNextSync")
 def get_next(node: Construction) -> Start:
     """The next element; OutOfRangeError at the end."""
-    find, check = iterator_of(node), _checked(Form.of(node))
+    find, check = iterator_of(node), _checked(ElementSpec.of(node))
 
     def start(call: Call, handle: Array) -> None:
         find(handle).pull(call, lambda element: _end(call, element, check))
@@ -149,7 +149,7 @@ def _end(call: Call, element: Element | None, check: Callable[[Element], None]) 
         call.done(*element)
 
 
-def _checked(form: Form) -> Callable[[Element], None]:
+def _checked(form: ElementSpec) -> Callable[[Element], None]:
     """Checks that an element has the shapes that a node promises."""
 
     def check(element: Element) -> None:
@@ -207,7 +207,7 @@ def to_string(node: Construction) -> Kernel:
 @kernel("IteratorFromStringHandle", "IteratorFromStringHandleV2")
 def from_string(node: Construction) -> Kernel:
     """The handle that a string has been made of; its elements must be of the declared form."""
-    find, form = iterator_of(node), Form.of(node)
+    find, form = iterator_of(node), ElementSpec.of(node)
 
     def convert(text: Array) -> Array:
         handle = handle_array(ResourceHandle(*from_text(text_of(text, "string_handle"))))

@@ -11,7 +11,7 @@ from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, Form, Iterator, Steps
+from .dataset import UNKNOWN, CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps
 from .transformation import Transformed, count_of, mapping, transforming
 
 
@@ -23,7 +23,7 @@ class _MapIterator(Iterator):
         self._function = function
         self._keeps_cardinality = keeps_cardinality
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._source.next()
         if element is None:
@@ -60,7 +60,7 @@ def map_dataset(node: Construction) -> Kernel:
     """The results of a function of each element, in the order of the elements."""
     keeps = bool(node.attrs["preserve_cardinality"])
 
-    def make(form: Form, source: Dataset, function: CapturedFunction, *parallel: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, function: CapturedFunction, *parallel: Array) -> Dataset:
         check_parallel(*parallel)
         return Map(form, source, function, keeps)
 
@@ -80,7 +80,7 @@ class _FilterIterator(Iterator):
         self._source = source
         self._function = function
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while (element := (yield from self._source.next())) is not None:
             if _truth((yield from self._function(*element)), "Filter predicate `f` must return a scalar bool."):
@@ -109,7 +109,7 @@ class _Filter(Transformed):
 def filter_dataset(node: Construction) -> Kernel:
     """The elements of which a function is true."""
 
-    def make(form: Form, source: Dataset, function: CapturedFunction, *parallel: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, function: CapturedFunction, *parallel: Array) -> Dataset:
         check_parallel(*parallel)
         return _Filter(form, source, function)
 
@@ -124,7 +124,7 @@ class _TakeWhileIterator(Iterator):
         self._function = function
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = None if self._has_ended else (yield from self._source.next())
         if element is not None:
@@ -163,7 +163,7 @@ class _ScanIterator(Iterator):
         self._function = function
         self._keeps_cardinality = keeps_cardinality
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._source.next()
         if element is None:
@@ -199,7 +199,7 @@ def scan(node: Construction) -> Kernel:
     num_states, keeps = len(node.attrs["Tstate"]), bool(node.attrs["preserve_cardinality"])
     function = node.function("f")
 
-    def make(form: Form, source: Dataset, *others: Any) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, *others: Any) -> Dataset:
         state = tuple(map(np.asarray, others[:num_states]))
         return _Scan(form, source, state, CapturedFunction(function, others[num_states:]), keeps)
 

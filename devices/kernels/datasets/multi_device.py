@@ -19,7 +19,7 @@ from ..carried import carrying
 from ..checks import require, single_of, text_of
 from ..handles import handle_for
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .dataset import Dataset, Element, Form, dataset_of
+from .dataset import Dataset, Element, ElementSpec, dataset_of
 from .iterator_ops import carried_or_named, check_form
 from .pulling import IteratorResource
 
@@ -29,7 +29,7 @@ MULTI_DEVICE_TYPE = "N10tensorflow4data12_GLOBAL__N_119MultiDeviceIteratorE"  # 
 class MultiDeviceIterator:
     """`incarnation` counts the datasets that it has been given."""
 
-    def __init__(self, form: Form, num_shards: int) -> None:
+    def __init__(self, form: ElementSpec, num_shards: int) -> None:
         self.form = form
         self.incarnation = 0
         self._num_shards = num_shards
@@ -71,7 +71,7 @@ class MultiDeviceIterator:
 
 
 def _made(node: Construction) -> MultiDeviceIterator:
-    return MultiDeviceIterator(Form.of(node), len(node.attrs["devices"]))
+    return MultiDeviceIterator(ElementSpec.of(node), len(node.attrs["devices"]))
 
 
 @kernel("MultiDeviceIterator")

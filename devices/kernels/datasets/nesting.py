@@ -21,9 +21,9 @@ from .dataset import (
     CapturedFunction,
     Dataset,
     Element,
-    Form,
+    ElementSpec,
     Iterator,
-    Steps,
+    PullSteps,
     carrying_dataset,
     dataset_of,
 )
@@ -44,7 +44,7 @@ class _InterleaveIterator(Iterator):
         self._place = self._block = 0
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while not self._has_ended or any(self._open):
             current = self._open[self._place]
@@ -68,13 +68,13 @@ class _InterleaveIterator(Iterator):
         """Goes to the next place, with so many elements of the block taken."""
         self._place, self._block = (self._place + 1) % len(self._open), block
 
-    def _close(self) -> Steps[None]:
+    def _close(self) -> PullSteps[None]:
         """The dataset at the present place has ended."""
         yield from ()
         self._open[self._place] = None
         self._advance()
 
-    def _open_next(self) -> Steps[None]:
+    def _open_next(self) -> PullSteps[None]:
         """Opens the dataset that the function makes of the next element, at the present place."""
         element = yield from self._source.next()
         if element is None:
@@ -83,7 +83,7 @@ class _InterleaveIterator(Iterator):
             self._open[self._place] = (yield from inner_dataset(self._function, *element)).iterator()
 
 
-def inner_dataset(function: CapturedFunction, *arguments: Array) -> Steps[Dataset]:
+def inner_dataset(function: CapturedFunction, *arguments: Array) -> PullSteps[Dataset]:
     """The dataset that a function gives; InvalidArgumentError if it gives something else."""
     results = yield from function(*arguments)
     require(len(results) == 1 and results[0].ndim == 0, "Function must return a single scalar of dtype DT_VARIANT.")
@@ -112,7 +112,7 @@ def flat_map(node: Construction) -> Kernel:
 
 
 def _interleaved(
-    form: Form, source: Dataset, function: CapturedFunction, cycle: Array, block: Array, *parallel: Array
+    form: ElementSpec, source: Dataset, function: CapturedFunction, cycle: Array, block: Array, *parallel: Array
 ) -> _Interleave:
     cycle_length, block_length = count_of(cycle), count_of(block)
     check_parallel(*parallel)
@@ -133,7 +133,7 @@ def interleave(node: Construction) -> Kernel:
 def parallel_interleave(node: Construction) -> Kernel:
     """As `interleave`; the last input is how many calls TensorFlow would run at a time."""
 
-    def make(form: Form, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
         length = count_of(others[0])
         require(
             length > 0 or length == -1, f"`cycle_length` must be `tf.data.AUTOTUNE` or greater than 0 but is {length}"
@@ -147,7 +147,7 @@ def parallel_interleave(node: Construction) -> Kernel:
 def legacy_interleave(node: Construction) -> Kernel:
     """As `interleave`, in the order of tf.data.experimental.parallel_interleave."""
 
-    def make(form: Form, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, function: CapturedFunction, *others: Array) -> Dataset:
         return replace(_interleaved(form, source, function, *others[:2]), is_legacy=True)
 
     return mapping(node, make)
@@ -173,7 +173,7 @@ class _LegacyInterleaveIterator(_InterleaveIterator):
         super().__init__(source, function, cycle_length, block_length)
         self._has_begun = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if not self._has_begun:
             self._has_begun = True
@@ -183,7 +183,7 @@ class _LegacyInterleaveIterator(_InterleaveIterator):
                 self._advance()
         return (yield from super().next())
 
-    def _close(self) -> Steps[None]:
+    def _close(self) -> PullSteps[None]:
         block, self._open[self._place] = self._block, None
         if not self._has_ended:
             yield from self._open_next()
@@ -201,7 +201,7 @@ class _DirectedIterator(Iterator):
         self._sources: list[Iterator | None] = list(sources)
         self._stops = stops
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while any(self._sources):
             selected = yield from self._selector.next()
@@ -240,7 +240,7 @@ class _Directed(Dataset):
 @kernel("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")
 def directed_interleave(node: Construction) -> Kernel:
     """Each element from the input that an element of the first input numbers."""
-    form, stops = Form.of(node), bool(node.attrs.get("stop_on_empty_dataset", False))
+    form, stops = ElementSpec.of(node), bool(node.attrs.get("stop_on_empty_dataset", False))
 
     def make(selector: Array, *sources: Array) -> Array:
         return carrying_dataset(_Directed(form, dataset_of(selector), [dataset_of(s) for s in sources], stops))
@@ -261,7 +261,7 @@ class _GroupIterator(Iterator):
         self._current: Iterator | None = None
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while True:
             if self._current is not None:
@@ -276,7 +276,7 @@ class _GroupIterator(Iterator):
                 yield from self._open(key)
             yield None
 
-    def _full_group(self) -> Steps[int | None]:
+    def _full_group(self) -> PullSteps[int | None]:
         """Takes an element; returns the key of a group that is full, or, at the end, of any group."""
         if self._has_ended:
             return min(self._groups)
@@ -293,7 +293,7 @@ class _GroupIterator(Iterator):
         group.append(element)
         return key if len(group) == self._sizes[key] else None
 
-    def _open(self, key: int) -> Steps[None]:
+    def _open(self, key: int) -> PullSteps[None]:
         window = carrying_dataset(ElementsDataset(self._dataset.source.form, self._groups.pop(key)))
         del self._sizes[key]
         arguments = np.array(key, np.int64), window
@@ -318,7 +318,7 @@ def group_by_window(node: Construction) -> Kernel:
     """What a function makes of the elements of each key, as soon as there are as many as a window has."""
     names = ("key_func", "reduce_func", "window_size_func")
 
-    def make(form: Form, source: Dataset, *captured: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, *captured: Array) -> Dataset:
         return _GroupByWindow(form, source, *captured_functions(node, names, "T{}_other_arguments", captured))
 
     return transforming(node, make)

@@ -20,7 +20,7 @@ from typing import Any
 from ....errors import FailedPreconditionError, PartitaError, of_kernel
 from ..functions import Failed, Function, Scope
 from ..registry import Call
-from .dataset import CapturedFunction, Element, Form, Invocation, Iterator, Steps
+from .dataset import CapturedFunction, Element, ElementSpec, Invocation, Iterator, PullSteps
 
 Done = Callable[[Any], None]  # takes what the steps return
 
@@ -42,7 +42,7 @@ class Computation:
         "_wanted",
     )
 
-    def __init__(self, steps: Steps[Any], scope: Scope, op: str = "dataset") -> None:
+    def __init__(self, steps: PullSteps[Any], scope: Scope, op: str = "dataset") -> None:
         self._steps = steps
         self._op = op
         self._scope = scope
@@ -101,7 +101,7 @@ class Computation:
             self._run()
 
 
-def compute(call: Call, steps: Steps[Any], done: Done, op: str = "dataset") -> None:
+def compute(call: Call, steps: PullSteps[Any], done: Done, op: str = "dataset") -> None:
     """Carries out steps for one call alone, which fails if they do."""
     Computation(steps, Scope(), op).go_on(call, done, call.fail)
 
@@ -119,7 +119,7 @@ class _Pull:
 class IteratorResource:
     """An iterator that steps pull elements from, one after the other; `form` is that of its elements."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: ElementSpec) -> None:
         self.form = form
         self._iterator: Iterator | None = None
         self._scope = Scope()

@@ -27,10 +27,10 @@ from .dataset import (
     CapturedFunction,
     Dataset,
     Element,
-    Form,
+    ElementSpec,
     Iterator,
+    PullSteps,
     Source,
-    Steps,
     carrying_dataset,
     dataset_of,
 )
@@ -48,10 +48,10 @@ def compression_of(node: Construction) -> bytes:
     return _COMPRESSIONS[name]
 
 
-class Run:
+class RunWriter:
     """Writes elements to the shards that a function chooses, or to the first one."""
 
-    def __init__(self, folder: Path, form: Form, compression: bytes, function: CapturedFunction | None) -> None:
+    def __init__(self, folder: Path, form: ElementSpec, compression: bytes, function: CapturedFunction | None) -> None:
         if DataType.VARIANT in form.types:
             raise UnimplementedError("a dataset of variants in a file; save one of tensors")
         self._folder = folder
@@ -62,7 +62,7 @@ class Run:
         self._writers: dict[int, ShardWriter] = {}
         self._count = 0
 
-    def write(self, element: Element) -> Steps[None]:
+    def write(self, element: Element) -> PullSteps[None]:
         """Adds an element."""
         shard = 0
         if self._function is not None:
@@ -87,7 +87,7 @@ class Run:
         return self._name
 
 
-NewRun = Callable[[Path], Run]
+NewRun = Callable[[Path], RunWriter]
 """begins a run in a folder"""
 
 
@@ -133,18 +133,18 @@ class _Shard(Dataset):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class ShardReading:
     """How the shards of a run become one dataset."""
 
     folder: Path
     compression: bytes
-    form: Form
+    form: ElementSpec
     function: CapturedFunction
 
-    def iterator_of(self, run: str) -> Steps[Iterator]:
+    def iterator_of(self, run: str) -> PullSteps[Iterator]:
         """An iterator over what the function makes of the datasets of the shards."""
         parts = [_Shard(self.form, shard, self.compression) for shard in shards(self.folder, run)]
-        form = Form((DataType.VARIANT,), ((),))
+        form = ElementSpec((DataType.VARIANT,), ((),))
         elements = [(carrying_dataset(part),) for part in parts]
         (dataset,) = yield from self.function(carrying_dataset(ElementsDataset(form, elements)))
         return dataset_of(dataset).iterator()
@@ -157,7 +157,7 @@ class _LoadIterator(Iterator):
         self._dataset = dataset
         self._iterator: Iterator | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._iterator is None:
             self._iterator = yield from self._dataset.reading.iterator_of(self._dataset.metadata.run)
@@ -167,7 +167,7 @@ class _LoadIterator(Iterator):
 @dataclass(frozen=True, slots=True, eq=False)
 class _Load(Dataset):
     metadata: Metadata
-    reading: Reading
+    reading: ShardReading
 
     def iterator(self) -> _LoadIterator:
         return _LoadIterator(self)
@@ -179,7 +179,7 @@ class _Load(Dataset):
 @kernel("LoadDataset")
 def load_dataset(node: Construction) -> Kernel:
     """The elements that a complete run of SaveDataset has written."""
-    form, compression, function = Form.of(node), compression_of(node), node.function("reader_func")
+    form, compression, function = ElementSpec.of(node), compression_of(node), node.function("reader_func")
 
     def make(path: Array, *captured: Any) -> Array:
         folder = folder_of(path)
@@ -189,7 +189,7 @@ def load_dataset(node: Construction) -> Kernel:
             raise NotFoundError(f"Could not find metadata file [{folder}]") from None
         if metadata.types != form.types:
             raise InvalidArgumentError(f"the dataset in {str(folder)!r} has components of other types")
-        reading = Reading(folder, compression, form, CapturedFunction(function, captured))
+        reading = ShardReading(folder, compression, form, CapturedFunction(function, captured))
         return carrying_dataset(_Load(form, metadata, reading))
 
     return make
@@ -215,19 +215,19 @@ def save_dataset(node: Construction) -> Start:
     return start
 
 
-def runs_of(node: Construction) -> Callable[[Form, Sequence[Any]], NewRun]:
+def runs_of(node: Construction) -> Callable[[ElementSpec, Sequence[Any]], NewRun]:
     """A function from a form and captured values to what begins runs of the node."""
     compression = compression_of(node)
     function = node.function("shard_func") if node.attrs.get("use_shard_func", True) else None
 
-    def runs(form: Form, captured: Sequence[Any]) -> NewRun:
+    def runs(form: ElementSpec, captured: Sequence[Any]) -> NewRun:
         chooses = None if function is None else CapturedFunction(function, tuple(captured))
-        return lambda folder: Run(folder, form, compression, chooses)
+        return lambda folder: RunWriter(folder, form, compression, chooses)
 
     return runs
 
 
-def _saved(dataset: Dataset, run: Run) -> Steps[None]:
+def _saved(dataset: Dataset, run: RunWriter) -> PullSteps[None]:
     iterator = dataset.iterator()
     while (element := (yield from iterator.next())) is not None:
         yield from run.write(element)
@@ -240,13 +240,13 @@ class WritingIterator(Iterator):
 
     __slots__ = ("_ended", "_has_ended", "_pending", "_run", "_source")
 
-    def __init__(self, source: Iterator, run: Run, ended: Callable[[str], None]) -> None:
+    def __init__(self, source: Iterator, run: RunWriter, ended: Callable[[str], None]) -> None:
         self._source = source
         self._run = run
         self._ended = ended
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = None if self._has_ended else (yield from self._source.next())
         if element is not None:
@@ -269,7 +269,7 @@ class _SavedOnTheWay(Transformed):
 @kernel("SaveDatasetV2")
 def save_dataset_v2(node: Construction) -> Kernel:
     """The same elements; an iterator that has come to their end has saved them."""
-    form, runs = Form.of(node), runs_of(node)
+    form, runs = ElementSpec.of(node), runs_of(node)
 
     def make(variant: Array, path: Array, *captured: Any) -> Array:
         source, folder = dataset_of(variant), folder_of(path)

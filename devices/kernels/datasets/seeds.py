@@ -16,7 +16,7 @@ Seeds = tuple[int, int]
 _WORDS = 256  # random words drawn at once
 
 
-class Words:
+class SeedWords:
     """The 32-bit words of a Philox stream, one by one."""
 
     __slots__ = ("_place", "_words")
@@ -41,7 +41,7 @@ class SeedGenerator:
 
     def __init__(self, seeds: Seeds, *, reshuffles: bool) -> None:
         self._seeds = seeds
-        self._words = Words(seeds) if reshuffles else None
+        self._words = SeedWords(seeds) if reshuffles else None
 
     def next(self) -> Seeds:
         """The seeds of the next epoch."""
@@ -56,7 +56,7 @@ def seeds_of(node: Construction, seed: Array, seed2: Array) -> Seeds:
 
 def drawn_seeds(node: Construction) -> Seeds:
     """The next seeds that the device draws for a node without seeds."""
-    words: Words = node.state.generator(node.name, lambda: Words(node.state.random_words(node.name)))
+    words: SeedWords = node.state.generator(node.name, lambda: SeedWords(node.state.random_words(node.name)))
     return words.next(), words.next()
 
 

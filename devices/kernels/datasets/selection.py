@@ -9,7 +9,7 @@ from ....errors import FailedPreconditionError, PartitaError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .dataset import INFINITE, UNKNOWN, Dataset, Element, Form, Iterator, Steps, carrying_dataset, dataset_of
+from .dataset import INFINITE, UNKNOWN, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
 from .transformation import Transformed, Unchanged, count_of, transforming
 
 
@@ -20,7 +20,7 @@ class _TakeIterator(Iterator):
         self._source = source
         self._left = count
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if not self._left:
             return None
@@ -51,7 +51,7 @@ def take(node: Construction) -> Kernel:
     return transforming(node, lambda form, source, count: _Take(form, source, count_of(count)))
 
 
-def _passed_over(source: Iterator, count: int) -> Steps[bool]:
+def _passed_over(source: Iterator, count: int) -> PullSteps[bool]:
     """Pulls so many elements; returns whether there were as many.
 
     As in TensorFlow, elements that were passed over before an error do not count.
@@ -70,7 +70,7 @@ class _SkipIterator(Iterator):
         self._source = source
         self._left = count
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._left:
             yield from _passed_over(self._source, self._left)
@@ -81,7 +81,7 @@ class _SkipIterator(Iterator):
 class _NoElements(Iterator):
     __slots__ = ()
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         yield from ()
         return None
@@ -118,7 +118,7 @@ class RepeatIterator(Iterator):
         self._current: Iterator | None = None
         self._is_empty = True
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while self._left:
             if self._current is None:
@@ -170,7 +170,7 @@ class _ShardIterator(Iterator):
         self._num_shards = num_shards
         self._skip = index
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if not (yield from _passed_over(self._source, self._skip)):
             return None
@@ -198,7 +198,7 @@ class _Shard(Transformed):
 def shard(node: Construction) -> Kernel:
     """Every `num_shards`-th element, from number `index` on."""
 
-    def make(form: Form, source: Dataset, shards: Array, index: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, shards: Array, index: Array) -> Dataset:
         count, number = count_of(shards), count_of(index)
         require(count > 0, f"Number of shards must be greater than zero (currently num_shards = {count}).")
         require(0 <= number < count, f"Index must be between 0 and {count - 1} (currently index = {number}).")
@@ -214,7 +214,7 @@ class _ConcatenateIterator(Iterator):
         self._current = first
         self._following: Dataset | None = second
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._current.next()
         if element is None and self._following is not None:
@@ -249,7 +249,7 @@ class _ZipIterator(Iterator):
     def __init__(self, sources: Sequence[Iterator]) -> None:
         self._sources = sources
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         components: list[Array] = []
         error: PartitaError | None = None
@@ -285,7 +285,7 @@ class _Zip(Dataset):
 @kernel("ZipDataset")
 def zip_datasets(node: Construction) -> Kernel:
     """Elements with the components of the elements of all inputs."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     return lambda *sources: carrying_dataset(_Zip(form, [dataset_of(source) for source in sources]))
 
 
@@ -293,7 +293,7 @@ def zip_datasets(node: Construction) -> Kernel:
 def prefetch(node: Construction) -> Kernel:
     """The same elements. None is computed before it is asked for, so only the time differs from TensorFlow's."""
 
-    def make(form: Form, source: Dataset, size: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array) -> Dataset:
         require(count_of(size) >= -1, "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
         return Unchanged(form, source)
 
@@ -349,7 +349,7 @@ class _CountingIterator(Iterator):
         self._promised = promised
         self._count = 0
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         element = yield from self._source.next()
         if element is not None:

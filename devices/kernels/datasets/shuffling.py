@@ -14,8 +14,8 @@ import numpy as np
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .dataset import INFINITE, Dataset, Element, Form, Iterator, Source, Steps, carrying_dataset
-from .seeds import SeedGenerator, Words, drawn_seeds, generator_in, seeds_of
+from .dataset import INFINITE, Dataset, Element, ElementSpec, Iterator, PullSteps, Source, carrying_dataset
+from .seeds import SeedGenerator, SeedWords, drawn_seeds, generator_in, seeds_of
 from .selection import repeated
 from .transformation import Transformed, count_of, transforming
 
@@ -27,20 +27,20 @@ class _ShuffleIterator(Iterator):
 
     def __init__(self, dataset: _Shuffle) -> None:
         self._dataset = dataset
-        self._words = Words(dataset.seeds.next())
+        self._words = SeedWords(dataset.seeds.next())
         self._epochs: deque[deque[Element]] = deque()  # what is in the buffer, by epoch
         self._buffered = 0
         self._left = dataset.count  # epochs to begin
         self._current: Iterator | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         while not self._is_full() and (yield from self._fill()):
             yield None
         while self._epochs and not self._epochs[0]:
             self._epochs.popleft()
             if self._epochs:
-                self._words = Words(self._dataset.seeds.next())
+                self._words = SeedWords(self._dataset.seeds.next())
         if not self._epochs:
             return None
         oldest = self._epochs[0]
@@ -54,7 +54,7 @@ class _ShuffleIterator(Iterator):
     def _is_full(self) -> bool:
         return self._dataset.size != _ALL and self._buffered >= self._dataset.size
 
-    def _fill(self) -> Steps[bool]:
+    def _fill(self) -> PullSteps[bool]:
         """Takes one element, or ends an epoch; returns whether there may be more elements."""
         if self._current is None:
             if not self._left:
@@ -97,7 +97,7 @@ def shuffle(node: Construction) -> Kernel:
     """The elements in a random order, in another one each time if `reshuffle_each_iteration`."""
     reshuffles = bool(node.attrs["reshuffle_each_iteration"])
 
-    def make(form: Form, source: Dataset, size: Array, seed: Array, seed2: Array, *handle: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, seed: Array, seed2: Array, *handle: Array) -> Dataset:
         generator = generator_in(handle[0]) if handle else None
         if generator is None:
             generator = SeedGenerator(seeds_of(node, seed, seed2), reshuffles=reshuffles)
@@ -110,7 +110,7 @@ def shuffle(node: Construction) -> Kernel:
 def shuffle_with_generator(node: Construction) -> Kernel:
     """The elements in a random order; the second input generates the seeds."""
 
-    def make(form: Form, source: Dataset, size: Array, handle: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, handle: Array) -> Dataset:
         generator = generator_in(handle)
         if generator is None:
             generator = SeedGenerator(drawn_seeds(node), reshuffles=True)
@@ -125,7 +125,7 @@ def shuffle_and_repeat(node: Construction) -> Kernel:
     reshuffles = bool(node.attrs["reshuffle_each_iteration"])
 
     def make(
-        form: Form, source: Dataset, size: Array, seed: Array, seed2: Array, count: Array, *handle: Array
+        form: ElementSpec, source: Dataset, size: Array, seed: Array, seed2: Array, count: Array, *handle: Array
     ) -> Dataset:
         times = count_of(count)
         require(times > 0 or times == -1, "count must be greater than zero or equal to -1.")
@@ -140,7 +140,7 @@ def shuffle_and_repeat(node: Construction) -> Kernel:
 class _RandomIterator(Source):
     __slots__ = ("_words",)
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: SeedWords) -> None:
         self._words = words
 
     def take(self) -> Element | None:
@@ -152,7 +152,7 @@ class _Random(Dataset):
     seeds: SeedGenerator
 
     def iterator(self) -> Iterator:
-        return _RandomIterator(Words(self.seeds.next()))
+        return _RandomIterator(SeedWords(self.seeds.next()))
 
     def cardinality(self) -> int:
         return INFINITE
@@ -161,7 +161,7 @@ class _Random(Dataset):
 @kernel("RandomDataset", "RandomDatasetV2", "ExperimentalRandomDataset")
 def random_dataset(node: Construction) -> Kernel:
     """Random numbers without end, below 2 ** 32."""
-    form, differs = Form.of(node), bool(node.attrs.get("rerandomize_each_iteration", False))
+    form, differs = ElementSpec.of(node), bool(node.attrs.get("rerandomize_each_iteration", False))
 
     def make(seed: Array, seed2: Array, *handle: Array) -> Array:
         generator = generator_in(handle[0]) if handle else None

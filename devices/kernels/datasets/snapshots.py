@@ -25,8 +25,8 @@ from ....graph.dtypes import Array
 from ...state import DEFAULT_CONTAINER
 from ..functions import NamedFunction
 from ..registry import Construction, Kernel, kernel
-from .dataset import CapturedFunction, Dataset, Element, Form, Iterator, Steps, carrying_dataset, dataset_of
-from .saving import NewRun, Reading, WritingIterator, compression_of, folder_of, runs_of
+from .dataset import CapturedFunction, Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset, dataset_of
+from .saving import NewRun, ShardReading, WritingIterator, compression_of, folder_of, runs_of
 from .transformation import Transformed
 
 _COMPLETED = DEFAULT_CONTAINER, "snapshots", "complete runs"
@@ -48,13 +48,13 @@ class _SnapshotIterator(Iterator):
         self._dataset = dataset
         self._chosen: Iterator | None = None
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         if self._chosen is None:
             self._chosen = yield from self._choice()
         return (yield from self._chosen.next())
 
-    def _choice(self) -> Steps[Iterator]:
+    def _choice(self) -> PullSteps[Iterator]:
         dataset, folder, runs = self._dataset, self._dataset.reading.folder, self._dataset.completed.runs
         if folder in runs:
             return (yield from dataset.reading.iterator_of(runs[folder]))
@@ -64,7 +64,7 @@ class _SnapshotIterator(Iterator):
 @dataclass(frozen=True, slots=True, eq=False)
 class _Snapshot(Transformed):
     run_of: NewRun
-    reading: Reading
+    reading: ShardReading
     completed: _Completed
 
     def iterator(self) -> Iterator:
@@ -74,13 +74,13 @@ class _Snapshot(Transformed):
 @kernel("SnapshotDatasetV2")
 def snapshot_dataset(node: Construction) -> Kernel:
     """The elements of another dataset, from its first complete pass on out of files."""
-    form, runs, function = Form.of(node), runs_of(node), node.function("reader_func")
+    form, runs, function = ElementSpec.of(node), runs_of(node), node.function("reader_func")
     num_captured, state, compression = len(node.attrs["Treader_func_args"]), node.state, compression_of(node)
 
     def make(variant: Array, path: Array, *captured: Any) -> Array:
         source = dataset_of(variant)
         folder = folder_of(path) / _fingerprint(source)
-        reading = Reading(folder, compression, form, CapturedFunction(function, captured[:num_captured]))
+        reading = ShardReading(folder, compression, form, CapturedFunction(function, captured[:num_captured]))
         completed = state.resource(_COMPLETED, _Completed)
         return carrying_dataset(_Snapshot(form, source, runs(form, captured[num_captured:]), reading, completed))
 

@@ -11,7 +11,7 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require, scalar_of
 from ..registry import Construction, Kernel, kernel
-from .dataset import Dataset, Element, Form, Source, carrying_dataset
+from .dataset import Dataset, Element, ElementSpec, Source, carrying_dataset
 
 
 class ElementsIterator(Source):
@@ -46,14 +46,14 @@ class ElementsDataset(Dataset):
 @kernel("TensorDataset")
 def tensor_dataset(node: Construction) -> Kernel:
     """One element: the inputs."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     return lambda *components: carrying_dataset(ElementsDataset(form, (tuple(map(np.asarray, components)),)))
 
 
 @kernel("ListDataset")
 def list_dataset(node: Construction) -> Kernel:
     """An element for each run of as many inputs as an element has components."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     width = len(form.types)
 
     def make(*components: Array) -> Array:
@@ -96,7 +96,7 @@ class SlicesDataset(Dataset):
 @kernel("TensorSliceDataset")
 def tensor_slice_dataset(node: Construction) -> Kernel:
     """An element for each row of the inputs."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
 
     def make(*components: Array) -> Array:
         require(
@@ -138,7 +138,7 @@ class _RangeDataset(Dataset):
 @kernel("RangeDataset")
 def range_dataset(node: Construction) -> Kernel:
     """The numbers from `start` to before `stop`, in steps."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
 
     def make(start: Array, stop: Array, step: Array) -> Array:
         first, last, distance = scalar_of(start, "start"), scalar_of(stop, "stop"), scalar_of(step, "step")
@@ -189,7 +189,7 @@ def sparse_tensor_slice_dataset(node: Construction) -> Kernel:
     def make(indices: Array, values: Array, shape: Array) -> Array:
         _check_sparse(indices, values, shape)
         rank = len(shape) - 1
-        form = Form((DataType.INT64, dtype, DataType.INT64), ((None, rank), (None,), (rank,)))
+        form = ElementSpec((DataType.INT64, dtype, DataType.INT64), ((None, rank), (None,), (rank,)))
         return carrying_dataset(_SparseRowsDataset(form, indices, values, shape))
 
     return make

@@ -20,7 +20,7 @@ from ..checks import require, vector_of
 from ..registry import Construction, Kernel, kernel
 from ..sparse.serialized_sparse import serialized_row
 from .batching import BatchIterator, num_batches
-from .dataset import Dataset, Element, Form, Iterator
+from .dataset import Dataset, Element, ElementSpec, Iterator
 from .transformation import Transformed, count_of, transforming
 
 
@@ -62,7 +62,7 @@ class _SparseBatch(Transformed):
 def dense_to_sparse_batch(node: Construction) -> Kernel:
     """Every `batch_size` elements of one component in one sparse tensor."""
 
-    def make(form: Form, source: Dataset, size: Array, row_shape: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, row_shape: Array) -> Dataset:
         require(count_of(size) > 0, "Batch size must be greater than zero.")
         if len(source.form.types) != 1:
             raise InvalidArgumentError("DenseToSparseBatchDataset only supports inputs with a single component.")

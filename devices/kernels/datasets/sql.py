@@ -18,7 +18,7 @@ from ....errors import InvalidArgumentError, UnknownError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel
-from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
+from .dataset import UNKNOWN, Dataset, Element, ElementSpec, Source, carrying_dataset
 
 _INTEGERS = (DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.UINT8, DataType.UINT16)
 _CASTS = {DataType.STRING: "text", DataType.DOUBLE: "real", **dict.fromkeys((*_INTEGERS, DataType.BOOL), "integer")}
@@ -129,7 +129,7 @@ class _Rows(Dataset):
 @kernel("SqlDataset", "ExperimentalSqlDataset")
 def sql_dataset(node: Construction) -> Kernel:
     """An element for each row, a scalar for each column."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     if not set(form.types) <= set(_CASTS):
         names = ", ".join(f"DT_{dtype_name(dtype).upper()}" for dtype in (DataType.STRING, *_INTEGERS, DataType.BOOL))
         raise InvalidArgumentError(f"Each element of `output_types_` must be one of: {names}, DT_DOUBLE")

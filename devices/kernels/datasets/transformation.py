@@ -9,7 +9,7 @@ from typing import Any
 from ....graph.dtypes import Array
 from ..checks import scalar_of
 from ..registry import Construction, Kernel
-from .dataset import CapturedFunction, Dataset, Form, Iterator, carrying_dataset, dataset_of
+from .dataset import CapturedFunction, Dataset, ElementSpec, Iterator, carrying_dataset, dataset_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,13 +35,13 @@ class Unchanged(Transformed):
 
 def transforming(node: Construction, make: Callable[..., Dataset]) -> Kernel:
     """The kernel of a node that makes a dataset of its first input: `make(form, source, *other inputs)`."""
-    form = Form.of(node)
+    form = ElementSpec.of(node)
     return lambda source, *others: carrying_dataset(make(form, dataset_of(source), *others))
 
 
 def mapping(node: Construction, make: Callable[..., Dataset], attr: str = "f", types: str = "Targuments") -> Kernel:
     """As `transforming`, for a node with a function: `make(form, source, function, *inputs behind its captures)`."""
-    form, function, num_captured = Form.of(node), node.function(attr), len(node.attrs[types])
+    form, function, num_captured = ElementSpec.of(node), node.function(attr), len(node.attrs[types])
 
     def run(source: Array, *others: Any) -> Array:
         captured = CapturedFunction(function, others[:num_captured])

@@ -9,7 +9,7 @@ from ....errors import PartitaError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .dataset import Dataset, Element, Form, Iterator, Steps, carrying_dataset
+from .dataset import Dataset, Element, ElementSpec, Iterator, PullSteps, carrying_dataset
 from .sources import ElementsDataset
 from .transformation import Transformed, count_of, flag_of, transforming
 
@@ -29,7 +29,7 @@ class _WindowIterator(Iterator):
         self._skip = 0
         self._has_ended = False
 
-    def next(self) -> Steps[Element | None]:
+    def next(self) -> PullSteps[Element | None]:
         """As `Iterator.next`."""
         size, shift, stride = self._dataset.size, self._dataset.shift, self._dataset.stride
         span = (size - 1) * stride + 1
@@ -84,7 +84,7 @@ class _Window(Transformed):
         types, shapes = self.source.form.types, self.source.form.shapes
         columns = enumerate(zip(*window, strict=True))
         return tuple(
-            carrying_dataset(ElementsDataset(Form((types[k],), (shapes[k],)), [(value,) for value in column]))
+            carrying_dataset(ElementsDataset(ElementSpec((types[k],), (shapes[k],)), [(value,) for value in column]))
             for k, column in columns
         )
 
@@ -93,7 +93,7 @@ class _Window(Transformed):
 def window(node: Construction) -> Kernel:
     """Datasets of neighbouring elements."""
 
-    def make(form: Form, source: Dataset, size: Array, shift: Array, stride: Array, drops: Array) -> Dataset:
+    def make(form: ElementSpec, source: Dataset, size: Array, shift: Array, stride: Array, drops: Array) -> Dataset:
         require(count_of(size) > 0, "Window size must be greater than zero.")
         require(count_of(shift) > 0, "Window shift must be greater than zero.")
         require(count_of(stride) > 0, "Window stride must be greater than zero.")

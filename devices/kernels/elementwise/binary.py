@@ -56,8 +56,9 @@ _BARE: dict[str, Callable[[Any, Any], Any]] = {
     "Greater": operator.gt,
     "GreaterEqual": operator.ge,
 }
+_TESTS = {"Less", "LessEqual", "Greater", "GreaterEqual"}
 for _op, _function in _BARE.items():
-    simple(_op, broadcasting_binary(_function))
+    simple(_op, broadcasting_binary(_function, is_test=_op in _TESTS))
 
 
 @kernel("Add")
@@ -71,7 +72,7 @@ def add(node: Construction) -> Kernel:
 @kernel("Equal", "NotEqual")
 def equal(node: Construction) -> Kernel:
     """x == y or x != y; with incompatible_shape_error false, tensors that do not broadcast are unequal."""
-    compare = broadcasting_binary(operator.eq if node.op == "Equal" else operator.ne)
+    compare = broadcasting_binary(operator.eq if node.op == "Equal" else operator.ne, is_test=True)
     if node.attrs["incompatible_shape_error"]:
         return compare
     otherwise = np.bool_(node.op == "NotEqual")

@@ -1,21 +1,34 @@
 """Broadcasting with TensorFlow's error for shapes that do not broadcast, in place of numpy's ValueError.
 
-A call that succeeds costs one extra Python call and nothing else.
+Shapes whose result is larger than all operands may have a result that there is no memory for, which is checked where it
+could be large. A call that succeeds costs one extra Python call and the product of two sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..output_size import output_shape
+
+_SMALL = 1 << 20  # elements of a result
 
 
 def incompatible(*values: Array) -> InvalidArgumentError:
     """The error for operands whose shapes do not broadcast."""
     return InvalidArgumentError(f"Incompatible shapes: {' vs. '.join(shape_text(value.shape) for value in values)}")
+
+
+def check_result(*values: Array, is_test: bool = False) -> None:
+    """Raises as `output_shape` for what operands broadcast to; it has their type, or truth values."""
+    shape = np.broadcast_shapes(*[value.shape for value in values])
+    output_shape(shape, np.dtype(np.bool_) if is_test else values[-1].dtype)
 
 
 def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,6 +39,8 @@ def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def kernel(*values: Array) -> Any:
         try:
+            if prod([value.size for value in values]) > _SMALL:
+                check_result(*values)
             return function(*values)
         except ValueError:
             raise incompatible(*values) from None
@@ -33,11 +48,13 @@ def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def broadcasting_binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`broadcasting` for exactly two operands, which Python calls faster."""
+def broadcasting_binary(function: Callable[[Any, Any], Any], *, is_test: bool = False) -> Callable[[Any, Any], Any]:
+    """`broadcasting` for exactly two operands, which Python calls faster; the results of a test are truth values."""
 
     def kernel(x: Array, y: Array) -> Any:
         try:
+            if x.size * y.size > _SMALL and x.shape != y.shape:
+                check_result(x, y, is_test=is_test)
             return function(x, y)
         except ValueError:
             raise incompatible(x, y) from None

@@ -15,12 +15,12 @@ from ....errors import PartitaError
 from ....graph.formats.reader_state import ReaderState
 from ..queues.queue import Queue
 from ..queues.waiting import Attempt, Lines
-from .record_sources import Record, Source
+from .record_sources import KeyedRecord, RecordSource
 
 if TYPE_CHECKING:
     from ..registry import Call
 
-Open = Callable[[bytes], Source]
+Open = Callable[[bytes], RecordSource]
 
 
 class Reader:
@@ -33,7 +33,7 @@ class Reader:
         self.single = single
         self.lines = Lines(1)
         self._open = open_file
-        self._source: Source | None = None
+        self._source: RecordSource | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -46,7 +46,7 @@ class Reader:
         self._source = self._open(name)
         self.state.work_started += 1
 
-    def read(self) -> Record | None:
+    def read(self) -> KeyedRecord | None:
         """The next record of the file; None at its end, after which the reader is idle."""
         assert self._source is not None, "a reader that is idle must begin a file first"
         record = self._source.read()
@@ -69,14 +69,19 @@ class Reading(Attempt):
     __slots__ = ("_error", "_has_asked", "_is_asking", "most", "queue", "reader", "records", "result")
 
     def __init__(
-        self, call: Call, reader: Reader, queue: Queue, most: int, result: Callable[[list[Record]], tuple[Any, ...]]
+        self,
+        call: Call,
+        reader: Reader,
+        queue: Queue,
+        most: int,
+        result: Callable[[list[KeyedRecord]], tuple[Any, ...]],
     ) -> None:
         super().__init__(call)
         self.reader = reader
         self.queue = queue
         self.most = most
         self.result = result
-        self.records: list[Record] = []
+        self.records: list[KeyedRecord] = []
         self._has_asked = self._is_asking = False
         self._error: PartitaError | None = None
 

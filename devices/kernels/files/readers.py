@@ -17,7 +17,7 @@ from ..queues.queue_ops import QUEUE_TYPE
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..strings.compression import DECODERS
 from .reader import Open, Reader, Reading
-from .record_sources import Lengths, Lines, Pieces, Record, Records, Single, content_of
+from .record_sources import KeyedRecord, Lengths, Pieces, Records, Single, TextLines, content_of
 
 _READER_TYPE = "N10tensorflow15ReaderInterfaceE"
 _VERSIONS = ("", "V2")
@@ -56,7 +56,7 @@ def text_line_reader(node: Construction) -> Kernel:
     """Every line is a record."""
     skip = int(node.attrs["skip_header_lines"])
     require(skip >= 0, f"skip_header_lines must be >= 0 not {skip}")
-    return _making(node, lambda name: Lines(name, content_of(name), skip))
+    return _making(node, lambda name: TextLines(name, content_of(name), skip))
 
 
 @kernel(*_versions("FixedLengthRecordReader"))
@@ -102,12 +102,12 @@ def _queue_of(node: Construction) -> Callable[[Handle], Queue]:
     return checked
 
 
-def _one(records: list[Record]) -> tuple[Array, Array]:
+def _one(records: list[KeyedRecord]) -> tuple[Array, Array]:
     key, value = records[0]
     return np.array(key, object), np.array(value, object)
 
 
-def _several(records: list[Record]) -> tuple[Array, Array]:
+def _several(records: list[KeyedRecord]) -> tuple[Array, Array]:
     keys, values = [key for key, _ in records], [value for _, value in records]
     return np.array(keys, object), np.array(values, object)
 

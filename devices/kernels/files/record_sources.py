@@ -13,18 +13,18 @@ from typing import NamedTuple, Protocol
 from ....graph.formats.record_file import record_at
 from ....graph.formats.storage import read_file
 
-Record = tuple[bytes, bytes]
+KeyedRecord = tuple[bytes, bytes]
 """key and value"""
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """An open file."""
 
-    def read(self) -> Record | None:
+    def read(self) -> KeyedRecord | None:
         """The next record; None at the end."""
 
 
-class Lines:
+class TextLines:
     """Lines without their ends and without carriage returns; keys have their numbers, from 1 on."""
 
     def __init__(self, name: bytes, content: bytes, skip: int) -> None:
@@ -34,8 +34,8 @@ class Lines:
         for _ in range(skip):
             self.read()
 
-    def read(self) -> Record | None:
-        """As `Source.read`."""
+    def read(self) -> KeyedRecord | None:
+        """As `RecordSource.read`."""
         start, content = self._position, self._content
         if start >= len(content):
             return None
@@ -63,8 +63,8 @@ class Pieces:
         self._lengths = lengths
         self._number = 0
 
-    def read(self) -> Record | None:
-        """As `Source.read`."""
+    def read(self) -> KeyedRecord | None:
+        """As `RecordSource.read`."""
         header, length, footer, hop = self._lengths
         start = header + self._number * (hop or length)
         if start + length > len(self._content) - footer:
@@ -82,8 +82,8 @@ class Records:
         self._content = memoryview(content)
         self._position = 0
 
-    def read(self) -> Record | None:
-        """As `Source.read`; DataLossError for a damaged record."""
+    def read(self) -> KeyedRecord | None:
+        """As `RecordSource.read`; DataLossError for a damaged record."""
         found = record_at(self._content, self._position)
         if found is None:
             return None
@@ -99,8 +99,8 @@ class Single:
         self._name = name
         self._value = value
 
-    def read(self) -> Record | None:
-        """As `Source.read`, but there is no end: a reader finishes the file with its one record."""
+    def read(self) -> KeyedRecord | None:
+        """As `RecordSource.read`, but there is no end: a reader finishes the file with its one record."""
         return self._name, self._value(self._name)
 
 

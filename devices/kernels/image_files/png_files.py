@@ -19,7 +19,6 @@ from .pillow import opened
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}  # by number of channels
 _SAMPLES = {colour: channels for channels, colour in COLOUR_TYPES.items()}
-_PALETTE = 3
 _PASSES = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
 """first row, first column and steps of the passes of interlaced images (Adam7)"""
 _RED, _GREEN, _BLUE, _SHIFT = 9797, 19234, 3737, 15  # the weights TensorFlow gives libpng, as fractions of 2^15

@@ -173,7 +173,8 @@ def adjust_contrast_within(node: Construction) -> Kernel:
         result *= factor
         result += means
         result = choose(most < result, most, result)
-        return choose(result < least, least, result).reshape(images.shape)
+        limited: Array = choose(result < least, least, result)
+        return limited.reshape(images.shape)
 
     return adjust
 

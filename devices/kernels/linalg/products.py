@@ -22,8 +22,9 @@ import numpy as np
 from ....graph.dtypes import Array
 from ..blas_threads import LIMIT, UNTHREADED
 from ..helpers import HELPERS
+from ..output_size import output_shape
 
-Blocks = tuple[int, tuple[slice, ...]]
+ProductBlocks = tuple[int, tuple[slice, ...]]
 
 WORTH_CUTTING_US = 400.0
 _HEAD_START_US = 60.0  # what the caller computes while a helper wakes up, and while it would wait for its end
@@ -42,6 +43,7 @@ def matrix_product(a: Array, b: Array) -> Array:
     if multiplications >= UNTHREADED:
         LIMIT.begin()
         if multiplications >= _SURELY_SHORT:
+            output_shape((len(a), b.shape[1]), a.dtype)
             axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
             if blocks:
                 return _in_blocks(a, b, axis, blocks)
@@ -55,6 +57,7 @@ def batch_product(a: Array, b: Array) -> Array:
     if max(a.size * b.shape[-1], a.shape[-2] * b.size) >= UNTHREADED:
         LIMIT.begin()
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        output_shape((*batch, a.shape[-2], b.shape[-1]), a.dtype)
         axis, blocks = _batch_blocks(batch, *a.shape[-2:], b.shape[-1], a.itemsize)
         if blocks:
             return _in_blocks(a, b, axis, blocks, batch)
@@ -89,7 +92,7 @@ def cuts(size: int, parts: int, grain: int = 1, first: float = 0.0) -> Iterator[
 
 
 @lru_cache(maxsize=512)
-def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
+def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> ProductBlocks:
     """The axis of the result, counted from the end, along which to cut a product, and the slices; none if it is small.
 
     The first block is the largest: the caller computes it while the helpers wake up.
@@ -103,7 +106,7 @@ def _blocks(rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
 
 
 @lru_cache(maxsize=512)
-def _batch_blocks(batch: tuple[int, ...], rows: int, inner: int, columns: int, item_bytes: int) -> Blocks:
+def _batch_blocks(batch: tuple[int, ...], rows: int, inner: int, columns: int, item_bytes: int) -> ProductBlocks:
     """As `_blocks`, along the longest axis of the batch if that has several matrices."""
     longest = max(batch, default=1)
     if longest <= 1:

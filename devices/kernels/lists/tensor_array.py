@@ -44,7 +44,7 @@ def zeros_of(shape: Shape, dtype: DataType) -> Array:
 
 
 @dataclass(slots=True)
-class Place:
+class ArrayElement:
     """One element of an array: its value while it has one, and its shape, which may be known earlier and later."""
 
     value: Array | None = None
@@ -60,7 +60,7 @@ class TensorArray:
     name: str
     dtype: DataType
     element_shape: Shape
-    places: list[Place]
+    places: list[ArrayElement]
     dynamic: bool = False
     clears: bool = True
     identical: bool = False
@@ -83,7 +83,7 @@ class TensorArray:
 
     def grow(self, size: int) -> None:
         """Makes room for `size` elements."""
-        self.places += [Place() for _ in range(size - len(self.places))]
+        self.places += [ArrayElement() for _ in range(size - len(self.places))]
 
     def write(self, index: int, value: Array) -> None:
         """Puts `value` at `index`; in a gradient array adds it to the value there."""
@@ -111,7 +111,7 @@ class TensorArray:
         if self.identical:
             self.element_shape = value.shape
 
-    def _sum(self, index: int, place: Place, value: Array) -> Array:
+    def _sum(self, index: int, place: ArrayElement, value: Array) -> Array:
         if place.shape is not None and place.shape != value.shape:
             raise InvalidArgumentError(
                 f"TensorArray {self.name}: Could not aggregate to TensorArray index {index} because the existing shape "
@@ -142,7 +142,7 @@ class TensorArray:
             place.value = None
         return value
 
-    def _zeros(self, index: int, place: Place) -> Array:
+    def _zeros(self, index: int, place: ArrayElement) -> Array:
         shape = place.shape if is_complete(place.shape) else self.element_shape
         if not is_complete(shape):
             raise InvalidArgumentError(
@@ -160,7 +160,7 @@ class TensorArray:
         self.dynamic = False
         array = self.gradients.get(source)
         if array is None:
-            places = [Place(shape=None if p.shape is None else prepended + p.shape) for p in self.places]
+            places = [ArrayElement(shape=None if p.shape is None else prepended + p.shape) for p in self.places]
             element = None if self.element_shape is None else prepended + self.element_shape
             name = f"{self.name}@{source.decode()}"
             array = TensorArray(name, self.dtype, element, places, identical=self.identical, sums=True)

@@ -20,7 +20,7 @@ from ..carried import carried, handle_carrying
 from ..checks import vector_of
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
-from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
+from .tensor_array import ArrayElement, TensorArray, compatible, is_complete, zeros_of
 
 _NO_FLOW = np.float32(0)
 _CONTAINER = "_tensor_arrays"
@@ -51,7 +51,7 @@ def tensor_array(node: Construction) -> Kernel:
         if size < 0:
             raise InvalidArgumentError("Size should be >= 0.")
         output_shape((int(size), _PLACE_BYTES), np.dtype(np.uint8))
-        places = [Place() for _ in range(int(size))]
+        places = [ArrayElement() for _ in range(int(size))]
         return _handle(node, TensorArray(name, dtype, shape, places, dynamic, clears, identical), _NO_FLOW)
 
     return make

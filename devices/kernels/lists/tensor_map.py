@@ -18,7 +18,7 @@ from ..registry import Construction, Kernel, kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MapEntry:
     """A key with its value, and their types."""
 
     key: Array
@@ -31,7 +31,7 @@ class Entry:
 class TensorMap:
     """Entries by what makes their keys equal."""
 
-    entries: dict[Hashable, Entry] = field(default_factory=dict)
+    entries: dict[Hashable, MapEntry] = field(default_factory=dict)
 
     def plus(self, other: TensorMap) -> TensorMap:
         """All entries of both; values with equal keys are added."""
@@ -39,7 +39,7 @@ class TensorMap:
         for identity, entry in other.entries.items():
             own = joint.get(identity)
             if own is not None:
-                entry = Entry(own.key, own.key_dtype, sum_of(own.value, entry.value, own.dtype), own.dtype)
+                entry = MapEntry(own.key, own.key_dtype, sum_of(own.value, entry.value, own.dtype), own.dtype)
             joint[identity] = entry
         return TensorMap(joint)
 
@@ -47,7 +47,7 @@ class TensorMap:
         """The same keys with zeros."""
         return TensorMap(
             {
-                identity: Entry(entry.key, entry.key_dtype, zeros_like(entry.value, entry.dtype), entry.dtype)
+                identity: MapEntry(entry.key, entry.key_dtype, zeros_like(entry.value, entry.dtype), entry.dtype)
                 for identity, entry in self.entries.items()
             }
         )
@@ -92,7 +92,7 @@ def tensor_map_insert(node: Construction) -> Kernel:
     _, key_dtype, dtype = node.input_types
 
     def insert(handle: Array, key: Array, value: Array) -> Array:
-        entry = Entry(np.asarray(key), key_dtype, np.asarray(value), dtype)
+        entry = MapEntry(np.asarray(key), key_dtype, np.asarray(value), dtype)
         return carrying(TensorMap({**_map_of(handle).entries, _identity(key, key_dtype): entry}))
 
     return insert

@@ -19,7 +19,7 @@ from ..registry import Construction, Kernel, kernel
 from .rectifier import rectified
 
 Unary = Callable[[Array], Array]
-Gradient = Callable[[Array, Array], Array]
+ActivationGradient = Callable[[Array, Array], Array]
 
 # Klambauer et al., Self-Normalizing Neural Networks (2017), appendix 1.
 _SELU_SCALE = 1.0507009873554804934193349852946
@@ -30,7 +30,7 @@ def _elementwise(op: str, make: Callable[[Construction], Unary]) -> None:
     kernel(op)(lambda node: in_float32(make(node), node.output_types[0]))
 
 
-def _gradient(op: str, make: Callable[[Construction], Gradient]) -> None:
+def _gradient(op: str, make: Callable[[Construction], ActivationGradient]) -> None:
     def factory(node: Construction) -> Kernel:
         compute = make(node)
 
@@ -53,7 +53,7 @@ def _constants(node: Construction, *values: float) -> list[np.generic]:
     return [(np.float32 if is_half(dtype) else dtype.type)(value) for value in values]
 
 
-def _relu_grad(node: Construction) -> Gradient:
+def _relu_grad(node: Construction) -> ActivationGradient:
     (zero,) = _constants(node, 0)
 
     def gradient(g: Array, f: Array) -> Array:
@@ -69,7 +69,7 @@ def _relu6(node: Construction) -> Unary:
     return lambda x: np.clip(x, zero, six)
 
 
-def _relu6_grad(node: Construction) -> Gradient:
+def _relu6_grad(node: Construction) -> ActivationGradient:
     zero, six = _constants(node, 0, 6)
 
     def gradient(g: Array, f: Array) -> Array:
@@ -86,7 +86,7 @@ def _elu(node: Construction) -> Unary:
     return lambda x: exp_float32(np.minimum(x, zero)) - one + np.maximum(x, zero)
 
 
-def _elu_grad(node: Construction) -> Gradient:
+def _elu_grad(node: Construction) -> ActivationGradient:
     """The second input is the activation, not the feature."""
     zero, one = _constants(node, 0, 1)
     return lambda g, y: choose(y < zero, g * (y + one), g)
@@ -97,7 +97,7 @@ def _selu(node: Construction) -> Unary:
     return lambda x: choose(x < zero, scale_alpha * (exp_float32(np.minimum(x, zero)) - one), scale * x)
 
 
-def _selu_grad(node: Construction) -> Gradient:
+def _selu_grad(node: Construction) -> ActivationGradient:
     """The second input is the activation, not the feature."""
     zero, scale, scale_alpha = _constants(node, 0, _SELU_SCALE, _SELU_SCALE_ALPHA)
     return lambda g, y: choose(y < zero, g * (y + scale_alpha), g * scale)
@@ -110,7 +110,7 @@ def _leaky_relu(node: Construction) -> Unary:
     return lambda x: choose(x > zero, x, alpha * x)
 
 
-def _leaky_relu_grad(node: Construction) -> Gradient:
+def _leaky_relu_grad(node: Construction) -> ActivationGradient:
     zero, alpha = _constants(node, 0, node.attrs["alpha"])
     return lambda g, f: choose(f > zero, g, alpha * g)
 
@@ -121,7 +121,7 @@ def _softplus(node: Construction) -> Unary:
     return lambda x: np.maximum(x, zero) + np.log1p(np.exp(-np.abs(x)))
 
 
-def _softplus_grad(node: Construction) -> Gradient:
+def _softplus_grad(node: Construction) -> ActivationGradient:
     (one,) = _constants(node, 1)
     return lambda g, f: g / (np.exp(-f) + one)
 
@@ -131,7 +131,7 @@ def _softsign(node: Construction) -> Unary:
     return lambda x: x / (np.abs(x) + one)
 
 
-def _softsign_grad(node: Construction) -> Gradient:
+def _softsign_grad(node: Construction) -> ActivationGradient:
     (one,) = _constants(node, 1)
     return lambda g, f: g / np.square(one + np.abs(f))
 

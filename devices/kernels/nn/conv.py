@@ -22,6 +22,7 @@ from ..dense import of_dense
 from ..half_types import in_float32
 from ..images.resize import resize_bilinear
 from ..linalg.half_products import PLAIN, arithmetic_of
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from . import conv_arithmetic, depthwise_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
@@ -182,6 +183,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(input_sizes, y, attrs, w.shape[-2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:-2])
         _check_gradient(sizes, w.shape, y, walked, label)
+        output_shape(sizes, y.dtype)
         return as_laid_out(conv_arithmetic.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
 
     return of_dense(in_float32(gradient, node.output_types[0]))
@@ -201,6 +203,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
         x, y = channels_last(x, attrs), channels_last(y, attrs)
         walked = sweep_of(x.shape[1:-1], window_shape[:-2])
         _check_gradient(x.shape, window_shape, y, walked, label)
+        output_shape(window_shape, y.dtype)
         return conv_arithmetic.filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return of_dense(in_float32(gradient, node.output_types[0]))

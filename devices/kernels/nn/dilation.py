@@ -18,11 +18,11 @@ from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .sliding import Sweep, sweep
 
-SweepOf = Callable[[Array, Array], Sweep]
+DilationSweep = Callable[[Array, Array], Sweep]
 Tap = tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
 
 
-def _sweep_of(node: Construction) -> SweepOf:
+def _sweep_of(node: Construction) -> DilationSweep:
     attrs = dilation_attrs(node.attrs)
     for values, what in ((attrs.raw_strides, "Stride"), (attrs.raw_dilations, "Rate")):
         if (values[0], values[3]) != (1, 1):

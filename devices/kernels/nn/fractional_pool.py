@@ -21,7 +21,7 @@ from ..random import philox
 from ..random.random_ops import Generator, generator_of
 from ..registry import Construction, Kernel, kernel
 
-Reduce = Callable[..., Array]
+PoolReduce = Callable[..., Array]
 
 
 def _shuffled_sizes(size: int, count: int, generator: Generator) -> list[int]:
@@ -78,7 +78,7 @@ def _spans(sequence: Array, size: int, overlapping: bool) -> Iterator[slice]:
         yield slice(start, min(after + overlapping, size))
 
 
-def _reduced(x: Array, sequences: tuple[Array, Array], overlapping: bool, reduce: Reduce) -> Array:
+def _reduced(x: Array, sequences: tuple[Array, Array], overlapping: bool, reduce: PoolReduce) -> Array:
     for axis, sequence in enumerate(sequences, 1):
         spans = list(_spans(sequence, x.shape[axis], overlapping))
         parts = [reduce(x[(slice(None),) * axis + (span,)], axis=axis) for span in spans]

@@ -20,7 +20,7 @@ from ..registry import Construction, Kernel, kernel
 
 Size = tuple[str, int]
 """what a size is, and how large it must be"""
-Step = Callable[..., tuple[Array, ...]]
+CellStep = Callable[..., tuple[Array, ...]]
 
 _OUTPUTS = "i cs f o ci co"  # what an LSTM gives beside its output, in TensorFlow's names
 _PEEPS = "wci wcf wco"
@@ -85,7 +85,7 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)), x.dtype)
 
 
-def _lstm_step(node: Construction, order: str) -> Step:
+def _lstm_step(node: Construction, order: str) -> CellStep:
     """One step; `order` is the order of the gates in the joined weights (i input, c new cell, f forget, o output)."""
     attrs = node.attrs
     forget, clip, peephole = attrs.get("forget_bias", 0.0), float(attrs["cell_clip"]), bool(attrs["use_peephole"])
@@ -136,7 +136,7 @@ def block_lstm(node: Construction) -> Kernel:
     return in_float32(unrolled, node.output_types[0])
 
 
-def _lstm_back(node: Construction, order: str) -> Step:
+def _lstm_back(node: Construction, order: str) -> CellStep:
     """One step back: gradients of the previous cell, of the joined gates before their functions, of the peepholes.
 
     The gradient passes through a clipped cell as if it had not been clipped, as in TensorFlow.

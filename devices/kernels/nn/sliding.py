@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....graph.dtypes import Array
-from ....graph.ops.nn.windows import Walk, WindowAttrs, walk
+from ....graph.ops.nn.windows import WindowAttrs, WindowAxis, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Sweep:
     window: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    walks: tuple[Walk, ...]
+    walks: tuple[WindowAxis, ...]
 
     @property
     def output(self) -> tuple[int, ...]:

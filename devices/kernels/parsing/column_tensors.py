@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from ....graph.dtypes import Array, DataType
-from ....graph.formats.feature_columns import Column
+from ....graph.formats.feature_columns import FeatureColumn
 
 
 def places(counts: Array) -> Array:
@@ -26,7 +26,7 @@ def longest(counts: Array) -> int:
     return int(counts.max(initial=0))
 
 
-def sparse_parts(column: Column) -> tuple[Array, Array, Array]:
+def sparse_parts(column: FeatureColumn) -> tuple[Array, Array, Array]:
     """Indices [values, 2], values, and the shape: records by the greatest count."""
     counts = column.counts
     rows = np.repeat(np.arange(len(counts)), counts)
@@ -55,7 +55,7 @@ def padded(values: Array, counts: Array, result: Array) -> Array:
     return result
 
 
-def filled(column: Column, shape: tuple[int, ...], default: Array) -> Array:
+def filled(column: FeatureColumn, shape: tuple[int, ...], default: Array) -> Array:
     """One tensor of that shape per record: its values, or the default where it has none."""
     count = len(column.counts)
     if len(column.values) == count * prod(shape):

@@ -17,7 +17,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name, numpy_dtype
-from ....graph.formats.feature_columns import NONE, TYPES, Column, column_of, features_of
+from ....graph.formats.feature_columns import NONE, TYPES, FeatureColumn, column_of, features_of
 from ..checks import require, single_of, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, padded, sparse_parts, splits_of
@@ -70,7 +70,7 @@ def _check_defaults(schema: Schema, defaults: tuple[Array, ...]) -> None:
             )
 
 
-class Batch:
+class ParsedRecords:
     """Parsed records, asked for one feature after the other; errors name the record, if there may be several."""
 
     def __init__(self, records: list[bytes], names: list[bytes] | None) -> None:
@@ -98,7 +98,7 @@ class Batch:
             tensor = self._fixed(key, column, dtype, shape, default)
         return tensor[0, ...] if self._single else tensor
 
-    def _column(self, key: str, dtype: DataType, is_dense: bool = False) -> Column:
+    def _column(self, key: str, dtype: DataType, is_dense: bool = False) -> FeatureColumn:
         column = column_of([features.get(key) for features in self._maps], dtype)
         wrong = column.wrong()
         if wrong is None:
@@ -109,7 +109,7 @@ class Batch:
             text = f"Data type: {actual} but expected type: {expected}"
         raise InvalidArgumentError(f"{self._place(key, wrong)}Data types don't match. {text}")
 
-    def _fixed(self, key: str, column: Column, dtype: DataType, shape: Any, default: Array) -> Array:
+    def _fixed(self, key: str, column: FeatureColumn, dtype: DataType, shape: Any, default: Array) -> Array:
         size = prod(shape)
         if size and (column.counts == size).all():
             return column.values.reshape(len(column.counts), *shape)
@@ -123,7 +123,9 @@ class Batch:
             )
         return filled(column, shape, default)
 
-    def _wrong_count(self, key: str, record: int, column: Column, dtype: DataType, shape: Any) -> InvalidArgumentError:
+    def _wrong_count(
+        self, key: str, record: int, column: FeatureColumn, dtype: DataType, shape: Any
+    ) -> InvalidArgumentError:
         text = (
             f"Number of {_LISTS[dtype]} values != expected.  Values size: {column.counts[record]} but output shape: "
             f"{shape_text(shape)}"
@@ -134,7 +136,7 @@ class Batch:
             text = f"Can't parse serialized Example: {what}"
         return InvalidArgumentError(f"{self._place(key, record)}{text}")
 
-    def _variable(self, key: str, column: Column, inner: Any, default: Array) -> Array:
+    def _variable(self, key: str, column: FeatureColumn, inner: Any, default: Array) -> Array:
         """Records padded to the longest one."""
         stride = prod(inner)
         wrong = np.flatnonzero(column.counts % stride) if stride else np.flatnonzero(column.counts)
@@ -145,7 +147,7 @@ class Batch:
         result[...] = np.asarray(default).reshape(-1)[0]
         return padded(column.values, column.counts, result)
 
-    def _wrong_stride(self, key: str, record: int, column: Column, inner: Any) -> InvalidArgumentError:
+    def _wrong_stride(self, key: str, record: int, column: FeatureColumn, inner: Any) -> InvalidArgumentError:
         count = column.counts[record]
         if self._single:
             return InvalidArgumentError(
@@ -168,7 +170,7 @@ Keys = tuple[list[str], list[str], list[str]]
 """names of the sparse, the dense and the ragged features"""
 
 
-class Features(NamedTuple):
+class FeatureTensors(NamedTuple):
     """The tensors of every feature, in the order of the keys."""
 
     sparse: list[tuple[Array, Array, Array]]  # indices, values, shape
@@ -176,10 +178,10 @@ class Features(NamedTuple):
     ragged: list[tuple[Array, Array]]  # values, splits
 
 
-def parsed(schema: Schema, batch: Batch, keys: Keys, defaults: Sequence[Array]) -> Features:
+def parsed(schema: Schema, batch: ParsedRecords, keys: Keys, defaults: Sequence[Array]) -> FeatureTensors:
     """All features of a batch."""
     sparse_keys, dense_keys, ragged_keys = keys
-    return Features(
+    return FeatureTensors(
         [batch.sparse(*feature) for feature in zip(sparse_keys, schema.sparse_types, strict=True)],
         [
             batch.dense(*feature)
@@ -189,7 +191,7 @@ def parsed(schema: Schema, batch: Batch, keys: Keys, defaults: Sequence[Array]) 
     )
 
 
-def _parse(schema: Schema, batch: Batch, keys: Keys, defaults: Sequence[Array]) -> Any:
+def _parse(schema: Schema, batch: ParsedRecords, keys: Keys, defaults: Sequence[Array]) -> Any:
     """Sparse indices, values, shapes, dense tensors, ragged values, splits."""
     sparse, dense, ragged = parsed(schema, batch, keys, defaults)
     parts = [part for i in range(3) for part in (feature[i] for feature in sparse)]
@@ -214,7 +216,7 @@ def check_keys(schema: Schema, keys: Keys, defaults: tuple[Array, ...]) -> None:
     _check_defaults(schema, defaults)
 
 
-def _batch(serialized: Array, names: Array) -> Batch:
+def _batch(serialized: Array, names: Array) -> ParsedRecords:
     """The records; those of a vector are a batch, a scalar is a single one."""
     shapes = np.shape(names), np.shape(serialized)
     require(
@@ -223,7 +225,7 @@ def _batch(serialized: Array, names: Array) -> Batch:
         f"{shape_text(shapes[0])}, serialized.shape={shape_text(shapes[1])}",
     )
     records = np.asarray(serialized).reshape(-1).tolist()
-    return Batch(records, np.asarray(names).reshape(-1).tolist() if shapes[1] else None)
+    return ParsedRecords(records, np.asarray(names).reshape(-1).tolist() if shapes[1] else None)
 
 
 @kernel("ParseExample")
@@ -276,6 +278,6 @@ def parse_single_example(node: Construction) -> Kernel:
 
     def run(serialized: Array, *defaults: Array) -> Any:  # tensors by feature
         _check_defaults(schema, defaults)
-        return _parse(schema, Batch([text_of(serialized, "serialized")], None), keys, defaults)
+        return _parse(schema, ParsedRecords([text_of(serialized, "serialized")], None), keys, defaults)
 
     return run

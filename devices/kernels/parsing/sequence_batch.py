@@ -17,16 +17,16 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
-from ....graph.formats.feature_columns import Column, Piece, column_of, sequence_of, steps_of
+from ....graph.formats.feature_columns import FeatureBytes, FeatureColumn, column_of, sequence_of, steps_of
 from ..checks import require
 from .column_tensors import blank, filled, longest, padded, places, sparse_parts, splits_of
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ListSteps:
     """The steps of a feature list in all records: their features, and how many each record has (-1: no such list)."""
 
-    column: Column
+    column: FeatureColumn
     counts: Array
 
     @property
@@ -61,7 +61,7 @@ class SequenceBatch:
     def _name(self, record: int) -> str:
         return self._names[record].decode(errors="replace") if self._names else "<unknown>"
 
-    def _context(self, key: str, dtype: DataType) -> tuple[Column, list[Piece]]:
+    def _context(self, key: str, dtype: DataType) -> tuple[FeatureColumn, list[FeatureBytes]]:
         pieces = [features.get(key) for features in self._contexts]
         column = column_of(pieces, dtype)
         wrong = column.wrong()
@@ -104,16 +104,16 @@ class SequenceBatch:
         tensor = filled(column, shape, default)
         return tensor[0, ...] if self._single else tensor
 
-    def _steps(self, key: str, dtype: DataType) -> Steps:
+    def _steps(self, key: str, dtype: DataType) -> ListSteps:
         """The column of all steps; InvalidArgumentError for one of another type."""
-        pieces: list[Piece] = []
+        pieces: list[FeatureBytes] = []
         counts: list[int] = []
         for lists in self._lists:
             feature_list = lists.get(key)
             steps = [] if feature_list is None else steps_of(feature_list)
             counts.append(-1 if feature_list is None else len(steps))
             pieces += steps
-        found = Steps(column_of(pieces, dtype), np.array(counts, np.int64))
+        found = ListSteps(column_of(pieces, dtype), np.array(counts, np.int64))
         wrong = found.column.wrong()
         if wrong is not None:
             record, step = self._place(found, wrong)
@@ -123,7 +123,7 @@ class SequenceBatch:
             )
         return found
 
-    def _place(self, found: Steps, index: int) -> tuple[int, int]:
+    def _place(self, found: ListSteps, index: int) -> tuple[int, int]:
         """The record, and the step in it, of the step `index` of all."""
         limits = np.cumsum(found.numbers)
         record = int(np.searchsorted(limits, index, "right"))
@@ -158,7 +158,7 @@ class SequenceBatch:
         padded(found.column.values, numbers * prod(shape), tensor)
         return (tensor[0], numbers[0, ...]) if self._single else (tensor, numbers)
 
-    def _check_steps(self, key: str, found: Steps, shape: tuple[int, ...]) -> None:
+    def _check_steps(self, key: str, found: ListSteps, shape: tuple[int, ...]) -> None:
         """InvalidArgumentError unless every step has as many values as the shape says."""
         size = prod(shape)
         wrong = np.flatnonzero(found.column.counts != size)

@@ -21,7 +21,7 @@ from .sequence_batch import SequenceBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class FeatureSpecs:
     """The features of the context, or those of the lists: keys, types and shapes."""
 
     sparse_types: tuple[DataType, ...]
@@ -33,7 +33,7 @@ class Features:
     dense_keys: Sequence[str] = ()
     ragged_keys: Sequence[str] = ()
 
-    def keyed(self, what: str, sparse: Any, dense: Any, ragged: Any) -> Features:
+    def keyed(self, what: str, sparse: Any, dense: Any, ragged: Any) -> FeatureSpecs:
         """The same with keys; InvalidArgumentError unless each key is of one sort."""
         keyed = replace(self, sparse_keys=texts(sparse), dense_keys=texts(dense), ragged_keys=texts(ragged))
         sorts = dict.fromkeys(keyed.dense_keys, "dense")
@@ -55,7 +55,7 @@ def defined(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
     return tuple(known)
 
 
-def _context(attrs: Mapping[str, Any]) -> Features:
+def _context(attrs: Mapping[str, Any]) -> FeatureSpecs:
     sparse, dense, shapes = attrs["context_sparse_types"], attrs["Tcontext_dense"], attrs["context_dense_shapes"]
     count = attrs["Ncontext_sparse"]
     require(
@@ -69,10 +69,10 @@ def _context(attrs: Mapping[str, Any]) -> Features:
         f"context_dense_shapes ({len(shapes)})",
     )
     ragged, splits = attrs.get("context_ragged_value_types", ()), attrs.get("context_ragged_split_types", ())
-    return Features(sparse, dense, defined(shapes), ragged, splits)
+    return FeatureSpecs(sparse, dense, defined(shapes), ragged, splits)
 
 
-def _lists(attrs: Mapping[str, Any]) -> Features:
+def _lists(attrs: Mapping[str, Any]) -> FeatureSpecs:
     sparse, dense = attrs["feature_list_sparse_types"], attrs["feature_list_dense_types"]
     shapes, count = attrs["feature_list_dense_shapes"], attrs["Nfeature_list_sparse"]
     require(
@@ -86,7 +86,7 @@ def _lists(attrs: Mapping[str, Any]) -> Features:
         f"feature_list_dense_shapes ({len(shapes)})",
     )
     ragged, splits = attrs.get("feature_list_ragged_value_types", ()), attrs.get("feature_list_ragged_split_types", ())
-    return Features(sparse, dense, defined(shapes), ragged, splits)
+    return FeatureSpecs(sparse, dense, defined(shapes), ragged, splits)
 
 
 def check_defaults(shapes: Sequence[tuple[int, ...]], defaults: Sequence[Array], text: str) -> None:
@@ -110,7 +110,7 @@ def transposed(features: Sequence[tuple[Array, ...]], parts: int) -> list[Array]
     return [feature[i] for i in range(parts) for feature in features]
 
 
-def _context_tensors(batch: SequenceBatch, context: Features, defaults: Sequence[Array]) -> list[Array]:
+def _context_tensors(batch: SequenceBatch, context: FeatureSpecs, defaults: Sequence[Array]) -> list[Array]:
     sparse = [batch.context_sparse(*each) for each in zip(context.sparse_keys, context.sparse_types, strict=True)]
     dense = [
         batch.context_dense(*each)
@@ -123,7 +123,7 @@ def _context_tensors(batch: SequenceBatch, context: Features, defaults: Sequence
     return [*transposed(sparse, 3), *dense, *transposed(ragged, 2)]
 
 
-def _list_tensors(batch: SequenceBatch, lists: Features, may_lack: Sequence[bool]) -> list[Array]:
+def _list_tensors(batch: SequenceBatch, lists: FeatureSpecs, may_lack: Sequence[bool]) -> list[Array]:
     sparse = [batch.list_sparse(*each) for each in zip(lists.sparse_keys, lists.sparse_types, strict=True)]
     dense = [
         batch.list_dense(*each)
@@ -136,14 +136,18 @@ def _list_tensors(batch: SequenceBatch, lists: Features, may_lack: Sequence[bool
 
 
 def _parse(
-    batch: SequenceBatch, context: Features, lists: Features, defaults: Sequence[Array], may_lack: Sequence[bool]
+    batch: SequenceBatch,
+    context: FeatureSpecs,
+    lists: FeatureSpecs,
+    defaults: Sequence[Array],
+    may_lack: Sequence[bool],
 ) -> Any:  # tensors by feature
     text = "default_value[{d}].shape() == {default} != context_dense_shapes[{d}] == {shape}"
     check_defaults(context.dense_shapes, defaults, text)
     return outputs([*_context_tensors(batch, context, defaults), *_list_tensors(batch, lists, may_lack)])
 
 
-def _check_key_counts(context: Features, lists: Features, may_lack: Sequence[bool]) -> None:
+def _check_key_counts(context: FeatureSpecs, lists: FeatureSpecs, may_lack: Sequence[bool]) -> None:
     """InvalidArgumentError unless there is a key for each type."""
     pairs = {
         "context_sparse_keys) to match len(context_sparse_types": (context.sparse_keys, context.sparse_types),

@@ -14,7 +14,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
-from ....graph.formats.feature_columns import NONE, Piece, column_of, feature_text, sequence_of, steps_of
+from ....graph.formats.feature_columns import NONE, FeatureBytes, column_of, feature_text, sequence_of, steps_of
 from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, places
@@ -83,7 +83,7 @@ class _Record:
             )
         return filled(column, shape, np.zeros((), np.int64))
 
-    def _checked(self, piece: Piece, dtype: DataType, place: str, or_empty: bool = True) -> Piece:
+    def _checked(self, piece: FeatureBytes, dtype: DataType, place: str, or_empty: bool = True) -> FeatureBytes:
         """The feature; InvalidArgumentError if it has another type."""
         column = column_of([piece], dtype)
         if column.wrong() is not None or (column.kinds[0] == NONE and not or_empty):

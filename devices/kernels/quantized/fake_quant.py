@@ -13,7 +13,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 
-Range = tuple[Array, Array, Array, Array]
+NudgedRange = tuple[Array, Array, Array, Array]
 
 
 def _steps(node: Construction) -> tuple[np.float32, np.float32]:
@@ -23,7 +23,7 @@ def _steps(node: Construction) -> tuple[np.float32, np.float32]:
     return np.float32(1 if node.attrs["narrow_range"] else 0), np.float32(2**bits - 1)
 
 
-def _nudged(low: Array, high: Array, first: np.float32, last: np.float32) -> Range:
+def _nudged(low: Array, high: Array, first: np.float32, last: np.float32) -> NudgedRange:
     """The range moved so that zero is on the grid: its ends, the step between points, the number of steps per unit."""
     step = (high - low) / (last - first)
     zero_point = first - low / step
@@ -32,7 +32,7 @@ def _nudged(low: Array, high: Array, first: np.float32, last: np.float32) -> Ran
     return (first - rounded) * step, (last - rounded) * step, step, (last - first) / (high - low)
 
 
-def _quantised(x: Array, nudged: Range) -> Array:
+def _quantised(x: Array, nudged: NudgedRange) -> Array:
     low, high, step, per_unit = nudged
     zero = np.floor(-low * per_unit + np.float32(0.5))
     clamped = np.minimum(np.maximum(x, low), high)
@@ -64,7 +64,7 @@ def fake_quant_args_gradient(node: Construction) -> Kernel:
     return gradient
 
 
-def _range_of_attrs(node: Construction) -> Range:
+def _range_of_attrs(node: Construction) -> NudgedRange:
     low, high = np.float32(node.attrs["min"]), np.float32(node.attrs["max"])
     if not low < high:
         raise InvalidArgumentError(f"min has to be smaller than max, was: {low:g} >= {high:g}")

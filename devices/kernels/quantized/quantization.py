@@ -48,7 +48,7 @@ def _check_ends(x: Array, low: Array, high: Array, axis: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class IntegerSteps:
     """The integers of a quantised type: the lowest and highest in use, and half their number if they are signed."""
 
     lowest: float
@@ -57,14 +57,14 @@ class Steps:
     count: float
 
 
-def _steps(dtype: np.dtype[np.integer[Any]], narrow: bool) -> Steps:
+def _steps(dtype: np.dtype[np.integer[Any]], narrow: bool) -> IntegerSteps:
     info = np.iinfo(dtype)
     count = float(info.max) - float(info.min) + 1
     half = count / 2 if info.min < 0 else 0.0
-    return Steps(float(info.min) + narrow, float(info.max), half, count)
+    return IntegerSteps(float(info.min) + narrow, float(info.max), half, count)
 
 
-def _scale(low: Array, high: Array, steps: Steps) -> Array:
+def _scale(low: Array, high: Array, steps: IntegerSteps) -> Array:
     """Integers per unit so that both ends fit; an end on the wrong side of zero is ignored."""
     with np.errstate(divide="ignore", invalid="ignore"):
         by_low = np.where(steps.lowest * low > 0, steps.lowest / low, _LARGEST)
@@ -72,7 +72,7 @@ def _scale(low: Array, high: Array, steps: Steps) -> Array:
     return np.minimum(by_low, by_high)
 
 
-def _combined(x: Array, low: Array, high: Array, steps: Steps) -> Array:
+def _combined(x: Array, low: Array, high: Array, steps: IntegerSteps) -> Array:
     """Whole steps from `low`, in float32 as in TensorFlow: the last digits of 32-bit integers are lost."""
     a, b = low.astype(np.float32), high.astype(np.float32)
     scale = ((steps.highest - steps.lowest) / (high - low)).astype(np.float32)
@@ -155,10 +155,10 @@ def quantize_and_dequantize(node: Construction) -> Kernel:
     narrow, half_up = bool(attrs["narrow_range"]), attrs.get("round_mode") == b"HALF_UP"
     scalars_only = node.op == "QuantizeAndDequantizeV2"
 
-    def steps_for(bits: int) -> Steps:
+    def steps_for(bits: int) -> IntegerSteps:
         require(1 + signed <= bits <= 63, f"num_bits is out of range: {bits} with signed_input {int(signed)}")
         highest = float(2 ** (bits - 1) - 1 if signed else 2**bits - 1)
-        return Steps((-highest if narrow else -highest - 1) if signed else 0.0, highest, 0.0, 0.0)
+        return IntegerSteps((-highest if narrow else -highest - 1) if signed else 0.0, highest, 0.0, 0.0)
 
     def rounded(x: Array, low: Array, high: Array, bits: Array | None = None) -> Array:
         steps = steps_for(int(attrs["num_bits"] if bits is None else bits))

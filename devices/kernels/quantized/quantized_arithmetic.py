@@ -16,6 +16,7 @@ from ....graph.ops.nn.windows import window_attrs
 from ..checks import require
 from ..nn.conv_arithmetic import convolve
 from ..nn.sliding import sweep
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .fused_products import conv_2d
 from .ranges import Range, Ranged, as_integers, moved, range_of, range_of_products, range_of_sums, zero_of
@@ -60,6 +61,7 @@ def quantized_mat_mul(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"Matrix size-compatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
             )
+        output_shape((len(left), right.shape[1]), np.dtype(np.int32))
         result = _exactly(np.matmul, _centred(left, a_range), _centred(right, b_range))
         return result, *range_of_products(a_range, a.dtype, b_range, b.dtype, _INT32)
 

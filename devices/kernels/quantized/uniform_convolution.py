@@ -12,7 +12,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.quantized.uniform_convolution import Layout
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..xla.products import Window, spread
+from ..xla.products import XlaWindow, spread
 from .uniform import along, check_pair, check_scales
 from .uniform_arithmetic import rounded, rows_as_bytes
 
@@ -38,7 +38,7 @@ def _convolve(node: Construction, x: Array, w: Array, finish: Finish) -> Array:
     require(image.shape[0] % batches == 0 and window.shape[-1] % batches == 0, f"no {batches} groups of images")
     padding = np.array(layout.widths(image.shape[1:-1], window.shape[:-2]))
     image = spread(image, padding, np.array(layout.spreads))
-    walk = Window(tuple(layout.strides), tuple(layout.dilations))
+    walk = XlaWindow(tuple(layout.strides), tuple(layout.dilations))
     parts = zip(np.split(image, batches), np.split(window, batches, axis=-1), strict=True)
     result = finish(np.concatenate([walk.convolve(*part) for part in parts], axis=-1))
     return result.transpose(np.argsort((numbers.result[0], *numbers.result[2:], numbers.result[1])))

@@ -19,7 +19,7 @@ from ...state import Variable
 from ..checks import require, scalar_of
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .queue import Form, PriorityQueue
+from .queue import PriorityQueue, QueueSpec
 from .queue_ops import match_forms, signature
 
 BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"  # TensorFlow's name for the class of barriers in messages
@@ -31,12 +31,12 @@ _BEFORE = 2  # components of a ready element before its values: index and key
 class Barrier:
     """A barrier for elements of the types in `form`; complete elements wait in the queue `ready`."""
 
-    def __init__(self, name: str, form: Form) -> None:
+    def __init__(self, name: str, form: QueueSpec) -> None:
         self.name = name
         self.form = form
         self.is_closed = False
         types, shapes = (DataType.INT64, DataType.STRING, *form.types), ((), (), *form.shapes)
-        self.ready = PriorityQueue(f"{name}_queue", Form(_UNLIMITED, types, shapes))
+        self.ready = PriorityQueue(f"{name}_queue", QueueSpec(_UNLIMITED, types, shapes))
         self.incomplete: dict[bytes, tuple[Array, list[Array | None]]] = {}
         self._cancelled = False
         self._index = _FIRST_INDEX
@@ -145,7 +145,7 @@ def barrier(node: Construction) -> Kernel:
         "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited "
         "capacity.",
     )
-    form, handle, state = Form(_UNLIMITED, types, shapes), handle_for(node, BARRIER_TYPE), node.state
+    form, handle, state = QueueSpec(_UNLIMITED, types, shapes), handle_for(node, BARRIER_TYPE), node.state
     value = handle_value(node, handle)
 
     def put_out() -> Variable | Array:

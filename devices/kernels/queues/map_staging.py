@@ -28,7 +28,7 @@ _KINDS = ("Map", "OrderedMap")
 Fields = list[Array | None]
 
 
-class Limits(NamedTuple):
+class StagingLimits(NamedTuple):
     """How many complete entries, and bytes in all, may be in an area; 0 means any number."""
 
     entries: int
@@ -38,7 +38,7 @@ class Limits(NamedTuple):
 class MapArea:
     """A staging area; in an ordered one the smallest key is the next."""
 
-    def __init__(self, limits: Limits, *, ordered: bool) -> None:
+    def __init__(self, limits: StagingLimits, *, ordered: bool) -> None:
         self.limits = limits
         self.ordered = ordered
         self.complete: dict[int, Fields] = {}
@@ -120,7 +120,7 @@ def _area_of(node: Construction) -> Callable[[], MapArea]:
     attrs, state, ordered = node.attrs, node.state, node.op.startswith("Ordered")
     container, name = attrs["container"].decode() or DEFAULT_CONTAINER, attrs["shared_name"].decode() or node.name
     key: ResourceKey = (container, "OrderedStagingMap" if ordered else "StagingMap", name)
-    limits = Limits(int(attrs["capacity"]), int(attrs["memory_limit"]))
+    limits = StagingLimits(int(attrs["capacity"]), int(attrs["memory_limit"]))
 
     def area() -> MapArea:
         shared: MapArea = state.resource(key, lambda: MapArea(limits, ordered=ordered))

@@ -23,7 +23,7 @@ from ..arrays.slicing import empty_of
 from ..checks import require
 from ..random import philox
 from ..registry import Call
-from .waiting import Attempt, End, Lines, Waiter
+from .waiting import Attempt, End, Lines, WaitingCall
 
 Element = tuple[Array, ...]
 _PUTTING, _TAKING = range(2)
@@ -31,7 +31,7 @@ _WORDS = 256  # random words drawn at once
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class QueueSpec:
     """The types and shapes of a queue's elements (no shapes: any) and its capacity."""
 
     capacity: int
@@ -45,7 +45,7 @@ class Queue:
     kind = "FIFOQueue"
     kind_of_batches = "FIFOQueue"  # the queue's name in messages about batches
 
-    def __init__(self, name: str, form: Form) -> None:
+    def __init__(self, name: str, form: QueueSpec) -> None:
         self.name = name
         self.form = form
         self.is_closed = False
@@ -94,7 +94,7 @@ class Queue:
         else:
             call.done()
 
-    def dequeue(self, call: Waiter) -> None:
+    def dequeue(self, call: WaitingCall) -> None:
         """Takes one element, as soon as there is one; OutOfRangeError if the queue is closed and empty."""
         self.lines.join(_TAKING, _Taking(call, self, 1, lambda elements: elements[0], self.kind))
 
@@ -141,7 +141,7 @@ class ShuffleQueue(Queue):
 
     kind = kind_of_batches = "RandomShuffleQueue"
 
-    def __init__(self, name: str, form: Form, least: int, seeds: tuple[int, int], start: philox.Position) -> None:
+    def __init__(self, name: str, form: QueueSpec, least: int, seeds: tuple[int, int], start: philox.Position) -> None:
         super().__init__(name, form)
         self.least = least
         self.seeds = seeds
@@ -212,7 +212,7 @@ class PriorityQueue(Queue):
 
     kind = kind_of_batches = "PriorityQueue"
 
-    def __init__(self, name: str, form: Form) -> None:
+    def __init__(self, name: str, form: QueueSpec) -> None:
         super().__init__(name, form)
         self._heap: list[_Ranked] = []
 
@@ -287,7 +287,7 @@ class _Taking(Attempt):
 
     def __init__(
         self,
-        call: Waiter,
+        call: WaitingCall,
         queue: Queue,
         count: int,
         result: Callable[[Sequence[Element]], Element],

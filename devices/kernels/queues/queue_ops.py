@@ -20,12 +20,12 @@ from ..checks import require, single_of
 from ..handles import Handle, handle_for, handle_value, reference_to, resource_of
 from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
+from .queue import PaddingQueue, PriorityQueue, Queue, QueueSpec, ShuffleQueue
 
 QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # TensorFlow's name for the class of queues in messages
 _UNLIMITED = 2**31 - 1
 
-Make = Callable[[str], Queue]
+MakeQueue = Callable[[str], Queue]
 
 
 def _names(types: Iterable[DataType]) -> str:
@@ -42,7 +42,7 @@ def _known(shape: Shape) -> Shape:
     return shape or ()
 
 
-def _form(node: Construction, first: tuple[DataType, ...] = ()) -> Form:
+def _form(node: Construction, first: tuple[DataType, ...] = ()) -> QueueSpec:
     """The declared form of the elements, whose leading components are scalars of the types `first`."""
     types = (*first, *node.attrs["component_types"])
     shapes: tuple[Shape, ...] = tuple(node.attrs["shapes"])
@@ -53,14 +53,16 @@ def _form(node: Construction, first: tuple[DataType, ...] = ()) -> Form:
             f"Different number of component types.  Types: {_names(types)}, Shapes: {_shapes_text(shapes)}",
         )
     capacity = int(node.attrs["capacity"])
-    return Form(_UNLIMITED if capacity < 0 else capacity, types, shapes)
+    return QueueSpec(_UNLIMITED if capacity < 0 else capacity, types, shapes)
 
 
-def _with_known_shapes(form: Form) -> Form:
-    return Form(form.capacity, form.types, tuple(map(_known, form.shapes)))
+def _with_known_shapes(form: QueueSpec) -> QueueSpec:
+    return QueueSpec(form.capacity, form.types, tuple(map(_known, form.shapes)))
 
 
-def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check: Callable[[Any], None]) -> Kernel:
+def _making(
+    node: Construction, kind: type[Queue], form: QueueSpec, make: MakeQueue, check: Callable[[Any], None]
+) -> Kernel:
     """The kernel that gives the handle of this node's queue; `make` makes the queue on first use.
 
     `check` compares the attrs that only queues of this kind have.
@@ -84,7 +86,7 @@ def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check
     return put_out
 
 
-def match_forms(thing: str, name: str, has: Form, requested: Form) -> None:
+def match_forms(thing: str, name: str, has: QueueSpec, requested: QueueSpec) -> None:
     """InvalidArgumentError unless a shared resource (`thing` in the message) has the requested types and shapes."""
     _match(thing, name, "component types", _names(has.types), _names(requested.types))
     _match(thing, name, "component shapes", _shapes_text(has.shapes), _shapes_text(requested.shapes))

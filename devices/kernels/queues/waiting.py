@@ -19,7 +19,7 @@ from ....errors import PartitaError
 End = Callable[[], None]
 
 
-class Waiter(Protocol):
+class WaitingCall(Protocol):
     """What a line needs of a call (`Call`): it is done or fails, and its step may end before."""
 
     @property
@@ -41,7 +41,7 @@ class Attempt:
 
     __slots__ = ("call", "end")
 
-    def __init__(self, call: Waiter) -> None:
+    def __init__(self, call: WaitingCall) -> None:
         self.call = call
         self.end: End | None = None
 
@@ -61,7 +61,7 @@ class When(Attempt):
 
     __slots__ = ("_act",)
 
-    def __init__(self, call: Waiter, act: Callable[[], Sequence[object] | None]) -> None:
+    def __init__(self, call: WaitingCall, act: Callable[[], Sequence[object] | None]) -> None:
         super().__init__(call)
         self._act = act
 

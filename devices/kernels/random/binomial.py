@@ -12,7 +12,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .draws import as_shape
 from .generators import drawing_state
-from .lanes import Lanes, draw, per_parameter
+from .lanes import GeneratorLanes, draw, per_parameter
 from .philox import Position
 from .random_ops import AUTO, RESERVED, scrambled
 
@@ -46,7 +46,7 @@ def _draw(place: Position, sizes: tuple[int, ...], counts: Array, probs: Array) 
     return np.where(is_rare, drawn, wide - drawn)
 
 
-def _binomial(lanes: Lanes, count: Array, prob: Array) -> Array:
+def _binomial(lanes: GeneratorLanes, count: Array, prob: Array) -> Array:
     """Successes for probabilities up to 1/2; NaN for a count or a probability that is NaN."""
     result = np.where(np.isnan(count) | np.isnan(prob), np.nan, 0.0)
     is_open = (count > 0) & (prob > 0)
@@ -56,7 +56,7 @@ def _binomial(lanes: Lanes, count: Array, prob: Array) -> Array:
     return result
 
 
-def _sum_waits(lanes: Lanes, count: Array, prob: Array, pending: Array, result: Array) -> None:
+def _sum_waits(lanes: GeneratorLanes, count: Array, prob: Array, pending: Array, result: Array) -> None:
     """The number of geometric waits for a success that fit into `count` trials."""
     trials = np.zeros(len(count))
     while pending.size:
@@ -77,7 +77,7 @@ def _stirling_error(k: Array) -> Array:
 _EXACT = np.array([lgamma(k + 1) - log(2 * pi) / 2 - (k + 0.5) * log(k + 1) + k + 1 for k in range(10)])
 
 
-def _transform_and_reject(lanes: Lanes, counts: Array, probs: Array, pending: Array, result: Array) -> None:
+def _transform_and_reject(lanes: GeneratorLanes, counts: Array, probs: Array, pending: Array, result: Array) -> None:
     """Transformed rejection with squeeze (Hörmann 1993, BTRS)."""
     while pending.size:
         n, p = counts[pending], probs[pending]

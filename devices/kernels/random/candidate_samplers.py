@@ -17,12 +17,13 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..checks import require
+from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .packed import double
 from .random_ops import Generator, generator_of, start_of
 from .unigrams import AliasTable, LearnedUnigrams, fixed_weights
-from .words import FEW, Numbers, Words, below_wide
+from .words import FEW, RandomNumbers, Words, below_wide
 
 _DOUBLE = np.dtype(np.float64)
 _RESERVED_BLOCKS = 512  # per sample, however many draws it takes
@@ -30,14 +31,14 @@ _MOST_DRAWS = 1 << 16  # at a time
 _MOST_TABLED = 1 << 16  # classes
 _LOWEST = np.finfo(np.float32).min
 
-Draw = Callable[[Words, int], Numbers]
+DrawCandidates = Callable[[Words, int], RandomNumbers]
 Probability = Callable[[Array], Array]
 
 
 class Distribution(NamedTuple):
     """How a sampler draws numbers from words, and how likely a draw is to give a number (float32)."""
 
-    draw: Draw
+    draw: DrawCandidates
     probability: Probability
 
 
@@ -64,13 +65,14 @@ def _check(true_classes: Array, options: _Options) -> None:
         columns == options.true, f"true_classes must have num_true columns, expected: {columns} was: {options.true}"
     )
     require(not options.unique or options.sampled <= options.classes, "Sampler's range is too small.")
+    output_shape((options.sampled,), np.dtype(np.int64))
     # Of unsigned numbers the negative ones are the largest.
     if np.maximum.reduce(true_classes.view(np.uint64), None, initial=0) >= options.classes:
         outside = true_classes[(true_classes < 0) | (true_classes >= options.classes)]
         require(False, f"`true_candidate` out of range [0, {options.classes}), received {outside[0]}")
 
 
-def _different(draw: Draw, words: Words, count: int) -> tuple[Array, int]:
+def _different(draw: DrawCandidates, words: Words, count: int) -> tuple[Array, int]:
     """The first `count` different numbers in the order in which they are drawn, and the number of draws."""
     numbers: dict[int, None] = {}
     draws, at_once = 0, max(2 * count, 16)
@@ -136,7 +138,7 @@ def log_uniform_candidate_sampler(node: Construction) -> Kernel:
     size = int(node.attrs["range_max"])
     log_range = math.log1p(size)
 
-    def draw(words: Words, count: int) -> Numbers:
+    def draw(words: Words, count: int) -> RandomNumbers:
         if count <= FEW:
             halves = words.take(2 * count).tolist()
             few = map(double, halves[0::2], halves[1::2])

@@ -22,7 +22,7 @@ _Draw = Callable[[Array, np.dtype[Any]], Array]
 _DRAWS: tuple[_Draw, ...] = (philox.uniform_from, philox.normal_from)
 
 
-class Lanes:
+class GeneratorLanes:
     """One lane per number: a stream position, and the unused part of the last two uniform and normal draws.
 
     Lane i begins `first_blocks[i]` blocks from the place.
@@ -78,6 +78,6 @@ def draw(
     """
     each = per_parameter(sizes, parameters[0].shape)
     spacing = np.repeat(np.broadcast_to(reserved, parameters[0].shape).reshape(-1), each)
-    lanes = Lanes(place, np.arange(prod(sizes)) * spacing)
+    lanes = GeneratorLanes(place, np.arange(prod(sizes)) * spacing)
     drawn = sampler(lanes, *(np.repeat(values.reshape(-1), each) for values in parameters))
     return np.ascontiguousarray(drawn.reshape(-1, each).T).reshape(sizes)

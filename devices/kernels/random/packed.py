@@ -23,11 +23,11 @@ FIRST, SECOND = 0xD2511F53, 0xCD9E8D57
 WEYL = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
 
-Words = tuple[int, int, int, int]
+BlockWords = tuple[int, int, int, int]
 """the first, second, third and fourth word of every block"""
 
 
-class Lanes(NamedTuple):
+class LaneConstants(NamedTuple):
     """Constants for so many lanes: a one in each, all lower halves, the number of each lane, the Weyl steps in each."""
 
     ones: int
@@ -37,14 +37,14 @@ class Lanes(NamedTuple):
 
 
 @cache
-def lanes(count: int) -> Lanes:
+def lanes(count: int) -> LaneConstants:
     """The constants for `count` lanes."""
     ones = sum(1 << 64 * lane for lane in range(count))
     numbers = sum(lane << 64 * lane for lane in range(count))
-    return Lanes(ones, ones * MASK_32, numbers, (ones * WEYL[0], ones * WEYL[1]))
+    return LaneConstants(ones, ones * MASK_32, numbers, (ones * WEYL[0], ones * WEYL[1]))
 
 
-def encrypted(words: Words, key: int, lanes: Lanes) -> Words:
+def encrypted(words: BlockWords, key: int, lanes: LaneConstants) -> BlockWords:
     """The words of the blocks whose counters are `words`; the key has 64 bits.
 
     Upper halves of lanes are cleared where they would be multiplied, and nowhere else: there the products leave what
@@ -68,7 +68,7 @@ def packed(words: Array) -> int:
     return int.from_bytes(words.tobytes(), "little")
 
 
-def doubles(words: Words, count: int) -> list[float]:
+def doubles(words: BlockWords, count: int) -> list[float]:
     """The uniform numbers in [0, 1) of `count` blocks, two of each."""
     a, b, c, d = words
     numbers: list[float] = []
@@ -85,7 +85,7 @@ def double(first: int, second: int) -> float:
     return ((first & 0xFFFFF) << 32 | second) * 2.0**-52
 
 
-def unpacked(words: Words, count: int) -> Array:
+def unpacked(words: BlockWords, count: int) -> Array:
     """The words of `count` blocks: uint32 [count, 4]."""
     a, b, c, d = words
     pairs: Array = np.empty((count, 2), np.uint64)

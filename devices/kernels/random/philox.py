@@ -15,7 +15,7 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..half_types import BFLOAT16
-from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, Words, doubles, encrypted, lanes, packed, unpacked
+from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, BlockWords, doubles, encrypted, lanes, packed, unpacked
 
 _MASK_64, _MASK_128 = (1 << 64) - 1, (1 << 128) - 1
 _FEW = 256  # blocks up to which lanes of Python's integers are faster than numpy's columns
@@ -38,7 +38,7 @@ def seeded(seed: int, seed2: int) -> Position:
     return Position(seed & _MASK_64, (seed2 & _MASK_64) << 64)
 
 
-def block(place: Position) -> Words:
+def block(place: Position) -> BlockWords:
     """The four words at one place: what `blocks` computes for many."""
     key, counter = place
     low, high = counter & _MASK_64, counter >> 64
@@ -72,7 +72,7 @@ def blocks(start: Position, numbers: Array) -> Array:
     return np.stack(columns, axis=-1).astype(np.uint32)
 
 
-def _packed_stream(start: Position, count: int) -> Words | None:
+def _packed_stream(start: Position, count: int) -> BlockWords | None:
     """The first `count` blocks from `start` on, in lanes; None if they are too many for that."""
     key, counter = start
     first = counter & MASK_32

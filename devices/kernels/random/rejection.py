@@ -10,14 +10,14 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.igamma import scipy_special
 from ..registry import Construction, Kernel, kernel
 from .draws import as_shape
-from .lanes import Lanes, Sampler, draw, per_parameter
+from .lanes import GeneratorLanes, Sampler, draw, per_parameter
 from .philox import Position
 from .random_ops import RESERVED, generator_of, place_of, scrambled
 
 _SMALL_RATE = 10.0  # for lower rates, Poisson numbers are found by counting (Knuth)
 
 
-def _gamma(lanes: Lanes, alpha: Array) -> Array:
+def _gamma(lanes: GeneratorLanes, alpha: Array) -> Array:
     """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); for alpha below 1 those of alpha + 1, scaled.
 
     NaN where no number would ever be accepted: for an alpha that is none, or too far below zero.
@@ -47,7 +47,7 @@ def _gamma(lanes: Lanes, alpha: Array) -> Array:
     return result
 
 
-def _poisson(lanes: Lanes, rate: Array) -> Array:
+def _poisson(lanes: GeneratorLanes, rate: Array) -> Array:
     """Poisson numbers; NaN for a rate that is negative or not finite."""
     result = np.full(len(rate), np.nan)
     is_right = np.isfinite(rate) & (rate >= 0)
@@ -56,7 +56,7 @@ def _poisson(lanes: Lanes, rate: Array) -> Array:
     return result
 
 
-def _count_out(lanes: Lanes, rate: Array, pending: Array, result: Array) -> None:
+def _count_out(lanes: GeneratorLanes, rate: Array, pending: Array, result: Array) -> None:
     """The number of uniform numbers whose product stays above exp(-rate) (Knuth)."""
     product, count = np.ones(len(rate)), np.zeros(len(rate))
     while pending.size:
@@ -67,7 +67,7 @@ def _count_out(lanes: Lanes, rate: Array, pending: Array, result: Array) -> None
         count[pending] += 1
 
 
-def _transform_and_reject(lanes: Lanes, rate: Array, pending: Array, result: Array) -> None:
+def _transform_and_reject(lanes: GeneratorLanes, rate: Array, pending: Array, result: Array) -> None:
     """Transformed rejection with squeeze (Hörmann 1993, PTRS)."""
     b = 0.931 + 2.53 * np.sqrt(rate)
     a = -0.059 + 0.02483 * b

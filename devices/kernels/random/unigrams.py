@@ -14,7 +14,7 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
 from ....graph.formats.storage import read_file
 from . import philox
-from .words import FEW, Numbers, Words, below, is_rejected, rejected
+from .words import FEW, RandomNumbers, Words, below, is_rejected, rejected
 
 _FLOAT = np.dtype(np.float32)
 _MOST = (1 << 31) - 1
@@ -37,7 +37,7 @@ class AliasTable:
             parts = weights * np.float32(len(weights)) / np.cumsum(weights, dtype=np.float64)[-1]
         self._share, self._alias = _shares_and_aliases(parts.tolist())
 
-    def draw(self, words: Words, count: int) -> Numbers:
+    def draw(self, words: Words, count: int) -> RandomNumbers:
         """`count` numbers."""
         if count <= FEW:
             return self._few(words, count)

@@ -14,7 +14,7 @@ from ....graph.dtypes import Array
 from . import philox
 from .philox import Position
 
-Numbers = Array | list[int]
+RandomNumbers = Array | list[int]
 """integers: of a few a list, of many an array (int64)"""
 
 
@@ -67,7 +67,7 @@ def below(words: Words, bound: int, count: int) -> Array:
     return _remainders(words.take, rejected(32, bound), np.uint32(bound), count)
 
 
-def below_wide(words: Words, bound: int, count: int) -> Numbers:
+def below_wide(words: Words, bound: int, count: int) -> RandomNumbers:
     """As `below`, from pairs of words: bounds up to 2 ** 63."""
     if count <= FEW:
         return _few_remainders(words, 2, bound, count)

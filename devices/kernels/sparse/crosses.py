@@ -33,7 +33,7 @@ _WRONG_RANK = "tf.ragged.cross only supports inputs with rank=2."
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CrossedColumn:
     """All features of one input in order, and how many each row has; `is_dense` as TensorFlow's keyed hash asks."""
 
     features: Array
@@ -41,11 +41,11 @@ class Column:
     is_dense: bool = False
 
 
-def _sparse_column(indices: Array, values: Array, shape: Array) -> Column:
+def _sparse_column(indices: Array, values: Array, shape: Array) -> CrossedColumn:
     """Rows behind the last one of the shape are left out."""
     rows = int(shape[0])
     inside = (indices[:, 0] >= 0) & (indices[:, 0] < rows)
-    return Column(values[inside], np.bincount(indices[inside, 0], minlength=rows))
+    return CrossedColumn(values[inside], np.bincount(indices[inside, 0], minlength=rows))
 
 
 def _check_ragged(values: Array, splits: Array) -> None:
@@ -67,15 +67,15 @@ def _check_batches(ragged: Sequence[Array], shapes: Sequence[Array], dense: Sequ
     require(len(rows) <= 1 and min(rows, default=0) >= 0, "inputs must all have the same batch dimension size.")
 
 
-def _dense_column(x: Array) -> Column:
-    return Column(x.reshape(-1), np.full(x.shape[0], x.shape[1]), is_dense=True)
+def _dense_column(x: Array) -> CrossedColumn:
+    return CrossedColumn(x.reshape(-1), np.full(x.shape[0], x.shape[1]), is_dense=True)
 
 
-def _ragged_column(values: Array, splits: Array) -> Column:
-    return Column(values, np.diff(splits).astype(np.int64))
+def _ragged_column(values: Array, splits: Array) -> CrossedColumn:
+    return CrossedColumn(values, np.diff(splits).astype(np.int64))
 
 
-def _combinations(columns: Sequence[Column]) -> tuple[Array, list[Array]]:
+def _combinations(columns: Sequence[CrossedColumn]) -> tuple[Array, list[Array]]:
     """The number of combinations of each row, and for each column which feature each combination has."""
     counts = np.prod([column.counts for column in columns], axis=0, dtype=np.int64)
     rows = np.repeat(np.arange(len(counts)), counts)
@@ -95,7 +95,7 @@ def _texts(features: Array) -> list[bytes]:
     return [str(feature).encode() for feature in features.tolist()]
 
 
-def _joined(columns: Sequence[Column], picked: Sequence[Array], separator: bytes) -> Array:
+def _joined(columns: Sequence[CrossedColumn], picked: Sequence[Array], separator: bytes) -> Array:
     texts = [_texts(column.features) for column in columns]
     rows = zip(*([words[i] for i in chosen.tolist()] for words, chosen in zip(texts, picked, strict=True)), strict=True)
     crossed = list(map(separator.join, rows))
@@ -110,12 +110,12 @@ def _mixed(a: Array, b: Array) -> Array:
     return result ^ (result >> _SHIFT)
 
 
-Fingerprints = Callable[[Column], Array]
+Fingerprints = Callable[[CrossedColumn], Array]
 """from a column to one number of 64 bits for each feature"""
 
 
 def _hashed(
-    columns: Sequence[Column], picked: Sequence[Array], fingerprints: Fingerprints, buckets: int, key: int | None
+    columns: Sequence[CrossedColumn], picked: Sequence[Array], fingerprints: Fingerprints, buckets: int, key: int | None
 ) -> Array:
     """The mixed fingerprints, below `buckets` (or 2^63 - 1), starting from `key` if there is one."""
     each = [fingerprints(column)[chosen] for column, chosen in zip(columns, picked, strict=True)]
@@ -126,7 +126,7 @@ def _hashed(
     return (result % (np.uint64(buckets) if buckets > 0 else _LARGEST)).astype(np.int64)
 
 
-def _plain_fingerprints(column: Column) -> Array:
+def _plain_fingerprints(column: CrossedColumn) -> Array:
     """FarmHash of a text; a whole number is its own fingerprint."""
     if column.features.dtype == object:
         return farm_fingerprints(column.features.tolist())
@@ -136,7 +136,7 @@ def _plain_fingerprints(column: Column) -> Array:
 def _keyed_fingerprints(strong: bool, key: tuple[int, int]) -> Fingerprints:
     """Of a text its hash; of a number in a sparse tensor the hash of its lower four bytes, in a dense one itself."""
 
-    def fingerprints(column: Column) -> Array:
+    def fingerprints(column: CrossedColumn) -> Array:
         if column.features.dtype != object and column.is_dense:
             return column.features.astype(np.int64).view(np.uint64)
         if column.features.dtype == object:
@@ -161,7 +161,7 @@ def _check_sparse(i: int, indices: Array, values: Array, shape: Array) -> None:
     output_shape((int(shape[0]),), np.dtype(np.int64))  # there is a number for each row
 
 
-def _columns(count: int, inputs: Sequence[Array]) -> list[Column]:
+def _columns(count: int, inputs: Sequence[Array]) -> list[CrossedColumn]:
     """The columns of `count` sparse tensors (all indices, all values, all shapes) and of dense ones."""
     sparse = list(zip(inputs[:count], inputs[count : 2 * count], inputs[2 * count : 3 * count], strict=True))
     for i, parts in enumerate(sparse):
@@ -179,11 +179,11 @@ def _columns(count: int, inputs: Sequence[Array]) -> list[Column]:
     return columns
 
 
-Cross = Callable[[Sequence[Column], Sequence[Array]], Array]
+Cross = Callable[[Sequence[CrossedColumn], Sequence[Array]], Array]
 """from columns and the features that each combination picks to the crossed values"""
 
 
-def _crossed(columns: Sequence[Column], cross: Cross, empty: Array) -> tuple[Array, Array, Array]:
+def _crossed(columns: Sequence[CrossedColumn], cross: Cross, empty: Array) -> tuple[Array, Array, Array]:
     """The crossed features as a sparse matrix."""
     if not columns:
         return np.zeros((0, 2), np.int64), empty, np.zeros(2, np.int64)
@@ -246,7 +246,7 @@ def sparse_cross_hashed(node: Construction) -> Kernel:
         fingerprints = _keyed_fingerprints(strong, (salt[0] & _MASK, salt[1] & _MASK))
         columns = _columns(count, inputs[:-3])
 
-        def cross(columns: Sequence[Column], picked: Sequence[Array]) -> Array:
+        def cross(columns: Sequence[CrossedColumn], picked: Sequence[Array]) -> Array:
             return _hashed(columns, picked, fingerprints, buckets, None)
 
         return _crossed(columns, cross, np.zeros(0, np.int64))
@@ -254,7 +254,7 @@ def sparse_cross_hashed(node: Construction) -> Kernel:
     return run
 
 
-def _ordered(order: bytes, groups: dict[str, list[Column]]) -> list[Column]:
+def _ordered(order: bytes, groups: dict[str, list[CrossedColumn]]) -> list[CrossedColumn]:
     """The columns in the order of the attr: R for ragged, S for sparse, D for dense ones."""
     waiting = {kind: iter(columns) for kind, columns in groups.items()}
     require(len(order) == sum(map(len, groups.values())), "Invalid length for input_order")

@@ -12,7 +12,7 @@ from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
-from .csr_matrix import CSRMatrix, Rows, carrying_csr, csr_of
+from .csr_matrix import CSRMatrix, CsrRows, carrying_csr, csr_of
 
 
 def _from_indices(indices: Array, values: Array, shape: tuple[int, ...], dtype: DataType) -> CSRMatrix:
@@ -29,7 +29,7 @@ def _from_indices(indices: Array, values: Array, shape: tuple[int, ...], dtype: 
     batch = indices[:, 0] if len(shape) == 3 else np.zeros(len(indices), np.int64)
     ends = np.searchsorted(batch, np.arange(prod(shape[:-2]) + 1))
     parts = [
-        Rows.of(indices[first:last, -2], indices[first:last, -1], values[first:last], shape[-2])
+        CsrRows.of(indices[first:last, -2], indices[first:last, -1], values[first:last], shape[-2])
         for first, last in pairwise(ends.tolist())
     ]
     return CSRMatrix(dtype, shape, tuple(parts))

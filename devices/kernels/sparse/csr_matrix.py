@@ -19,7 +19,7 @@ from ..carried import carried, carrying
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class CsrRows:
     """One matrix by rows; columns ascend within a row."""
 
     row_ptrs: Array
@@ -27,7 +27,7 @@ class Rows:
     values: Array
 
     @classmethod
-    def of(cls, rows: Array, columns: Array, values: Array, count: int) -> Rows:
+    def of(cls, rows: Array, columns: Array, values: Array, count: int) -> CsrRows:
         """The matrix of elements in the order of their rows and columns."""
         counts = np.bincount(rows, minlength=count)
         ends = np.concatenate([[0], np.cumsum(counts)])
@@ -38,18 +38,18 @@ class Rows:
         """The row of each element."""
         return np.repeat(np.arange(len(self.row_ptrs) - 1), np.diff(self.row_ptrs))
 
-    def transposed(self, num_columns: int) -> Rows:
+    def transposed(self, num_columns: int) -> CsrRows:
         """The matrix with rows and columns exchanged."""
         order = np.argsort(self.columns, kind="stable")
-        return Rows.of(self.columns[order], self.row_numbers[order], self.values[order], num_columns)
+        return CsrRows.of(self.columns[order], self.row_numbers[order], self.values[order], num_columns)
 
 
-def summed(rows: Array, places: Array, values: Array, count: int, columns: int) -> Rows:
+def summed(rows: Array, places: Array, values: Array, count: int, columns: int) -> CsrRows:
     """The matrix of elements in any order; those at one place are added up, in their order."""
     keys, where = np.unique(rows.astype(np.int64) * columns + places, return_inverse=True)
     total = np.zeros(len(keys), values.dtype)
     np.add.at(total, where.reshape(-1), values)
-    return Rows.of(keys // max(columns, 1), keys % max(columns, 1), total, count)
+    return CsrRows.of(keys // max(columns, 1), keys % max(columns, 1), total, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class CSRMatrix:
 
     dtype: DataType
     shape: tuple[int, ...]
-    parts: tuple[Rows, ...]
+    parts: tuple[CsrRows, ...]
 
-    def with_parts(self, parts: Iterable[Rows], sizes: Sequence[int]) -> CSRMatrix:
+    def with_parts(self, parts: Iterable[CsrRows], sizes: Sequence[int]) -> CSRMatrix:
         """The same number of matrices, of these sizes."""
         return CSRMatrix(self.dtype, (*self.shape[:-2], *sizes), tuple(parts))
 
@@ -69,12 +69,12 @@ class CSRMatrix:
         rows, columns = self.shape[-2:]
         turned = [part.transposed(columns) for part in self.parts]
         if conjugate:
-            turned = [Rows(part.row_ptrs, part.columns, np.conj(part.values)) for part in turned]
+            turned = [CsrRows(part.row_ptrs, part.columns, np.conj(part.values)) for part in turned]
         return self.with_parts(turned, (columns, rows))
 
     def times(self, factor: Array) -> CSRMatrix:
         """All elements times a number."""
-        parts = [Rows(part.row_ptrs, part.columns, part.values * factor) for part in self.parts]
+        parts = [CsrRows(part.row_ptrs, part.columns, part.values * factor) for part in self.parts]
         return self.with_parts(parts, self.shape[-2:])
 
     def plus(self, other: CSRMatrix) -> CSRMatrix:

@@ -10,7 +10,7 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .csr_conversions import dense_of
-from .csr_matrix import CSRMatrix, Rows, carrying_csr, csr_of, summed
+from .csr_matrix import CSRMatrix, CsrRows, carrying_csr, csr_of, summed
 
 
 def _turns(node: Construction, operand: str) -> tuple[bool, bool]:
@@ -50,7 +50,7 @@ def mat_mul(node: Construction) -> Kernel:
     return run
 
 
-def _product(a: Rows, b: Array) -> Array:
+def _product(a: CsrRows, b: Array) -> Array:
     """The rows of `b` that each row of `a` picks, times its values, added up."""
     result = np.zeros((len(a.row_ptrs) - 1, b.shape[1]), b.dtype)
     filled = np.nonzero(np.diff(a.row_ptrs))[0]
@@ -82,7 +82,7 @@ def sparse_mat_mul(node: Construction) -> Kernel:
     return run
 
 
-def _sparse_product(a: Rows, b: Rows, columns: int) -> Rows:
+def _sparse_product(a: CsrRows, b: CsrRows, columns: int) -> CsrRows:
     """Every element of `a` meets the row of `b` that its column names; meetings at one place are added up."""
     firsts, lengths = b.row_ptrs[a.columns], np.diff(b.row_ptrs)[a.columns]
     of_a = np.repeat(np.arange(len(a.values)), lengths)
@@ -123,7 +123,7 @@ def multiply(node: Construction) -> Kernel:
         each = factors.ndim == 3 and factors.shape == (len(matrix.parts), 1, 1)
         require(factors.ndim == 0 or each, f"b must be a scalar or [batch,1,1], not {shape_text(factors.shape)}")
         numbers = np.broadcast_to(factors.reshape(-1), len(matrix.parts))
-        parts = [Rows(x.row_ptrs, x.columns, x.values * y) for x, y in zip(matrix.parts, numbers, strict=True)]
+        parts = [CsrRows(x.row_ptrs, x.columns, x.values * y) for x, y in zip(matrix.parts, numbers, strict=True)]
         return carrying_csr(matrix.with_parts(parts, matrix.shape[-2:]))
 
     return run
@@ -141,14 +141,14 @@ def softmax(node: Construction) -> Kernel:
     return run
 
 
-def _row_softmax(part: Rows) -> Rows:
+def _row_softmax(part: CsrRows) -> CsrRows:
     filled = np.nonzero(np.diff(part.row_ptrs))[0]
     if not filled.size:
         return part
     firsts, lengths = part.row_ptrs[filled], np.diff(part.row_ptrs)[filled]
     exponentials = np.exp(part.values - np.repeat(np.maximum.reduceat(part.values, firsts), lengths))
     totals = np.repeat(np.add.reduceat(exponentials, firsts), lengths)
-    return Rows(part.row_ptrs, part.columns, exponentials / totals)
+    return CsrRows(part.row_ptrs, part.columns, exponentials / totals)
 
 
 @kernel("SparseMatrixSparseCholesky")
@@ -173,11 +173,11 @@ def cholesky(node: Construction) -> Kernel:
     return run
 
 
-def _lower_factor(lower: Array, order: Array) -> Rows:
+def _lower_factor(lower: Array, order: Array) -> CsrRows:
     whole = lower + np.conj(np.tril(lower, -1).T)
     try:
         factor = np.linalg.cholesky(whole[np.ix_(order, order)])
     except np.linalg.LinAlgError:
         raise InvalidArgumentError("Sparse Cholesky factorization failed!") from None
     rows, columns = np.nonzero(factor)
-    return Rows.of(rows, columns, factor[rows, columns], len(factor))
+    return CsrRows.of(rows, columns, factor[rows, columns], len(factor))

@@ -33,9 +33,9 @@ def _values(elements: list[Any], like: Array) -> Array:  # elements of any type
     return strings(elements, (len(elements),)) if like.dtype == object else np.array(elements, like.dtype)
 
 
-Groups = dict[tuple[int, ...], set[Any]]
+SetsByGroup = dict[tuple[int, ...], set[Any]]
 """the sets, of elements of any type, by the group they belong to; groups without one have an empty set"""
-Grouped = tuple[Groups, tuple[int, ...]]
+Grouped = tuple[SetsByGroup, tuple[int, ...]]
 """the sets, and the shape of the groups"""
 
 

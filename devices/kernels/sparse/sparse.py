@@ -145,7 +145,7 @@ def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
         _check_entries(column, columns, "k", 0 if adjoint_a else 1)
         _check_entries(row, rows, "m", 1 if adjoint_a else 0)
         factors = values.conj() if adjoint_a and values.dtype.kind == "c" else values
-        result = widen(np.zeros((rows, right.shape[1]), b.dtype))
+        result = widen(np.zeros(output_shape((rows, right.shape[1]), b.dtype), b.dtype))
         np.add.at(result, row, widen(factors)[:, None] * widen(right)[column])
         return result.astype(b.dtype, copy=False)
 

@@ -19,11 +19,11 @@ from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from .sparse import check_sparse
 
-Rows = tuple[Array, int]
+ValueRows = tuple[Array, int]
 """the row of each value, and the number of rows"""
 
 
-def _ragged_rows(splits: Array, count: int) -> Rows:
+def _ragged_rows(splits: Array, count: int) -> ValueRows:
     splits = splits.reshape(-1)
     require(splits[0] == 0, f"Splits must start with 0, not with {splits[0]}")
     require(splits[-1] == count, f"Splits must end with the number of values, got {splits[-1]} instead of {count}")
@@ -48,7 +48,7 @@ class _Counter:
         self._binary: bool = node.attrs["binary_output"]
         self._dtype = numpy_dtype(node.output_types[1])
 
-    def count(self, values: Array, weights: Array, rows: Rows | None) -> tuple[Array, Array, Array]:
+    def count(self, values: Array, weights: Array, rows: ValueRows | None) -> tuple[Array, Array, Array]:
         """Indices, counts (or sums of weights) and shape; without `rows` all values are one row, without an axis."""
         require(not values.size or bool(values.min() >= 0), "Input values must all be non-negative")
         largest = values.max(initial=0).astype(np.int64)
@@ -147,7 +147,7 @@ def _bins(size: Array) -> int:
     return bins
 
 
-def _binned(values: Array, rows: Rows, bins: int, weights: Array, binary: bool, dtype: np.dtype[Any]) -> Array:
+def _binned(values: Array, rows: ValueRows, bins: int, weights: Array, binary: bool, dtype: np.dtype[Any]) -> Array:
     """[rows, bins]: counts, sums of weights, or whether a value occurs; values without a bin are left out."""
     if weights.size and weights.shape != values.shape:
         raise InvalidArgumentError(

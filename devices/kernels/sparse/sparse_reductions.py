@@ -20,7 +20,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .sparse import check_sparse
 
-Reduce = Callable[[Array, Array, int], Array]
+GroupReduce = Callable[[Array, Array, int], Array]
 """from values, the group of each and the number of groups to one value per group"""
 
 
@@ -70,7 +70,7 @@ def _maxima(values: Array, groups: Array, count: int) -> Array:
     return result
 
 
-def _dense(node: Construction, reduce: Reduce) -> Kernel:
+def _dense(node: Construction, reduce: GroupReduce) -> Kernel:
     keep: bool = node.attrs["keep_dims"]
 
     def run(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
@@ -86,7 +86,7 @@ def _dense(node: Construction, reduce: Reduce) -> Kernel:
     return run
 
 
-def _sparse(node: Construction, reduce: Reduce) -> Kernel:
+def _sparse(node: Construction, reduce: GroupReduce) -> Kernel:
     keep: bool = node.attrs["keep_dims"]
 
     def run(indices: Array, values: Array, shape: Array, axes: Array) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ from itertools import groupby
 
 from .unicode_text import script_runs
 
-Ranges = tuple[tuple[int, int], ...]
+CharacterRanges = tuple[tuple[int, int], ...]
 LAST = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 _DOTLESS_I, _I_WITH_DOT = 0x131, 0x130  # which only Turkic languages fold to i
@@ -33,7 +33,7 @@ Telugu Thaana Thai Tibetan Canadian_Aboriginal Yi Tagalog Hanunoo Buhid
 Tagbanwa Braille Cypriot Limbu Linear_B Osmanya Shavian Tai_Le Ugaritic""".split()  # noqa: SIM905 - a list would take a line for each
 
 
-def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
+def union(ranges: Iterable[tuple[int, int]]) -> CharacterRanges:
     """All characters of any of these ranges, which may overlap and have surrogates."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
@@ -46,7 +46,7 @@ def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return tuple((first, last) for first, last in pieces if first <= last)
 
 
-def complement(ranges: Ranges) -> Ranges:
+def complement(ranges: CharacterRanges) -> CharacterRanges:
     """All characters that are not in the set."""
     firsts = [0, *(last + 1 for _, last in ranges)]
     lasts = [*(first - 1 for first, _ in ranges), LAST]
@@ -54,7 +54,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 @lru_cache(maxsize=64)
-def named(name: str) -> Ranges | None:
+def named(name: str) -> CharacterRanges | None:
     """The set of that name: Any, a general category or its first letter, or a script; None if there is no such name."""
     if name == "Any":
         return complement(())
@@ -76,7 +76,7 @@ def _category_runs() -> list[tuple[int, int, str]]:
     return runs
 
 
-def folded(ranges: Ranges) -> Ranges:
+def folded(ranges: CharacterRanges) -> CharacterRanges:
     """The set with all characters that differ from one of its own in case only."""
     forms = _cases()
     others = (other for first, last in ranges for cased in forms if first <= cased <= last for other in forms[cased])

@@ -19,7 +19,7 @@ from .each_string import strings
 
 _QUOTE, _ENDS = ord('"'), b"\r\n"
 
-Field = Callable[[bytes, int, str], Any]  # Any: the type depends on the column
+FieldReader = Callable[[bytes, int, str], Any]  # Any: the type depends on the column
 """takes the text of a field, its number and the name of its record for errors, and gives its value"""
 
 
@@ -99,7 +99,7 @@ def check_defaults(defaults: Sequence[Array]) -> None:
         require(size < 2, f"There should only be 1 default per field but field {k} has {size}")
 
 
-def column(dtype: DataType, default: Array, missing: bytes) -> Field:
+def column(dtype: DataType, default: Array, missing: bytes) -> FieldReader:
     """Reads the fields of a column; empty ones and those that are `missing` take the default, if there is one."""
     parse = _parser(dtype)
 

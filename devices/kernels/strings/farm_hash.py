@@ -24,7 +24,7 @@ _CLASSES = (1, 4, 8, 17, 33, 65)  # least lengths of the strings that have one f
 _FEWEST = 100  # strings of one formula for which arrays are faster
 
 Word = Any  # an integer, or an array of uint64
-Words = Callable[[int], Word]
+WordAt = Callable[[int], Word]
 """the eight bytes at a place, as a little-endian number; a negative place counts from the end"""
 
 
@@ -61,13 +61,13 @@ def _of_4_to_7(first: Word, last: Word, size: Word) -> Word:
     return _hash_pair(size + (first << 3), last, 2 * size + _K2)
 
 
-def _of_8_to_16(word: Words, size: Word) -> Word:
+def _of_8_to_16(word: WordAt, size: Word) -> Word:
     mul = 2 * size + _K2
     a, b = word(0) + _K2, word(-8)
     return _hash_pair(rotated(b, 37) * mul + a, (rotated(a, 25) + b) * mul, mul)
 
 
-def _of_17_to_64(word: Words, size: Word, *, is_long: bool) -> Word:
+def _of_17_to_64(word: WordAt, size: Word, *, is_long: bool) -> Word:
     """`is_long` for more than 32 bytes."""
     mul = 2 * size + _K2
     a, b = word(0) * (_K2 if is_long else _K1) & _MASK, word(8)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 
 from ....errors import InvalidArgumentError, UnimplementedError
-from .character_sets import LAST, Ranges, complement, folded, named, union
+from .character_sets import LAST, CharacterRanges, complement, folded, named, union
 
 
-def _spans(text: str) -> Ranges:
+def _spans(text: str) -> CharacterRanges:
     """The set of pairs of characters, each first and last of a range."""
     return union((ord(first), ord(last)) for first, last in zip(text[::2], text[1::2], strict=True))
 
@@ -118,7 +118,7 @@ class _Translation:
     def literal(self, code: int) -> None:
         self.item(_written(self.cased(((code, code),))) if "i" in self.flags else _character(code))
 
-    def cased(self, characters: Ranges) -> Ranges:
+    def cased(self, characters: CharacterRanges) -> CharacterRanges:
         """The set, with all forms of its letters where case is ignored."""
         return folded(characters) if "i" in self.flags else characters
 
@@ -205,7 +205,7 @@ class _Translation:
             else:
                 self.item(_written(characters))
 
-    def escaped_set(self) -> Ranges | None:
+    def escaped_set(self) -> CharacterRanges | None:
         r"""The set that \d, \pL and the like stand for; None where something else is next."""
         if not self.text.startswith("\\", self.at):
             return None
@@ -218,7 +218,7 @@ class _Translation:
         characters = self.cased(_PERL[kind.lower()])
         return complement(characters) if kind.isupper() else characters
 
-    def unicode_set(self) -> Ranges:
+    def unicode_set(self) -> CharacterRanges:
         r"""\pN, \p{Greek}, \P{L}, \p{^L}."""
         begin, is_without = self.at, self.text[self.at + 1] == "P"
         braced = self.text.startswith("{", begin + 2)
@@ -258,7 +258,7 @@ class _Translation:
         self.at += 2
         return ord(_LETTERS.get(c, c))
 
-    def bracket(self) -> Ranges:
+    def bracket(self) -> CharacterRanges:
         """The set between square brackets."""
         begin = self.at
         is_negated = self.text.startswith("[^", begin)
@@ -269,7 +269,7 @@ class _Translation:
         self.at += 1
         return complement(union(ranges)) if is_negated else union(ranges)
 
-    def posix_set(self) -> Ranges | None:
+    def posix_set(self) -> CharacterRanges | None:
         """[:alpha:], [:^alpha:]; None where something else is next."""
         end = self.text.find(":]", self.at + 2) + 2 if self.text.startswith("[:", self.at) else 1
         if end == 1:
@@ -281,7 +281,7 @@ class _Translation:
         characters = self.cased(_POSIX[name.removeprefix("^")])
         return complement(characters) if name.startswith("^") else characters
 
-    def range_in_bracket(self, bracket: int) -> Ranges:
+    def range_in_bracket(self, bracket: int) -> CharacterRanges:
         """A character, or two with a hyphen between them."""
         begin = self.at
         first = last = self.character_in_bracket(bracket)
@@ -312,7 +312,7 @@ def _character(code: int) -> str:
     return c if c.isascii() and c.isalnum() else f"\\U{code:08x}"
 
 
-def _written(characters: Ranges) -> str:
+def _written(characters: CharacterRanges) -> str:
     """A class of Python's that has just these characters."""
     if not characters:
         return "(?!)"

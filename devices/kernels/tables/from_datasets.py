@@ -7,7 +7,7 @@ import numpy as np
 from ....errors import InvalidArgumentError, PartitaError
 from ....graph.dtypes import Array, dtype_name
 from ..checks import require
-from ..datasets.dataset import Dataset, Element, Steps, dataset_of
+from ..datasets.dataset import Dataset, Element, PullSteps, dataset_of
 from ..datasets.pulling import compute
 from ..handles import Handle
 from ..registry import Call, Construction, Start, deferred_kernel
@@ -47,7 +47,7 @@ def _check_form(table: StaticTable, dataset: Dataset) -> None:
             )
 
 
-def _columns(table: StaticTable, dataset: Dataset) -> Steps[Element]:
+def _columns(table: StaticTable, dataset: Dataset) -> PullSteps[Element]:
     """All keys and all values."""
     keys, values = [], []
     iterator = dataset.iterator()

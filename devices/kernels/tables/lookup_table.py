@@ -20,7 +20,7 @@ from ..checks import require
 
 TABLE_TYPE = "N10tensorflow6lookup15LookupInterfaceE"  # TensorFlow's name for the class of tables in messages
 
-Key = Any  # bytes, a number, or a tuple of them: an element of an array of keys as a Python object
+TableKey = Any  # bytes, a number, or a tuple of them: an element of an array of keys as a Python object
 
 
 def array_of(items: list[Any], dtype: DataType, shape: tuple[int, ...]) -> Array:
@@ -44,7 +44,7 @@ class Table:
         self.key_type = key_type
         self.value_type = value_type
         self.value_shape = value_shape
-        self._values: dict[Key, Any] = {}  # a Python scalar, or an array of the value shape
+        self._values: dict[TableKey, Any] = {}  # a Python scalar, or an array of the value shape
 
     def __len__(self) -> int:
         return len(self._values)
@@ -84,7 +84,7 @@ class Table:
         values = array_of(list(self._values.values()), self.value_type, (len(self), *self.value_shape))
         return array_of(list(self._values), self.key_type, (len(self),)), values
 
-    def _pairs(self, keys: Array, values: Array) -> list[tuple[Key, Any]]:
+    def _pairs(self, keys: Array, values: Array) -> list[tuple[TableKey, Any]]:
         full = self._prefix(keys) + self.value_shape
         if values.shape != full:
             raise InvalidArgumentError(f"Expected shape {shape_text(full)} for value, got {shape_text(values.shape)}")
@@ -104,7 +104,7 @@ class Table:
         """The shape of `keys` without the axes of a single key."""
         return tuple(keys.shape)
 
-    def _keys(self, keys: Array) -> Iterator[Key]:
+    def _keys(self, keys: Array) -> Iterator[TableKey]:
         return iter(np.asarray(keys).reshape(-1).tolist())
 
     def _items(self, values: Array, count: int) -> list[Any]:
@@ -136,7 +136,7 @@ class StaticTable(Table):
             if keys.size != len(self):
                 raise FailedPreconditionError("Table was already initialized with different data.")
             return
-        entries: dict[Key, Any] = {}
+        entries: dict[TableKey, Any] = {}
         for key, value in self._pairs(keys, values):
             if entries.setdefault(key, value) != value:
                 raise FailedPreconditionError(
@@ -250,10 +250,10 @@ class DenseTable(Table):
             raise InvalidArgumentError(f"Expected key shape {shape_text(expected)} got {shape_text(keys.shape)}")
         return prefix
 
-    def _key(self, row: list[Any]) -> Key:
+    def _key(self, row: list[Any]) -> TableKey:
         return tuple(row) if self.key_shape else row[0]
 
-    def _keys(self, keys: Array) -> Iterator[Key]:
+    def _keys(self, keys: Array) -> Iterator[TableKey]:
         for row in np.asarray(keys).reshape(-1, prod(self.key_shape)).tolist():
             key = self._key(row)
             require(key != self._empty, "Using the empty_key as a table key is not allowed")

@@ -22,7 +22,7 @@ from ..registry import Construction, Kernel, kernel
 from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
 from .vocabulary import Vocabulary
 
-Make = Callable[[], Table]
+MakeTable = Callable[[], Table]
 
 
 def _types(node: Construction) -> tuple[DataType, DataType]:
@@ -37,7 +37,7 @@ def _value_shape(node: Construction) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _named(node: Construction) -> Callable[[Make], Handle]:
+def _named(node: Construction) -> Callable[[MakeTable], Handle]:
     """A function from a way to make a table to the handle of this node's table, which is made on first use."""
     shared = node.attrs["shared_name"].decode()
     own = node.name if node.attrs["use_node_name_sharing"] else node.state.private_name(node.name)
@@ -45,7 +45,7 @@ def _named(node: Construction) -> Callable[[Make], Handle]:
     handle = ResourceHandle(node.device, container, shared or own, TABLE_TYPE)
     value, state, types = handle_value(node, handle), node.state, _types(node)
 
-    def handle_for(make: Make) -> Handle:
+    def handle_for(make: MakeTable) -> Handle:
         table = state.resource(handle.key, make)
         if (table.key_type, table.value_type) != types:
             raise InvalidArgumentError(

@@ -12,21 +12,21 @@ import numpy as np
 
 from ....graph.dtypes import Array
 
-Values = Mapping[str, Array]
-Attrs = Mapping[str, bool]
-Formula = Callable[[Values], tuple[Array, ...]]
+FormulaValues = Mapping[str, Array]
+OptimizerFlags = Mapping[str, bool]
+Formula = Callable[[FormulaValues], tuple[Array, ...]]
 
 
-def gradient_descent(attrs: Attrs) -> Formula:
+def gradient_descent(attrs: OptimizerFlags) -> Formula:
     """var - alpha * delta."""
     return lambda v: (v["var"] - v["alpha"] * v["delta"],)
 
 
-def momentum(attrs: Attrs) -> Formula:
+def momentum(attrs: OptimizerFlags) -> Formula:
     """Polyak's momentum, or Nesterov's as in Sutskever et al., 2013."""
     nesterov = attrs["use_nesterov"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         accum = v["accum"] * v["momentum"] + v["grad"]
         if nesterov:
             return v["var"] - (v["grad"] * v["lr"] + accum * v["momentum"] * v["lr"]), accum
@@ -35,11 +35,11 @@ def momentum(attrs: Attrs) -> Formula:
     return step
 
 
-def keras_momentum(attrs: Attrs) -> Formula:
+def keras_momentum(attrs: OptimizerFlags) -> Formula:
     """Momentum with the learning rate inside the accumulator, as Keras defines SGD."""
     nesterov = attrs["use_nesterov"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         accum = v["accum"] * v["momentum"] - v["grad"] * v["lr"]
         if nesterov:
             return v["var"] + (accum * v["momentum"] - v["grad"] * v["lr"]), accum
@@ -48,7 +48,7 @@ def keras_momentum(attrs: Attrs) -> Formula:
     return step
 
 
-def _moments(v: Values) -> tuple[Array, Array, Array]:
+def _moments(v: FormulaValues) -> tuple[Array, Array, Array]:
     """Adam's step size with bias correction, and its two moments (Kingma and Ba, 2015, section 2)."""
     # As numpy scalars these are computed five times as fast as in arrays, which in turn are faster factors of arrays.
     lr, power1, power2 = v["lr"][()], v["beta1_power"][()], v["beta2_power"][()]
@@ -60,11 +60,11 @@ def _moments(v: Values) -> tuple[Array, Array, Array]:
     return rate, m, second
 
 
-def adam(attrs: Attrs) -> Formula:
+def adam(attrs: OptimizerFlags) -> Formula:
     """Adam (Kingma and Ba, 2015); with Nesterov's momentum as in Dozat, 2016."""
     nesterov = attrs["use_nesterov"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         rate, m, second = _moments(v)
         direction = m * v["beta1"] + (1 - v["beta1"]) * v["grad"] if nesterov else m
         return v["var"] - direction * rate / (np.sqrt(second) + v["epsilon"]), m, second
@@ -72,10 +72,10 @@ def adam(attrs: Attrs) -> Formula:
     return step
 
 
-def amsgrad(attrs: Attrs) -> Formula:
+def amsgrad(attrs: OptimizerFlags) -> Formula:
     """AMSGrad (Reddi et al., 2018): Adam whose second moment never shrinks."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         rate, m, second = _moments(v)
         largest = np.maximum(v["vhat"], second)
         return v["var"] - m * rate / (np.sqrt(largest) + v["epsilon"]), m, second, largest
@@ -83,10 +83,10 @@ def amsgrad(attrs: Attrs) -> Formula:
     return step
 
 
-def adamax(attrs: Attrs) -> Formula:
+def adamax(attrs: OptimizerFlags) -> Formula:
     """AdaMax (Kingma and Ba, 2015, section 7.1)."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         m = v["m"] + (v["grad"] - v["m"]) * (1 - v["beta1"])
         largest = np.maximum(v["beta2"] * v["v"], np.abs(v["grad"]))
         return v["var"] - v["lr"] / (1 - v["beta1_power"]) * (m / (largest + v["epsilon"])), m, largest
@@ -94,32 +94,32 @@ def adamax(attrs: Attrs) -> Formula:
     return step
 
 
-def adagrad(attrs: Attrs) -> Formula:
+def adagrad(attrs: OptimizerFlags) -> Formula:
     """Adagrad (Duchi et al., 2011)."""
     update_slots = attrs["update_slots"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         accum = v["accum"] + np.square(v["grad"]) if update_slots else v["accum"]
         return v["var"] - v["grad"] * v["lr"] / np.sqrt(accum), accum
 
     return step
 
 
-def adagrad_v2(attrs: Attrs) -> Formula:
+def adagrad_v2(attrs: OptimizerFlags) -> Formula:
     """Adagrad with a constant added to the denominator."""
     update_slots = attrs["update_slots"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         accum = v["accum"] + np.square(v["grad"]) if update_slots else v["accum"]
         return v["var"] - v["grad"] * v["lr"] / (np.sqrt(accum) + v["epsilon"]), accum
 
     return step
 
 
-def adagrad_da(attrs: Attrs) -> Formula:
+def adagrad_da(attrs: OptimizerFlags) -> Formula:
     """Adagrad with dual averaging (Duchi et al., 2011, section 1.2), with l1 and l2 penalties."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         total, squares = v["gradient_accumulator"] + v["grad"], v["gradient_squared_accumulator"] + np.square(v["grad"])
         steps = v["global_step"].astype(v["var"].dtype)
         shrunk = np.sign(total) * np.maximum(np.abs(total) - v["l1"] * steps, 0) if v["l1"] > 0 else total
@@ -128,10 +128,10 @@ def adagrad_da(attrs: Attrs) -> Formula:
     return step
 
 
-def adadelta(attrs: Attrs) -> Formula:
+def adadelta(attrs: OptimizerFlags) -> Formula:
     """Adadelta (Zeiler, 2012, algorithm 1)."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         rho, epsilon = v["rho"], v["epsilon"]
         accum = v["accum"] * rho + np.square(v["grad"]) * (1 - rho)
         update = np.sqrt(v["accum_update"] + epsilon) / np.sqrt(accum + epsilon) * v["grad"]
@@ -140,10 +140,10 @@ def adadelta(attrs: Attrs) -> Formula:
     return step
 
 
-def rms_prop(attrs: Attrs) -> Formula:
+def rms_prop(attrs: OptimizerFlags) -> Formula:
     """RMSProp (Tieleman and Hinton, 2012) with momentum."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         ms = v["ms"] + (np.square(v["grad"]) - v["ms"]) * (1 - v["rho"])
         mom = v["mom"] * v["momentum"] + v["grad"] * v["lr"] / np.sqrt(ms + v["epsilon"])
         return v["var"] - mom, ms, mom
@@ -151,10 +151,10 @@ def rms_prop(attrs: Attrs) -> Formula:
     return step
 
 
-def centered_rms_prop(attrs: Attrs) -> Formula:
+def centered_rms_prop(attrs: OptimizerFlags) -> Formula:
     """RMSProp by the variance of the gradient in place of its second moment (Graves, 2013, section 4.2)."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         ms = v["ms"] + (np.square(v["grad"]) - v["ms"]) * (1 - v["rho"])
         mg = v["mg"] + (v["grad"] - v["mg"]) * (1 - v["rho"])
         mom = v["mom"] * v["momentum"] + v["grad"] * v["lr"] / np.sqrt(ms - np.square(mg) + v["epsilon"])
@@ -163,11 +163,11 @@ def centered_rms_prop(attrs: Attrs) -> Formula:
     return step
 
 
-def ftrl(attrs: Attrs) -> Formula:
+def ftrl(attrs: OptimizerFlags) -> Formula:
     """Follow the regularised leader (McMahan et al., 2013, algorithm 1), with shrinkage in version two."""
     scaled = attrs["multiply_linear_by_lr"]
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         var, lr, power = v["var"], v["lr"], -v["lr_power"]
         shrunk = v["grad"] + 2 * v["l2_shrinkage"] * var if "l2_shrinkage" in v else v["grad"]
         accum = v["accum"] + np.square(v["grad"])
@@ -190,15 +190,15 @@ def _proximal(prox: Array, lr: Array, l1: Array, l2: Array) -> Array:
     return np.asarray(shrunk / (1 + l2 * lr))
 
 
-def proximal_gradient_descent(attrs: Attrs) -> Formula:
+def proximal_gradient_descent(attrs: OptimizerFlags) -> Formula:
     """Forward-backward splitting (Duchi and Singer, 2009)."""
     return lambda v: (_proximal(v["var"] - v["delta"] * v["alpha"], v["alpha"], v["l1"], v["l2"]),)
 
 
-def proximal_adagrad(attrs: Attrs) -> Formula:
+def proximal_adagrad(attrs: OptimizerFlags) -> Formula:
     """Forward-backward splitting with Adagrad's learning rates."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         accum = v["accum"] + np.square(v["grad"])
         rate = v["lr"] / np.sqrt(accum)
         return _proximal(v["var"] - v["grad"] * rate, rate, v["l1"], v["l2"]), accum
@@ -206,10 +206,10 @@ def proximal_adagrad(attrs: Attrs) -> Formula:
     return step
 
 
-def add_sign(attrs: Attrs) -> Formula:
+def add_sign(attrs: OptimizerFlags) -> Formula:
     """AddSign (Bello et al., 2017)."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         m = v["m"] * v["beta"] + v["grad"] * (1 - v["beta"])
         agreement = np.sign(v["grad"]) * np.sign(m)
         return v["var"] - v["lr"] * (v["alpha"] + v["sign_decay"] * agreement) * v["grad"], m
@@ -217,10 +217,10 @@ def add_sign(attrs: Attrs) -> Formula:
     return step
 
 
-def power_sign(attrs: Attrs) -> Formula:
+def power_sign(attrs: OptimizerFlags) -> Formula:
     """PowerSign (Bello et al., 2017)."""
 
-    def step(v: Values) -> tuple[Array, ...]:
+    def step(v: FormulaValues) -> tuple[Array, ...]:
         m = v["m"] * v["beta"] + v["grad"] * (1 - v["beta"])
         agreement = np.sign(v["grad"]) * np.sign(m)
         return v["var"] - v["lr"] * np.exp(v["logbase"] * v["sign_decay"] * agreement) * v["grad"], m

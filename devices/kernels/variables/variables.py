@@ -28,7 +28,6 @@ from ..registry import Construction, Kernel, kernel
 VariableOf = Callable[[Array], Variable]
 FindVariable = Callable[[Construction], VariableOf]
 Update = Callable[[Sequence[Variable], Sequence[Array]], None]
-Combine = Callable[[Array, Array], Array]
 
 
 @kernel("VariableV2", "Variable")

@@ -22,11 +22,11 @@ from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ....graph.functions.body import FunctionBody, instantiate_call
 from ....graph.node import Node
 from ....graph.ops.record import NodeClass, record_of
-from ..datasets.dataset import CapturedFunction, Steps
+from ..datasets.dataset import CapturedFunction, PullSteps
 from ..datasets.pulling import compute
 from ..registry import Call, Construction
 
-Operation = tuple[str, tuple[int, ...]]
+KnownComputation = tuple[str, tuple[int, ...]]
 """an op, and the positions of the arguments that it is applied to"""
 
 UFUNCS = {
@@ -54,7 +54,7 @@ def is_elementwise(op: str) -> bool:
     return record_of(op).family == "elementwise" and op not in _ONE_SHAPE | _NOT_ELEMENTWISE
 
 
-class Computation:
+class XlaComputation:
     """The function that an attr of a node names."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Computation:
         op, positions = self.operation or ("", ())
         return UFUNCS.get(op) if sorted(positions) == [0, 1] else None
 
-    def each(self, *arrays: Array) -> Steps[tuple[Array, ...]]:
+    def each(self, *arrays: Array) -> PullSteps[tuple[Array, ...]]:
         """The results for each element of arrays of one shape: arrays of that shape."""
         shape = arrays[0].shape
         if self._takes_arrays:
@@ -100,12 +100,12 @@ class Computation:
         return outputs
 
 
-def reducer(node: Construction, attr: str, types: Sequence[DataType]) -> Computation:
+def reducer(node: Construction, attr: str, types: Sequence[DataType]) -> XlaComputation:
     """A function of numbers of these types, and as many more of them, that gives numbers of these types."""
-    return Computation(node, attr, (*types, *types), types)
+    return XlaComputation(node, attr, (*types, *types), types)
 
 
-def carry_out(call: Call, steps: Steps[Sequence[Any]]) -> None:
+def carry_out(call: Call, steps: PullSteps[Sequence[Any]]) -> None:
     """Carries out steps for a call, and ends it with what they return."""
     compute(call, steps, lambda results: call.done(*results), "XLA")
 
@@ -128,7 +128,7 @@ def _source(node: Node, index: int) -> Node:
     return _source(source, 0) if source.op_def.record.passes_on else source
 
 
-def _operation(body: FunctionBody) -> Operation | None:
+def _operation(body: FunctionBody) -> KnownComputation | None:
     if len(body.results) != 1:
         return None
     last = _source(body.results[0], 0)

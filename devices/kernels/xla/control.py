@@ -11,7 +11,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import DataType, Types, dtype_name
 from ....graph.functions.body import instantiate_call
 from ..checks import require
-from ..datasets.dataset import CapturedFunction, Steps
+from ..datasets.dataset import CapturedFunction, PullSteps
 from ..functions import Values
 from ..registry import Call, Construction, Start, deferred_kernel
 from .computations import carry_out
@@ -72,7 +72,7 @@ def _listed(types: Types) -> str:
     return f"({', '.join(map(dtype_name, types))})"
 
 
-def _repeated(condition: CapturedFunction, body: CapturedFunction, values: Values) -> Steps[Values]:
+def _repeated(condition: CapturedFunction, body: CapturedFunction, values: Values) -> PullSteps[Values]:
     while _is_true((yield from condition(*values))[0]):
         values = yield from body(*values)
         yield None

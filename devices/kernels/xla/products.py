@@ -10,7 +10,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.linalg.einsum_shapes import Equation
-from ....graph.ops.nn.windows import Walk
+from ....graph.ops.nn.windows import WindowAxis
 from ....graph.ops.xla.dimension_numbers import DotNumbers, conv_numbers, dot_numbers
 from ..checks import require, scalar_of, vector_of
 from ..half_types import in_float32
@@ -71,7 +71,9 @@ def conv(node: Construction) -> Kernel:
         x, w = x.transpose(to_image).astype(dtype, copy=False), w.transpose(to_window).astype(dtype, copy=False)
         _check_groups(x.shape, w.shape, scalar_of(groups, "feature_group_count"), batch_groups)
         rank = x.ndim - 2
-        window = Window(_distances(strides, rank, "window_strides"), _distances(window_dilation, rank, "rhs_dilation"))
+        window = XlaWindow(
+            _distances(strides, rank, "window_strides"), _distances(window_dilation, rank, "rhs_dilation")
+        )
         x = spread(x, np.array(ends_of(padding, rank)), np.array(_distances(dilation, rank, "lhs_dilation")))
         images, features = np.split(x, batch_groups), np.split(w, batch_groups, axis=-1)
         parts = [window.convolve(image, feature) for image, feature in zip(images, features, strict=True)]
@@ -101,7 +103,7 @@ def _check_groups(image: Sequence[int], window: Sequence[int], groups: int, batc
     )
 
 
-class Window:
+class XlaWindow:
     """A window that moves by `strides` and whose cells are `dilations` apart, over an array with its border."""
 
     def __init__(self, strides: tuple[int, ...], dilations: tuple[int, ...]) -> None:
@@ -116,7 +118,7 @@ class Window:
             for n, reach, s in zip(x.shape[1:-1], reaches, self.strides, strict=True)
         ]
         output_shape((x.shape[0], *counts, w.shape[-1]), x.dtype)
-        return convolve(x, w, Sweep(window, self.strides, self.dilations, tuple(Walk(n, 0, 0) for n in counts)))
+        return convolve(x, w, Sweep(window, self.strides, self.dilations, tuple(WindowAxis(n, 0, 0) for n in counts)))
 
 
 def spread(x: Array, padding: Array, dilation: Array) -> Array:

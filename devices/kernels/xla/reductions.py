@@ -16,10 +16,10 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
-from ..datasets.dataset import Steps
+from ..datasets.dataset import PullSteps
 from ..half_types import widen
 from ..registry import Call, Construction, Start, deferred_kernel
-from .computations import Computation, carry_out, reducer
+from .computations import XlaComputation, carry_out, reducer
 
 
 @deferred_kernel("XlaReduce", "XlaVariadicReduce", "XlaVariadicReduceV2")
@@ -36,8 +36,8 @@ def reduce(node: Construction) -> Start:
 
 
 def _reduced(
-    computation: Computation, arrays: Sequence[Array], initial: Sequence[Array], axes: tuple[int, ...]
-) -> Steps[Sequence[Array]]:
+    computation: XlaComputation, arrays: Sequence[Array], initial: Sequence[Array], axes: tuple[int, ...]
+) -> PullSteps[Sequence[Array]]:
     for array, value in zip(arrays, initial, strict=True):
         require(value.ndim == 0, f"init_value must be a scalar but got {shape_text(value.shape)}")
         require(array.shape == arrays[0].shape, "all arrays of a reduction must have one shape")
@@ -65,7 +65,7 @@ def _rows_first(array: Array, axes: tuple[int, ...]) -> Array:
     return array.transpose([*sorted(axes), *kept]).reshape(prod(sizes), *[array.shape[axis] for axis in kept])
 
 
-def _halved(computation: Computation, rows: Sequence[Array]) -> Steps[list[Array]]:
+def _halved(computation: XlaComputation, rows: Sequence[Array]) -> PullSteps[list[Array]]:
     """Each two rows combined; a last one without a neighbour stays."""
     paired = len(rows[0]) // 2 * 2
     left, right = ([row[first:paired:2] for row in rows] for first in (0, 1))

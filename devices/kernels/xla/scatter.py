@@ -17,10 +17,10 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.xla.dimension_numbers import GatherNumbers, gather_numbers
 from ..checks import require
-from ..datasets.dataset import Steps
+from ..datasets.dataset import PullSteps
 from ..half_types import widen
 from ..registry import Call, Construction, Start, deferred_kernel
-from .computations import Computation, carry_out, reducer
+from .computations import XlaComputation, carry_out, reducer
 from .indexed_slices import are_inside, check_axes, index_rank, places_of_slices, within_slices
 
 
@@ -68,13 +68,13 @@ def _targets(
     return inside, np.broadcast_to(np.ravel_multi_index(places, shape) if places else np.int64(0), updates)
 
 
-def _scattered(computation: Computation, x: Array, places: Array, updates: Array) -> Steps[Sequence[Array]]:
+def _scattered(computation: XlaComputation, x: Array, places: Array, updates: Array) -> PullSteps[Sequence[Array]]:
     result = x.flatten()
     yield from combine_at(computation, result, places, updates)
     return (result.reshape(x.shape),)
 
 
-def combine_at(computation: Computation, target: Array, places: Array, values: Array) -> Steps[None]:
+def combine_at(computation: XlaComputation, target: Array, places: Array, values: Array) -> PullSteps[None]:
     """Combines values, in their order, with the elements of a flat array at these places, and writes them there."""
     if computation.operation == ("Identity", (1,)):
         target[places] = values

@@ -19,16 +19,16 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
 from ..checks import require, scalar_of
-from ..datasets.dataset import Steps
+from ..datasets.dataset import PullSteps
 from ..registry import Call, Construction, Start, deferred_kernel
-from .computations import Computation, carry_out
+from .computations import XlaComputation, carry_out
 
 
 @deferred_kernel("XlaVariadicSort")
 def variadic_sort(node: Construction) -> Start:
     """All arrays in one order along an axis."""
     types = list(chain.from_iterable((dtype, dtype) for dtype in node.output_types))
-    comparator = Computation(node, "comparator", types, (DataType.BOOL,))
+    comparator = XlaComputation(node, "comparator", types, (DataType.BOOL,))
 
     def start(call: Call, *inputs: Array) -> None:
         *arrays, dimension = map(np.asarray, inputs)
@@ -42,7 +42,7 @@ def variadic_sort(node: Construction) -> Start:
     return start
 
 
-def _sorted(comparator: Computation, arrays: Sequence[Array], axis: int) -> Steps[Sequence[Array]]:
+def _sorted(comparator: XlaComputation, arrays: Sequence[Array], axis: int) -> PullSteps[Sequence[Array]]:
     if not arrays[0].ndim or arrays[0].shape[axis] < 2:
         return arrays
     rows = [np.moveaxis(x, axis, -1) for x in arrays]
@@ -53,7 +53,7 @@ def _sorted(comparator: Computation, arrays: Sequence[Array], axis: int) -> Step
     return [np.moveaxis(np.take_along_axis(row, order, -1), -1, axis) for row in rows]
 
 
-def _order_by_key(comparator: Computation, rows: Sequence[Array]) -> Array | None:
+def _order_by_key(comparator: XlaComputation, rows: Sequence[Array]) -> Array | None:
     """The order along the last axis, if the comparator is less or greater of one array."""
     op, positions = comparator.operation or ("", ())
     if op not in ("Less", "Greater") or positions[0] // 2 != positions[1] // 2 or positions[0] == positions[1]:
@@ -65,7 +65,7 @@ def _order_by_key(comparator: Computation, rows: Sequence[Array]) -> Array | Non
     return np.asarray(key.shape[-1] - 1 - backward)
 
 
-def _merged(comparator: Computation, rows: Sequence[Array]) -> Steps[Array]:
+def _merged(comparator: XlaComputation, rows: Sequence[Array]) -> PullSteps[Array]:
     """The order within each row of arrays [rows, n]."""
     count, size = rows[0].shape
     order = np.broadcast_to(np.arange(size), (count, size)).copy()
@@ -79,7 +79,7 @@ def _merged(comparator: Computation, rows: Sequence[Array]) -> Steps[Array]:
     return order
 
 
-def _merged_places(comparator: Computation, rows: Sequence[Array], run: int) -> Steps[Array]:
+def _merged_places(comparator: XlaComputation, rows: Sequence[Array], run: int) -> PullSteps[Array]:
     """Where each element goes when each two runs of a row are merged."""
     count, size = rows[0].shape
     own = np.arange(size)

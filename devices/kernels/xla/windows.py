@@ -17,11 +17,11 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
 from ..checks import require, vector_of
-from ..datasets.dataset import Steps
+from ..datasets.dataset import PullSteps
 from ..half_types import widen
 from ..output_size import output_shape
 from ..registry import Call, Construction, Start, deferred_kernel
-from .computations import Computation, carry_out, reducer
+from .computations import XlaComputation, carry_out, reducer
 from .scatter import combine_at
 from .slices import ends_of
 
@@ -119,7 +119,9 @@ def reduce_window(node: Construction) -> Start:
     return start
 
 
-def _windows_reduced(computation: Computation, x: Array, initial: Array, sliding: Sliding) -> Steps[Sequence[Array]]:
+def _windows_reduced(
+    computation: XlaComputation, x: Array, initial: Array, sliding: Sliding
+) -> PullSteps[Sequence[Array]]:
     ufunc = computation.ufunc
     elements = x if ufunc is None else widen(x)
     results = np.full(output_shape(sliding.counts, elements.dtype), initial.astype(elements.dtype), elements.dtype)
@@ -136,7 +138,7 @@ def _windows_reduced(computation: Computation, x: Array, initial: Array, sliding
 def select_and_scatter(node: Construction) -> Start:
     """Each element of `source` combined, in place of the one that its window selects, with the initial value there."""
     dtype = node.output_types[0]
-    select = Computation(node, "select", (dtype, dtype), (DataType.BOOL,))
+    select = XlaComputation(node, "select", (dtype, dtype), (DataType.BOOL,))
     scatter = reducer(node, "scatter", (dtype,))
 
     def start(
@@ -159,8 +161,8 @@ def select_and_scatter(node: Construction) -> Start:
 
 
 def _scattered(
-    select: Computation, scatter: Computation, x: Array, sliding: Sliding, source: Array, initial: Array
-) -> Steps[Sequence[Array]]:
+    select: XlaComputation, scatter: XlaComputation, x: Array, sliding: Sliding, source: Array, initial: Array
+) -> PullSteps[Sequence[Array]]:
     flat, chosen = x.reshape(-1), np.full(source.shape, -1)
     numbers = np.arange(x.size).reshape(x.shape)
     for windows, cells in sliding.cells():

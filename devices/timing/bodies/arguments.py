@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ....graph.analysis.trip_counts import Caller
+from ....graph.analysis.trip_counts import KnownArguments
 from ....graph.ops.record import NodeClass
 from .paths import CallPath
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ....graph.dtypes import Array, DataType, Shape
     from ....graph.functions.body import FunctionBody
     from ....graph.shape_inference.infer import InferredShapes, Shapes
-    from ....graph.shape_inference.unknown_sizes import Called
+    from ....graph.shape_inference.unknown_sizes import CallSite
     from .scripts import Script
 
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.EXIT, NodeClass.SWITCH, NodeClass.MERGE)
@@ -51,9 +51,9 @@ class Site:
     """
 
     path: CallPath = field(default_factory=CallPath)
-    caller: Caller = field(default_factory=Caller)
+    caller: KnownArguments = field(default_factory=KnownArguments)
     resources: Mapping[int, str] = field(default_factory=dict)
-    called: Called | None = None
+    called: CallSite | None = None
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ class Callee:
         ]
         return Site(
             site.path,
-            Caller({n: argument.value for n, argument in numbered}, site.caller.count),
+            KnownArguments({n: argument.value for n, argument in numbered}, site.caller.count),
             {n: argument.resource for n, argument in numbered if argument.resource},
             site.called,
         )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ....graph.shape_inference.infer import InferredShapes
 from ....graph.shape_inference.unknown_sizes import counted_size
-from ..hardware.iterations import MOST_ELEMENTS, Turn
+from ..hardware.iterations import MOST_ELEMENTS, RowTurn
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
@@ -149,11 +149,11 @@ def is_small(inputs: Iterable[Dims]) -> bool:
     return sum(map(prod, inputs)) <= MOST_ELEMENTS
 
 
-def turn_of(body: Body, node: int, base: int) -> Turn:
+def turn_of(body: Body, node: int, base: int) -> RowTurn:
     """What decides when a node runs in the iteration whose rows begin at `base`."""
     assert isinstance(body.shapes, InferredShapes)  # of an asked body the player knows how much a node takes
     inputs = sizes_of(body.shapes.read(int(body.shapes.case_of[node])))
-    return Turn(is_small(inputs), rank_of(body, node, base))
+    return RowTurn(is_small(inputs), rank_of(body, node, base))
 
 
 def rank_of(body: Body, node: int, base: int) -> tuple[int, int]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
 from ....graph.analysis.counters import Number, Truth, Value
 from ....graph.analysis.loop_values import loop_values
-from ....graph.analysis.trip_counts import Caller, Count, TripCounts
+from ....graph.analysis.trip_counts import Count, KnownArguments, TripCounts
 from ....graph.dtypes import DataType, base_type
 from ....graph.library.calls import arguments_of_its_own, called_by, inputs_before_arguments
 from ....graph.ops.record import Calls
 from ....graph.shape_inference.infer import InferredShapes
-from ....graph.shape_inference.unknown_sizes import Called
+from ....graph.shape_inference.unknown_sizes import CallSite
 from .arguments import Argument, Site, resource_device
 from .conditions import Answer, branch_of, predicate_names
 from .nesting import Nested
@@ -48,11 +48,11 @@ class CallPlan:
         self.device = names[int(whole.device[n])]
         frame = trips.frames.of[n]
         count = counts[frame] if frame else site.caller.count
-        caller = Caller({}, count if isinstance(count, int) else 1)
+        caller = KnownArguments({}, count if isinstance(count, int) else 1)
         path = site.path.into(whole.graph.names[n])
         kind = self.properties.op_def.record.calls
         first = inputs_before_arguments(kind) - arguments_of_its_own(kind)
-        called = Called(shapes, n, first, path.name, site.called)
+        called = CallSite(shapes, n, first, path.name, site.called)
         self.site = replace(site, path=path, caller=caller, called=called)
         self.around = site.path
         self.arguments = []
@@ -148,7 +148,7 @@ class CallPlan:
             count = 1
         most = count if isinstance(count, int) else max(count, default=0)
         own = arguments_of_its_own(kind)
-        site = replace(self.site, caller=Caller({}, count if isinstance(count, int) else 1))
+        site = replace(self.site, caller=KnownArguments({}, count if isinstance(count, int) else 1))
         arguments = [
             replace(
                 a,

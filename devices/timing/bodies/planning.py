@@ -20,7 +20,7 @@ import numpy as np
 
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
-from ....graph.shape_inference.unknown_sizes import Called, check_sizes
+from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
 from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ....graph.arrays import Numbers
     from ....graph.shape_inference.infer import InferredShapes
     from ...cluster import Cluster
-    from ..tracing.measured import Times
+    from ..tracing.measured import MeasuredTimes
 
 
 class Planner:
     """Plans bodies for one cluster and one source of costs."""
 
-    def __init__(self, cluster: Cluster, cost_source: CostSource, times: Times | None = None) -> None:
+    def __init__(self, cluster: Cluster, cost_source: CostSource, times: MeasuredTimes | None = None) -> None:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
         self._cost_source = cost_source
@@ -51,7 +51,7 @@ class Planner:
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
 
     def plan(
-        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: Called | None = None
+        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: CallSite | None = None
     ) -> Body:
         """The columns of joined partitions, which are a body if there are no loops, conditions and calls.
 

@@ -20,7 +20,7 @@ from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.dtypes import DataType
 from ....graph.library.calls import calls_gradient, is_partitioned_call
 from ....graph.ops.record import NodeClass
-from ....graph.shape_inference.infer import CallShapes, Feeds, InferredShapes, Shapes, infer_body
+from ....graph.shape_inference.infer import CallShapes, FedShapes, InferredShapes, Shapes, infer_body
 from ...pipeline.bodies import ResourceDevices, body_of, placed_body
 from ...pipeline.stages import Pipeline
 from ..tracing.shapes import missing_shapes
@@ -190,7 +190,7 @@ class ScriptPlanner:
         try:
             joined = JoinedGraph(placed_body(Pipeline(self.planner.cluster), body, device, resources).cut().in_order())
             pairs = list(zip((node.name for node in body.arguments), arguments, strict=True))
-            feeds: Feeds = {name: a.shape if a.array is None else a.array for name, a in pairs}
+            feeds: FedShapes = {name: a.shape if a.array is None else a.array for name, a in pairs}
             handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}
             if known:
                 feeds = {**missing_shapes(infer_body(joined, feeds, handles, self._called), known, feeds), **feeds}

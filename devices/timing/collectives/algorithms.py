@@ -25,7 +25,7 @@ KERNEL_NS = 6_000.0  # assumed: the floor of one collective kernel, chosen by ey
 EFFICIENCY = 0.6  # assumed likewise: share of the datasheet bandwidth that a collective reaches
 
 
-class Way(NamedTuple):
+class GroupWay(NamedTuple):
     """How every rank of a group reaches the others: the slowest way's bandwidth and latency, and the switch between."""
 
     bandwidth_bytes_per_s: float
@@ -53,7 +53,7 @@ class PlannedCost(NamedTuple):
     protocol: str
 
 
-def fastest(kind: str, ranks: int, size_bytes: float, way: Way) -> PlannedCost:
+def fastest(kind: str, ranks: int, size_bytes: float, way: GroupWay) -> PlannedCost:
     """The fastest algorithm and protocol of a group of equal ranks; without time for fewer than two ranks."""
     if ranks < 2:
         return PlannedCost(0.0, "none", "")
@@ -71,7 +71,7 @@ def fastest(kind: str, ranks: int, size_bytes: float, way: Way) -> PlannedCost:
     return min(costs)
 
 
-def _algorithms(kind: str, ranks: int, way: Way) -> Iterator[tuple[str, int, float]]:
+def _algorithms(kind: str, ranks: int, way: GroupWay) -> Iterator[tuple[str, int, float]]:
     """Name, steps and share of the size that leaves a rank."""
     share, doublings = bus_share(kind, ranks), ceil(log2(ranks))
     if kind == "all_reduce":

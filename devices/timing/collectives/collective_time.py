@@ -25,7 +25,7 @@ from ...device import Device
 from ...topology import Route
 from ..costs.source import Provenance
 from ..fits.calibration import Calibration
-from .algorithms import PlannedCost, Way, fastest
+from .algorithms import GroupWay, PlannedCost, fastest
 from .cost import CollectiveCost
 from .hierarchy import over_hosts
 from .kinds import kind_named
@@ -118,11 +118,11 @@ def _inside(
     return max(costs)
 
 
-def _inside_way(devices: Sequence[Device], cluster: Cluster) -> Way:
+def _inside_way(devices: Sequence[Device], cluster: Cluster) -> GroupWay:
     """The slowest way between ranks that follow each other, links that several ways share counted."""
     pairs = list(zip(devices, [*devices[1:], devices[0]], strict=True))
     routes = [cluster.topology.route(a.name, b.name) for a, b in pairs]
-    return Way(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
+    return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
 
 
 def _rate_of_slowest(routes: Sequence[Route]) -> float:
@@ -138,7 +138,7 @@ def _rate_of_slowest(routes: Sequence[Route]) -> float:
 _SAME_MEMORY_BYTES_PER_S = 10e9  # assumed: ranks of one process copy within its memory
 
 
-def _ports(groups: dict[str, list[Device]], cluster: Cluster) -> Way:
+def _ports(groups: dict[str, list[Device]], cluster: Cluster) -> GroupWay:
     """What all rings between hosts do together: the ways of the first, second ... rank of every host, all at once.
 
     The rate is that of a host: its slowest ring times its number of rings.
@@ -150,7 +150,7 @@ def _ports(groups: dict[str, list[Device]], cluster: Cluster) -> Way:
         for i in range(rings):
             src, dst = group[i * len(group) // rings], following[i * len(following) // rings]
             routes.append(_network_route(cluster, src, dst))
-    return Way(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
+    return GroupWay(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
 
 
 def _network_route(cluster: Cluster, src: Device, dst: Device) -> Route:

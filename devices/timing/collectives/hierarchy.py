@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .algorithms import PlannedCost, Way, fastest
+from .algorithms import GroupWay, PlannedCost, fastest
 
 Inside = Callable[[str, int, float], PlannedCost]  # kind, ranks of one host, bytes -> cost
 _PHASES = {
@@ -25,7 +25,7 @@ _PHASES = {
 }
 
 
-def over_hosts(kind: str, per_host: list[int], size_bytes: float, ports: Way, inside: Inside) -> PlannedCost:
+def over_hosts(kind: str, per_host: list[int], size_bytes: float, ports: GroupWay, inside: Inside) -> PlannedCost:
     """The cost for hosts of `per_host` ranks; `ports` is what all ports of the slowest host do together."""
     hosts, most, ranks = len(per_host), max(per_host), sum(per_host)
     if kind == "all_to_all":

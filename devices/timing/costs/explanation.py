@@ -22,7 +22,7 @@ from ...units import format_ns
 from .source import CostRequest, CostSource, OpCost, OpProperties, checked_cost, cost_of
 
 
-class Number(NamedTuple):
+class ExplainedNumber(NamedTuple):
     """A number of a formula: its text has the unit."""
 
     name: str
@@ -45,7 +45,7 @@ class Explanation:
     formula: str
     inputs: Mapping[str, str] = field(factory=dict)
     tile: str = ""
-    numbers: tuple[Number, ...] = ()
+    numbers: tuple[ExplainedNumber, ...] = ()
     rows: str = ""
     null_model: tuple[str, int] | None = None
     assumed: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ from ...kernels.op_cost import (
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
-from ..fits.product_ops import ProductTerms, products_in_columns, terms_of
+from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
 from .cache import CostCache
 from .classes import op_class
@@ -86,7 +86,7 @@ class FittedSource:
 
     def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
         """The cost of each request; the products of a device with the same element type are asked for together."""
-        products: defaultdict[tuple[int, ProductTerms], list[tuple[CostRequest, CostContext, Product]]]
+        products: defaultdict[tuple[int, OpProductTerms], list[tuple[CostRequest, CostContext, Product]]]
         products = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
@@ -134,7 +134,7 @@ class FittedSource:
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
         return product_of(c) if is_matrix(c.op) and self.model_of_products(spec) is not None else None
 
-    def _ask(self, terms: ProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
+    def _ask(self, terms: OpProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
         """Enters the costs of products of one device with the same terms."""
         model = self.model_of_products(rows[0][0].spec)
         assert model is not None  # `_product` found none otherwise

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from ...kernels.op_cost import CostContext, Product, bytes_of
 from ...spec import DeviceSpec
 from ..fits.memory_bound import MemoryBoundModel, kind_of
-from ..fits.product_ops import ProductTerms, products_in_columns, terms_of
+from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import NearRow, ProductModel
-from .explanation import Explanation, Number
+from .explanation import ExplainedNumber, Explanation
 from .source import OpCost
 
 _UNKNOWN = OpCost(0, 0, 0, "fitted")  # the caller enters the cost
@@ -35,7 +35,7 @@ def explain_product(c: CostContext, product: Product, model: ProductModel, spec:
             "rate by that of bf16": f"{terms.rate_ratio:.4g}",
         },
         f"{said.tile[0]} x {said.tile[1]}, k in {_count(said.split_k, 'part')}, {_count(said.waves, 'wave')}",
-        tuple(Number(name, f"{value:.6g} {unit}".rstrip(), source) for name, value, unit in said.numbers),
+        tuple(ExplainedNumber(name, f"{value:.6g} {unit}".rstrip(), source) for name, value, unit in said.numbers),
         _rows(model, said.nearest),
         assumed=tuple(_assumed(product, terms, model, is_outside=said.is_outside_range)),
         terms={
@@ -60,7 +60,7 @@ def _rows(model: ProductModel, nearest: Sequence[NearRow]) -> str:
     return f"{len(model.surface.rows.m)} stored; the nearest m x n x k: {near}"
 
 
-def _assumed(product: Product, terms: ProductTerms, model: ProductModel, *, is_outside: bool) -> Iterator[str]:
+def _assumed(product: Product, terms: OpProductTerms, model: ProductModel, *, is_outside: bool) -> Iterator[str]:
     """What makes a product different from those that the model was fitted to."""
     if is_outside:
         yield "a size lies outside the fitted range: the formula speaks, and the interval is wider"
@@ -90,7 +90,7 @@ def explain_memory_bound(c: CostContext, model: MemoryBoundModel) -> Explanation
         _UNKNOWN,
         "max(bytes / (bandwidth * efficiency), operations / vector rate) + constant",
         {"bytes": str(bytes_of(c)), "kind": kind},
-        numbers=tuple(Number(name, text, model.source) for name, text in texts),
+        numbers=tuple(ExplainedNumber(name, text, model.source) for name, text in texts),
         assumed=("efficiency and constant: such ops of this device were not measured",)
         if model.provenance == "assumed"
         else (),

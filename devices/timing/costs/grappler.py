@@ -18,8 +18,8 @@ from ....graph.dtypes import Dims
 from ...kernels.op_cost import CostContext
 from ...spec import DeviceSpec
 from .cache import CostCache
-from .explanation import Explanation, Number
-from .grappler_counts.count import Count, only_memory
+from .explanation import ExplainedNumber, Explanation
+from .grappler_counts.count import GrapplerCount, only_memory
 from .grappler_counts.rules import RULES
 from .grappler_device import GrapplerDevice
 from .roofline import datasheet_ns
@@ -79,7 +79,7 @@ class GrapplerSource:
     ) -> Explanation:
         """The formula of the cost with its numbers."""
         cost, device = self.cost(properties, inputs, outputs, spec), self._of(spec)
-        compute_ns, memory_ns = times_ns(Count(cost.flops, cost.bytes), device)
+        compute_ns, memory_ns = times_ns(GrapplerCount(cost.flops, cost.bytes), device)
         c = context(properties, inputs, outputs)
         assumed = ["no fusion with other ops; TensorFlow's estimator knows neither launches nor floors of kernels"]
         if properties.op not in RULES:
@@ -92,10 +92,10 @@ class GrapplerSource:
             "operations / rate + bytes / bandwidth, each rounded up, the sum cut to microseconds",
             {"operations": str(cost.flops), "bytes": str(cost.bytes)},
             numbers=(
-                Number(
+                ExplainedNumber(
                     "rate", f"{device.gigaops:g} operations per ns", "the spec's fp32 peak, as TensorFlow counts it"
                 ),
-                Number("bandwidth", f"{device.gb_per_s:g} bytes per ns"),
+                ExplainedNumber("bandwidth", f"{device.gb_per_s:g} bytes per ns"),
             ),
             null_model=("datasheet roofline", datasheet_ns(cost, c, spec)),
             assumed=tuple(assumed),
@@ -106,7 +106,7 @@ class GrapplerSource:
         return self._device or GrapplerDevice.of_spec(spec)
 
 
-def counts_of(c: CostContext) -> tuple[Count, Provenance]:
+def counts_of(c: CostContext) -> tuple[GrapplerCount, Provenance]:
     """Operations and bytes as TensorFlow's estimator counts them, and "guessed" if the shapes do not fit its rule."""
     try:
         return RULES.get(c.op, only_memory)(c), "grappler"
@@ -114,6 +114,6 @@ def counts_of(c: CostContext) -> tuple[Count, Provenance]:
         return only_memory(c), "guessed"
 
 
-def times_ns(count: Count, device: GrapplerDevice) -> tuple[int, int]:
+def times_ns(count: GrapplerCount, device: GrapplerDevice) -> tuple[int, int]:
     """Nanoseconds of arithmetic and of memory traffic, each rounded up as TensorFlow does it, in floats."""
     return ceil(count.operations / device.gigaops), ceil(count.bytes / device.gb_per_s)

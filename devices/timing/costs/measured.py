@@ -24,9 +24,10 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.formats.cost_graphs import measured_nodes
 from ....graph.formats.trace_runs import runs_by_device
-from ....graph.formats.traces import Serialisable, TraceSource, step_stats_of
+from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.graph import Graph
 from ....graph.graphdef.importer import graph_def_to_graph
+from ....graph.graphdef.sources import Serialisable
 from ....graph.shape_inference.infer import infer_joined
 from ...given_cluster import as_cluster
 from ...kernels.op_cost import is_free
@@ -50,15 +51,15 @@ if TYPE_CHECKING:
     from .source import OpProperties
 
 Graphs: TypeAlias = "Mapping[str, Graph | GraphSource] | Graph | GraphSource"
-_Key: TypeAlias = "tuple[str, str, tuple[Hashable, ...], tuple[Dims, ...], tuple[Dims, ...], str]"
+_TimedKey: TypeAlias = "tuple[str, str, tuple[Hashable, ...], tuple[Dims, ...], tuple[Dims, ...], str]"
 
 
 class MeasuredSource:
     """The measured times of ops by (op, attrs, types, shapes, model of device)."""
 
-    def __init__(self, times_ns: Mapping[_Key, list[int]]) -> None:
+    def __init__(self, times_ns: Mapping[_TimedKey, list[int]]) -> None:
         """`times_ns` are all runs by key; `from_step_stats` and `from_cost_model` make them."""
-        self._spreads: dict[_Key, Spread] = {key: spread_of(times) for key, times in times_ns.items()}
+        self._spreads: dict[_TimedKey, Spread] = {key: spread_of(times) for key, times in times_ns.items()}
         self._runs = {key: len(times) for key, times in times_ns.items()}
         self._cache = CostCache()
 
@@ -173,7 +174,7 @@ class _Runs:
     times_ns: list[int] = field(default_factory=list)
 
 
-def _key(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec) -> _Key:
+def _key(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec) -> _TimedKey:
     """What makes two ops the same; attrs that begin with "_" are notes of a pass and no part of it."""
     attrs = sorted((name, repr(value)) for name, value in properties.attrs.items() if not name.startswith("_"))
     types = (*properties.input_types, None, *properties.output_types)
@@ -195,8 +196,8 @@ def _joined(graphs: Graphs, cluster: Cluster) -> JoinedGraph:
     )
 
 
-def _times_by_key(ops: Iterable[MeasuredOp]) -> dict[_Key, list[int]]:
-    times: defaultdict[_Key, list[int]] = defaultdict(list)
+def _times_by_key(ops: Iterable[MeasuredOp]) -> dict[_TimedKey, list[int]]:
+    times: defaultdict[_TimedKey, list[int]] = defaultdict(list)
     for op in ops:
         times[_key(op.properties, op.inputs, op.outputs, op.spec)] += op.times_ns
     return dict(times)

@@ -30,7 +30,7 @@ from ...kernels.op_cost import (
 )
 from ...spec import DeviceSpec
 from .cache import CostCache
-from .explanation import Explanation, Number
+from .explanation import ExplainedNumber, Explanation
 from .source import FREE, CostRequest, OpCost, OpProperties, Provenance, context, rate_type
 
 LOW_PERCENT = 95
@@ -80,9 +80,11 @@ def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
         return _explain_host(c, cost, spec)
     family = spec.family(dtype, matrix=matrix)
     numbers = [
-        Number(f"{family} rate", f"{spec.achieved_flops_per_s(dtype, matrix=matrix):.6g} FLOP/s", "peak * efficiency"),
-        Number("bandwidth", f"{spec.achieved_bytes_per_s:.6g} B/s", "bandwidth * efficiency"),
-        Number("floor" if spec.launches_kernels else "launch", f"{spec.op_overhead_ns} ns"),
+        ExplainedNumber(
+            f"{family} rate", f"{spec.achieved_flops_per_s(dtype, matrix=matrix):.6g} FLOP/s", "peak * efficiency"
+        ),
+        ExplainedNumber("bandwidth", f"{spec.achieved_bytes_per_s:.6g} B/s", "bandwidth * efficiency"),
+        ExplainedNumber("floor" if spec.launches_kernels else "launch", f"{spec.op_overhead_ns} ns"),
     ]
     wait_ns = waits_ns(c)
     assumed = ["no fusion with other ops"]
@@ -109,7 +111,7 @@ def _explain_host(c: CostContext, cost: OpCost, spec: DeviceSpec) -> Explanation
         f"{c.op} on {spec.name}",
         cost,
         "a fixed time of the host: references are passed on, no kernel is launched and no bytes are moved",
-        numbers=(Number("time", f"{host_ns(c)} ns", "traces of TensorFlow 2.21 on a CPU"),),
+        numbers=(ExplainedNumber("time", f"{host_ns(c)} ns", "traces of TensorFlow 2.21 on a CPU"),),
         assumed=("every host takes as long as the one that was measured",),
     )
 

@@ -18,10 +18,10 @@ from typing import Any
 from ..events import COMPUTE_STREAM, TimelineEvent
 from ..timeline import Timeline
 
-Record = dict[str, Any]  # JSON: numbers, texts and nested records by key
+ChromeEvent = dict[str, Any]  # JSON: numbers, texts and nested records by key
 
 
-def chrome_trace(timeline: Timeline) -> Record:
+def chrome_trace(timeline: Timeline) -> ChromeEvent:
     """The trace as an object for `json.dump`; `otherData` has the makespan in ns, the models and all warnings."""
     processes = {device: pid for pid, device in enumerate(timeline.devices, 1)}
     threads: dict[tuple[str, str], int] = {}
@@ -49,17 +49,17 @@ def write_chrome_trace(timeline: Timeline, path: str | Path) -> None:
     Path(path).write_text(json.dumps(chrome_trace(timeline), separators=(",", ":")) + "\n", encoding="utf-8")
 
 
-def _named(what: str, pid: int, tid: int, name: str) -> Record:
+def _named(what: str, pid: int, tid: int, name: str) -> ChromeEvent:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _event(event: TimelineEvent) -> Record:
-    record: Record = {"name": event.node, "cat": event.kind}
+def _event(event: TimelineEvent) -> ChromeEvent:
+    record: ChromeEvent = {"name": event.node, "cat": event.kind}
     if _is_slice(event):
         record |= {"ts": event.start_ns / 1000, "ph": "X", "dur": event.duration_ns / 1000}
     else:
         record |= {"ts": event.end_ns / 1000, "ph": "i", "s": "t"}
-    args: Record = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
+    args: ChromeEvent = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
     if _is_slice(event) and event.low_ns is not None:
         args |= {"low_ns": event.low_ns, "high_ns": event.high_ns}
     if event.step:
@@ -89,7 +89,9 @@ class _Slices:
         return starts[at] if at < len(starts) else None
 
 
-def _arrow(timeline: Timeline, index: int, event: TimelineEvent, place: Record, slices: _Slices) -> list[Record]:
+def _arrow(
+    timeline: Timeline, index: int, event: TimelineEvent, place: ChromeEvent, slices: _Slices
+) -> list[ChromeEvent]:
     """A flow arrow from a copy to the first op that the receiving device starts after the tensor arrived.
 
     Both ends must be slices, and a recv is not one. There is no arrow when no op follows or the copy took no time.

@@ -21,22 +21,9 @@ from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
-from .layers import (
-    WIDENING,
-    Ranges,
-    counts,
-    date_of,
-    octaves_outside,
-    one_of,
-    read_numbers,
-    read_ranges,
-    soft_maximum,
-    with_interval,
-    write_numbers,
-    write_ranges,
-)
-from .prediction import Prediction
-from .sourced import SourcedTable, Unit, write
+from .layer_model import LayerModel
+from .layers import counts, one_of, soft_maximum
+from .sourced import Unit
 
 DIRECTIONS = ("fwd", "bwd")
 BACKWARD_FACTOR = 2.5
@@ -77,6 +64,11 @@ class Attentions:
 
     def __len__(self) -> int:
         return len(self.direction)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The direction of each row."""
+        return self.direction
 
     @property
     def is_backward(self) -> NDArray[np.bool_]:
@@ -132,44 +124,11 @@ class AttentionNumbers(NamedTuple):
 
 
 @frozen(eq=False)
-class AttentionModel:
-    """Numbers by direction, the peak rate that caps them, and the ranges of sizes that they were fitted to."""
+class AttentionModel(LayerModel[Attentions, AttentionNumbers]):
+    """Numbers by direction; the table `[fits.attention]` of a calibration file."""
 
-    numbers: Mapping[str, AttentionNumbers]
-    peak_flops_per_s: float
-    ranges: Ranges
-    source: str = ""
-    date: str = ""
+    KINDS, SIZES, UNITS, MAKE, MOST_SHARE = DIRECTIONS, SIZES, UNITS, AttentionNumbers, MOST_SHARE
 
-    def least_ns(self, attentions: Attentions, peak_flops_per_s: float | None = None) -> Floats:
-        """Times at `MOST_SHARE` of a peak rate, the model's own unless given."""
-        return attentions.flops * 1e9 / (MOST_SHARE * (peak_flops_per_s or self.peak_flops_per_s))
-
-    def predict(self, attentions: Attentions) -> Prediction:
-        """Times of bf16 layers with their 80 % intervals, which widen outside of the fitted ranges."""
-        time_ns, half = np.empty(len(attentions)), np.empty(len(attentions))
-        for direction in set(attentions.direction):
-            of = attentions.is_backward == (direction == "bwd")
-            numbers = self.numbers[direction]
-            time_ns[of] = numbers.time_ns(attentions.where(of), self.ranges["dims"])
-            half[of] = numbers.spread
-        half *= 1 + WIDENING * octaves_outside(attentions.sizes, self.ranges)
-        return with_interval(np.maximum(time_ns, self.least_ns(attentions)), half)
-
-    def to_table(self) -> dict[str, Any]:
-        """The table `[fits.attention]` of a calibration file: a table of sourced numbers by direction."""
-        tables = {
-            direction: write_numbers(numbers, UNITS, source=self.source, date=self.date)
-            for direction, numbers in self.numbers.items()
-        }
-        peak = write(self.peak_flops_per_s, "FLOP/s", source=self.source, date=self.date)
-        return {"peak": peak, **write_ranges(self.ranges), **tables}
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any], where: str) -> AttentionModel:
-        """The model that `to_table` wrote; InvalidArgumentError names `where` and the number that is wrong."""
-        outer = SourcedTable(table, where)
-        outer.only(["peak", *(f"range_{name}" for name in SIZES), *DIRECTIONS])
-        numbers = {name: AttentionNumbers(*read_numbers(outer.inner(name), UNITS)) for name in DIRECTIONS}
-        peak = outer.number("peak", "FLOP/s")
-        return cls(numbers, peak, read_ranges(outer, SIZES), outer.source("peak"), date_of(table["peak"]))
+    def time_ns(self, kind: str, layers: Attentions) -> Floats:
+        """Times by row of layers of one direction, not capped."""
+        return self.numbers[kind].time_ns(layers, self.ranges["dims"])

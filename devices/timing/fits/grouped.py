@@ -20,22 +20,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from ....graph.arrays import Floats, Numbers
-from .layers import (
-    WIDENING,
-    Ranges,
-    counts,
-    date_of,
-    octaves_outside,
-    one_of,
-    read_numbers,
-    read_ranges,
-    soft_maximum,
-    with_interval,
-    write_numbers,
-    write_ranges,
-)
-from .prediction import Prediction
-from .sourced import SourcedTable, Unit, write
+from .layer_model import LayerModel
+from .layers import counts, one_of, soft_maximum
+from .sourced import Unit
 
 STAGES = ("fwd", "bwd_grad_act", "bwd_grad_w")
 ITEM_BYTES = 2  # bf16
@@ -66,6 +53,11 @@ class GroupedProducts:
 
     def __len__(self) -> int:
         return len(self.stage)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The stage of each row."""
+        return self.stage
 
     @property
     def sizes(self) -> dict[str, Numbers]:
@@ -113,44 +105,11 @@ class GroupedNumbers(NamedTuple):
 
 
 @frozen(eq=False)
-class GroupedModel:
-    """Numbers by stage, the peak rate that caps them, and the ranges of sizes that they were fitted to."""
+class GroupedModel(LayerModel[GroupedProducts, GroupedNumbers]):
+    """Numbers by stage; the table `[fits.grouped]` of a calibration file."""
 
-    numbers: Mapping[str, GroupedNumbers]
-    peak_flops_per_s: float
-    ranges: Ranges
-    source: str = ""
-    date: str = ""
+    KINDS, SIZES, UNITS, MAKE = STAGES, SIZES, UNITS, GroupedNumbers
 
-    def least_ns(self, grouped: GroupedProducts, peak_flops_per_s: float | None = None) -> Floats:
-        """Times at a peak rate, the model's own unless given."""
-        return grouped.flops * 1e9 / (peak_flops_per_s or self.peak_flops_per_s)
-
-    def predict(self, grouped: GroupedProducts) -> Prediction:
-        """Times of bf16 products with their 80 % intervals, which widen outside of the fitted ranges."""
-        time_ns, half = np.empty(len(grouped)), np.empty(len(grouped))
-        stages = np.array(grouped.stage)
-        for stage in sorted(set(grouped.stage)):
-            of = stages == stage
-            time_ns[of] = self.numbers[stage].time_ns(grouped.where(of))
-            half[of] = self.numbers[stage].spread
-        half *= 1 + WIDENING * octaves_outside(grouped.sizes, self.ranges)
-        return with_interval(np.maximum(time_ns, self.least_ns(grouped)), half)
-
-    def to_table(self) -> dict[str, Any]:
-        """The table `[fits.grouped]` of a calibration file: a table of sourced numbers by stage."""
-        tables = {
-            stage: write_numbers(numbers, UNITS, source=self.source, date=self.date)
-            for stage, numbers in self.numbers.items()
-        }
-        peak = write(self.peak_flops_per_s, "FLOP/s", source=self.source, date=self.date)
-        return {"peak": peak, **write_ranges(self.ranges), **tables}
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any], where: str) -> GroupedModel:
-        """The model that `to_table` wrote; InvalidArgumentError names `where` and the number that is wrong."""
-        outer = SourcedTable(table, where)
-        outer.only(["peak", *(f"range_{name}" for name in SIZES), *STAGES])
-        numbers = {name: GroupedNumbers(*read_numbers(outer.inner(name), UNITS)) for name in STAGES}
-        peak = outer.number("peak", "FLOP/s")
-        return cls(numbers, peak, read_ranges(outer, SIZES), outer.source("peak"), date_of(table["peak"]))
+    def time_ns(self, kind: str, layers: GroupedProducts) -> Floats:
+        """Times by row of layers of one stage, not capped."""
+        return self.numbers[kind].time_ns(layers)

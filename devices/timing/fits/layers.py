@@ -18,8 +18,8 @@ from ..costs.source import Provenance
 from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
 
-Sizes = Mapping[str, NDArray[Any]]  # Any: integers or floats of every width
-Ranges = Mapping[str, tuple[int, int]]
+LayerSizes = Mapping[str, NDArray[Any]]  # Any: integers or floats of every width
+SizeRanges = Mapping[str, tuple[int, int]]
 """the least and the greatest of each size among the rows of a fit"""
 WIDENING = 0.25
 """share by which each doubling outside the fitted range widens the interval, as of products"""
@@ -30,12 +30,12 @@ def soft_maximum(left: Floats, right: Floats, sharpness: float) -> Floats:
     return np.asarray(np.exp(np.logaddexp(sharpness * np.log(left), sharpness * np.log(right)) / sharpness))
 
 
-def ranges_of(sizes: Sizes) -> dict[str, tuple[int, int]]:
+def ranges_of(sizes: LayerSizes) -> dict[str, tuple[int, int]]:
     """The range of each size."""
     return {name: (int(column.min()), int(column.max())) for name, column in sizes.items()}
 
 
-def octaves_outside(sizes: Sizes, ranges: Ranges) -> Floats:
+def octaves_outside(sizes: LayerSizes, ranges: SizeRanges) -> Floats:
     """By row, how many doublings its sizes lie outside the ranges, summed over the sizes."""
     outside = np.zeros(len(next(iter(sizes.values()))))
     for name, (least, most) in ranges.items():
@@ -92,7 +92,7 @@ def read_numbers(table: SourcedTable, units: Mapping[str, Unit]) -> list[float]:
     return numbers
 
 
-def write_ranges(ranges: Ranges) -> dict[str, list[int]]:
+def write_ranges(ranges: SizeRanges) -> dict[str, list[int]]:
     """Ranges as a file has them: {"range_m": [128, 9832]}."""
     return {f"range_{name}": list(pair) for name, pair in ranges.items()}
 

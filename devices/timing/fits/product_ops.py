@@ -23,7 +23,7 @@ from ..costs.source import rate_type
 from .products import Products, bf16_peak
 
 
-class ProductTerms(NamedTuple):
+class OpProductTerms(NamedTuple):
     """How an op's product differs from a measured one: what the rows of one `Products` have in common."""
 
     item_bytes: float
@@ -31,7 +31,7 @@ class ProductTerms(NamedTuple):
     is_transferred: bool
 
 
-def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> ProductTerms:
+def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> OpProductTerms:
     """Size of an element, rate by that of bf16, and whether the model was fitted for something else."""
     dtype = rate_type(c)
     item_bytes = float(item_size(dtype))
@@ -40,10 +40,10 @@ def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> ProductTerms
         item_bytes = bytes_of(c) / (batch * (m * k + k * n + m * n))
     rate = spec.peak_flops_per_s[spec.family(dtype, matrix=True)]
     is_measured = base_type(dtype) is DataType.BFLOAT16 and product.batch == 1 and not product.is_implicit
-    return ProductTerms(item_bytes, rate / bf16_peak(spec), not is_measured)
+    return OpProductTerms(item_bytes, rate / bf16_peak(spec), not is_measured)
 
 
-def products_in_columns(rows: Sequence[Product], terms: ProductTerms) -> Products:
+def products_in_columns(rows: Sequence[Product], terms: OpProductTerms) -> Products:
     """Products with the same terms, one a row."""
     m, n, k, batch = np.array([row[:4] for row in rows], np.int64).reshape(-1, 4).T
     layout = None if terms.is_transferred else tuple(row.layout for row in rows)

@@ -28,7 +28,7 @@ UNITS: tuple[Unit, ...] = ("ns", "FLOP/s", "", "ns", "ns", "B/s", "", "")
 UNKNOWN_LAYOUT = "-"
 
 
-class Ranges(NamedTuple):
+class ProductRanges(NamedTuple):
     """The least and the greatest size among the products of a fit."""
 
     m: tuple[int, int]
@@ -45,12 +45,12 @@ class Ranges(NamedTuple):
         return outside
 
 
-EVERYWHERE = Ranges(*4 * ((1, 1 << 31),))
+EVERYWHERE = ProductRanges(*4 * ((1, 1 << 31),))
 """of numbers that were not fitted but given"""
 
 
 def write_table(
-    numbers: ProductNumbers, spread: float, ranges: Ranges, surface: Surface | None, source: str, date: str
+    numbers: ProductNumbers, spread: float, ranges: ProductRanges, surface: Surface | None, source: str, date: str
 ) -> dict[str, Any]:
     """The table of a model, its numbers with their source and date."""
     table: dict[str, Any] = {
@@ -83,14 +83,14 @@ def _short(value: float) -> str:
 
 def read_table(
     table: Mapping[str, Any], spec: DeviceSpec, where: str
-) -> tuple[ProductNumbers, float, Ranges, Surface | None, str, str]:
+) -> tuple[ProductNumbers, float, ProductRanges, Surface | None, str, str]:
     """What `write_table` wrote, source and date last; InvalidArgumentError names `where` and the key."""
     if not spec.sm_count:
         raise InvalidArgumentError(f"{where}: {spec.name!r} has no sm_count, which products need; give it in its table")
     values = [_number(table, name, unit, where) for name, unit in zip(ProductNumbers._fields, UNITS, strict=True)]
     if min(values[1:]) <= 0 or values[0] < 0:
         raise InvalidArgumentError(f"{where} has a number that is not above 0; calibrate the device again")
-    ranges = Ranges(*(_range(table, f"range_{name}", where) for name in Ranges._fields))
+    ranges = ProductRanges(*(_range(table, f"range_{name}", where) for name in ProductRanges._fields))
     surface = _surface(table["surface"], spec, f"{where}.surface") if "surface" in table else None
     first = table[ProductNumbers._fields[0]]
     spread = _number(table, "spread", "", where)

@@ -20,7 +20,7 @@ from ...spec import DeviceSpec
 from ..costs.source import Provenance
 from .prediction import Prediction
 from .product_formula import ProductNumbers, ProductTerms, geometry, product_terms
-from .product_table import EVERYWHERE, UNITS, Ranges, read_table, write_table
+from .product_table import EVERYWHERE, UNITS, ProductRanges, read_table, write_table
 from .surface import Surface
 
 TRANSFERRED_SPREAD, TRANSFERRED_FACTOR = 0.35, 1.5
@@ -134,7 +134,7 @@ class ProductModel:
     spec: DeviceSpec
     numbers: ProductNumbers
     spread: float = TRANSFERRED_SPREAD
-    ranges: Ranges = EVERYWHERE
+    ranges: ProductRanges = EVERYWHERE
     surface: Surface | None = None
     source: str = ""
     date: str = ""

@@ -27,7 +27,7 @@ from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
 from .profile import EndOf, Profile, at_full_speed
-from .streams import Delays, Feeder, Gpu, Lanes, Name, Place
+from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
 
 
 class Duty(IntEnum):
@@ -66,19 +66,19 @@ class Engine:
         self._copies: dict[int, int] = {}  # receives whose transfer has started: its entry
         self._begun: dict[int, int] = {}  # rows whose end the feeder knows: the entry
 
-    def _places_of(self, device: Device, end_of: EndOf) -> dict[Duty, Place]:
+    def _places_of(self, device: Device, end_of: EndOf) -> dict[Duty, ComputePlace]:
         """Where the rows of a device run, by duty."""
         spec, parts = device.spec, (self._instants, self.log, self._feeder)
         is_gpu = spec.launches_kernels
         stream = Gpu(*parts, spec.launch_overhead_ns, end_of) if is_gpu and not self._is_unlimited else None
         self.streams.append(stream)
-        compute: Place = stream or Lanes(*parts, spec.lanes, end_of)
-        host: Place = Lanes(*parts, 1, at_full_speed)
+        compute: ComputePlace = stream or Lanes(*parts, spec.lanes, end_of)
+        host: ComputePlace = Lanes(*parts, 1, at_full_speed)
         if self._is_unlimited:
             compute, host = Delays(*parts, launches=is_gpu), self._waits
         return {Duty.COMPUTE: compute, Duty.HOST: host, Duty.WAIT: self._waits}
 
-    def _of_iterations(self, places: dict[Duty, Place]) -> dict[Duty, Place]:
+    def _of_iterations(self, places: dict[Duty, ComputePlace]) -> dict[Duty, ComputePlace]:
         """Where the rows of overlapping iterations run."""
         compute = places[Duty.COMPUTE]
         return {**places, Duty.COMPUTE: compute.of_iterations} if isinstance(compute, Lanes) else places
@@ -87,7 +87,7 @@ class Engine:
         """Nanoseconds since the start of the clock."""
         return self._instants.now()
 
-    def place(self, duty: Duty, device: int, *, overlaps: bool = False) -> Place:
+    def place(self, duty: Duty, device: int, *, overlaps: bool = False) -> ComputePlace:
         """Where rows of a duty run on a device; `overlaps` is for those of loops whose iterations do."""
         return (self._places_of_iterations if overlaps else self._places)[device][duty]
 
@@ -149,7 +149,7 @@ class Engine:
         """Whether anything is left to happen."""
         return self.env.peek() < inf
 
-    def state(self, name: Name) -> Hashable | None:
+    def state(self, name: RowName) -> Hashable | None:
         """Everything that decides how the hardware goes on, relative to the present; None with transfers under way.
 
         Two equal states, rows told by `name`, go on alike.

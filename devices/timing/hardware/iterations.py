@@ -19,7 +19,7 @@ MOST_ELEMENTS = 1000
 """assumed: a kernel that reads no more takes less than the 8,000 cycles that TensorFlow's executor calls expensive"""
 
 
-class Turn(NamedTuple):
+class RowTurn(NamedTuple):
     """What decides when a row of an iteration runs."""
 
     is_small: bool
@@ -36,15 +36,15 @@ class _Ready(NamedTuple):
     since_ns: int
 
 
-class Iterations:
+class WaitingIterations:
     """The ready rows of iterations that wait for a lane."""
 
     __slots__ = ("_fresh", "_large", "_small", "_turn")
 
-    def __init__(self, turn: Callable[[int], Turn]) -> None:
+    def __init__(self, turn: Callable[[int], RowTurn]) -> None:
         """`turn` says what decides when a row runs."""
         self._turn = turn
-        self._fresh: list[tuple[Turn, _Ready]] = []  # of one instant
+        self._fresh: list[tuple[RowTurn, _Ready]] = []  # of one instant
         self._small: deque[_Ready] = deque()
         self._large: list[_Ready] = []
 

@@ -27,13 +27,13 @@ from ...profiles import Profiles
 from ...topology import Link, Route
 from .instants import Instants
 from .profile import Profile
-from .sharing import Flow, Path, Port, find_fair_rates, joined
+from .sharing import ActiveFlow, ActiveLink, Path, find_fair_rates, joined
 
 _NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
 
 
-_Entry = tuple[int, int, int, int, Flow | Port]
+_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink]
 """of the calendar: instant, transfer, what happens, number of the entry, flow or port that it happens to"""
 
 
@@ -57,22 +57,22 @@ class Network:
         self._instants = Instants(env)
         self._listener = listener
         self._pace_of = (profile or Profile(Profiles())).pace_of
-        self._ports: dict[Link, Port] = {}
-        self._by_name: dict[str, Port] = {}
+        self._ports: dict[Link, ActiveLink] = {}
+        self._by_name: dict[str, ActiveLink] = {}
         self._paths: dict[int, Path] = {}  # by identity of the route, which the path keeps: hashing one takes longer
-        self._requests: list[Flow] = []
-        self._released: list[tuple[Port, int]] = []  # a copy engine, and the transfer that held it
-        self._changed: list[Port] = []  # where flows came or went
+        self._requests: list[ActiveFlow] = []
+        self._released: list[tuple[ActiveLink, int]] = []  # a copy engine, and the transfer that held it
+        self._changed: list[ActiveLink] = []  # where flows came or went
         self._searches = 0
         self._is_asked = False
-        self._calendar: list[_Entry] = []
+        self._calendar: list[_CalendarEntry] = []
         self._entries = 0
         self._wakes_at = _NEVER
 
     def request(self, transfer: int, route: Route, size_bytes: int) -> None:
         """Asks now for a transfer; of 0 bytes it takes the latency of the route and nothing else."""
         now = self._instants.now()
-        self._requests.append(Flow(transfer, self._path(route), size_bytes, now))
+        self._requests.append(ActiveFlow(transfer, self._path(route), size_bytes, now))
         self._ask()
 
     @property
@@ -93,7 +93,7 @@ class Network:
         if path is None:
             for link in route.links:
                 if link not in self._ports:
-                    self._ports[link] = self._by_name[link.name] = Port(link, self._pace_of(link))
+                    self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
             ports = tuple(dict.fromkeys(self._ports[link] for link in route.links))
             path = self._paths[id(route)] = Path(route, ports)
         return path
@@ -127,7 +127,7 @@ class Network:
         self._wakes_at = _NEVER
         while calendar and calendar[0][0] <= now:
             _, transfer, what, entry, subject = heappop(calendar)
-            if isinstance(subject, Port):
+            if isinstance(subject, ActiveLink):
                 if what == _RELEASE:
                     self._released.append((subject, transfer))
                 elif subject.flows:
@@ -144,13 +144,13 @@ class Network:
         else:
             self._ask()
 
-    def _add(self, at: int, transfer: int, what: int, subject: Flow | Port) -> int:
+    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
         """Writes into the calendar; returns the number of the entry."""
         self._entries += 1
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
         return self._entries
 
-    def _follow_pace(self, port: Port, now: int) -> None:
+    def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)
         if change is not None:
             self._add(change, -1, _PACE, port)
@@ -158,7 +158,7 @@ class Network:
     def _start_transfers(self, now: int) -> None:
         """Starts the transfers that are next at all their copy engines, in the order of request and number."""
         waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
-        flows: dict[int, Flow] = {}
+        flows: dict[int, ActiveFlow] = {}
         for port, holder in self._released:
             port.free_engines += 1
             if port.queue:
@@ -182,13 +182,13 @@ class Network:
                         heappush(waiting, (after.requested_ns, after.transfer, holder))
                 self._start(flow, now, -1 if requested == now else holder)
 
-    def _hold(self, port: Port, flow: Flow, now: int) -> None:
+    def _hold(self, port: ActiveLink, flow: ActiveFlow, now: int) -> None:
         """The flow holds a copy engine for the time that its bytes would take on that link alone."""
         port.queue.popleft()
         port.free_engines -= 1
         self._add(now + port.alone_ns(flow.size_bytes, now), flow.transfer, _RELEASE, port)
 
-    def _start(self, flow: Flow, now: int, cause: int) -> None:
+    def _start(self, flow: ActiveFlow, now: int, cause: int) -> None:
         self._listener.started(flow.transfer, now, cause)
         path = flow.path
         if path.latency_ns or not flow.size_bytes or not path.ports:
@@ -196,7 +196,7 @@ class Network:
         else:
             self._begin(flow)
 
-    def _begin(self, flow: Flow) -> None:
+    def _begin(self, flow: ActiveFlow) -> None:
         """The first byte moves; what has no bytes to move has arrived."""
         ports = flow.path.ports
         if not flow.size_bytes or not ports:
@@ -209,7 +209,7 @@ class Network:
                 self._follow_pace(port, now)
         self._changed += ports
 
-    def _end(self, flow: Flow, now: int) -> None:
+    def _end(self, flow: ActiveFlow, now: int) -> None:
         path = flow.path
         for port in path.ports:
             del port.flows[flow]
@@ -234,15 +234,15 @@ class Network:
                 port.record_load(now, port.capacity - port.left)
 
 
-def _is_stale(end: _Entry) -> bool:
+def _is_stale(end: _CalendarEntry) -> bool:
     """Whether a flow has got another rate since its end was written into the calendar."""
-    return isinstance(end[4], Flow) and end[3] != end[4].entry
+    return isinstance(end[4], ActiveFlow) and end[3] != end[4].entry
 
 
-def _number(flow: Flow) -> int:
+def _number(flow: ActiveFlow) -> int:
     return flow.transfer
 
 
-def _engines(flow: Flow) -> tuple[Port, ...]:
+def _engines(flow: ActiveFlow) -> tuple[ActiveLink, ...]:
     """The ports whose copy engines the transfer needs."""
     return flow.path.engines if flow.size_bytes else ()

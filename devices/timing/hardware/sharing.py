@@ -24,7 +24,7 @@ UNITS = lcm(*range(1, 41))
 NS = 10**9
 
 
-class Port:
+class ActiveLink:
     """A link at work: its flows, the copies that wait for its engines, its load over time."""
 
     __slots__ = (
@@ -48,12 +48,12 @@ class Port:
         self.pace = pace
         self.watched_to = -1  # the last change of pace that the calendar knows
         self.capacity = link.bandwidth_bytes_per_s * UNITS
-        self.flows: dict[Flow, None] = {}  # a set that keeps its order
+        self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.left = 0  # while rates are found: the capacity that is not given away
         self.waits = 0  # while rates are found: the flows without a rate
         self.mark = 0  # the last search that came here
         self.free_engines = link.copy_engines
-        self.queue: deque[Flow] = deque()
+        self.queue: deque[ActiveFlow] = deque()
         self.load = 0
         self.times = array("q")
         self.loads = array("d")
@@ -89,7 +89,7 @@ class Path:
 
     __slots__ = ("engines", "latency_ns", "ports", "route", "slowest")
 
-    def __init__(self, route: Route, ports: tuple[Port, ...]) -> None:
+    def __init__(self, route: Route, ports: tuple[ActiveLink, ...]) -> None:
         self.route = route
         self.ports = ports
         self.engines = tuple(port for port in ports if port.link.copy_engines)
@@ -97,7 +97,7 @@ class Path:
         self.slowest = min(ports, key=lambda port: port.capacity, default=None)
 
 
-class Flow:
+class ActiveFlow:
     """A transfer, from its request to its arrival; `bytes_left` as of `since_ns`, in nanoseconds of a unit of rate."""
 
     __slots__ = (
@@ -128,10 +128,10 @@ class Flow:
         self.fair_rate = 0  # while rates are found: 0 before it has one
         self.entry = 0  # the number of its entry in the calendar that counts
         self.mark = 0  # the last search that came here
-        self.limit: Port | None = None  # while rates are found: the port that limits the rate
-        self.limited_by: Port | None = None
+        self.limit: ActiveLink | None = None  # while rates are found: the port that limits the rate
+        self.limited_by: ActiveLink | None = None
         self.limited_since_ns = 0
-        self.limited_ns: dict[Port, int] = {}  # for how long ports have limited it, without the present one
+        self.limited_ns: dict[ActiveLink, int] = {}  # for how long ports have limited it, without the present one
 
     def change_rate(self, now: int) -> int:
         """Moves bytes at the old rate until now, takes the fair rate, and returns when the last byte arrives."""
@@ -147,7 +147,7 @@ class Flow:
             self.limited_ns[self.limited_by] = before + now - self.limited_since_ns
         self.limited_by, self.limited_since_ns = self.limit, now
 
-    def bottleneck(self, now: int) -> Port | None:
+    def bottleneck(self, now: int) -> ActiveLink | None:
         """The port that has limited it for longest until now; None if none has."""
         if self.limited_ns:
             self.change_limit(now)
@@ -155,10 +155,10 @@ class Flow:
         return self.limited_by
 
 
-def joined(changed: Iterable[Port], mark: int) -> tuple[list[Port], list[Flow]]:
+def joined(changed: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[ActiveFlow]]:
     """The ports and flows that shared links join to ports where something changed; `mark` is new for each search."""
-    ports: list[Port] = []
-    flows: list[Flow] = []
+    ports: list[ActiveLink] = []
+    flows: list[ActiveFlow] = []
     for port in changed:
         if port.mark != mark:
             port.mark = mark
@@ -175,7 +175,7 @@ def joined(changed: Iterable[Port], mark: int) -> tuple[list[Port], list[Flow]]:
     return ports, flows
 
 
-def find_fair_rates(ports: list[Port], flows: list[Flow]) -> None:
+def find_fair_rates(ports: list[ActiveLink], flows: list[ActiveFlow]) -> None:
     """Sets `fair_rate` and the bottleneck of every flow, and what is `left` of every port."""
     for flow in flows:
         flow.fair_rate = 0
@@ -191,7 +191,7 @@ def find_fair_rates(ports: list[Port], flows: list[Flow]) -> None:
         waiting = [port for port in waiting if port.waits]
 
 
-def _settle(bottleneck: Port, share: int) -> None:
+def _settle(bottleneck: ActiveLink, share: int) -> None:
     """Gives the share to the flows of a port that have no rate yet, and takes it from the ports of their routes."""
     for flow in bottleneck.flows:
         if not flow.fair_rate:

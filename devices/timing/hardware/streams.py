@@ -27,7 +27,7 @@ from typing import Protocol
 from simpy import Event
 
 from .instants import Instants
-from .iterations import Iterations, Turn
+from .iterations import RowTurn, WaitingIterations
 from .log import KINDS, LAUNCH, Log
 from .profile import EndOf
 
@@ -35,7 +35,7 @@ NO_TICKET = 0
 """the ticket of values that wait for no kernel"""
 
 
-Name = Callable[[int], Hashable]
+RowName = Callable[[int], Hashable]
 """names a row so that equal rows of different iterations have equal names"""
 
 
@@ -45,7 +45,7 @@ class Feeder(Protocol):
     def time_ns(self, row: int) -> int:
         """The time of a row on its device at full speed, asked when a lane takes it or its launch is done."""
 
-    def turn(self, row: int) -> Turn:
+    def turn(self, row: int) -> RowTurn:
         """What decides when a row runs that is one of overlapping iterations; asked when it is ready."""
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
@@ -58,7 +58,7 @@ class Feeder(Protocol):
         """A row has ended; `entry` is its number in the log."""
 
 
-class Place(Protocol):
+class ComputePlace(Protocol):
     """Where rows run."""
 
     def take(self, row: int, cause: int) -> None:
@@ -99,7 +99,7 @@ class _Queue:
             self._is_sorted = True
         return self._fresh.pop()
 
-    def state(self, name: Name, now: int) -> Hashable:
+    def state(self, name: RowName, now: int) -> Hashable:
         """The rows that wait, by name."""
         fresh = tuple(name(row) for row, _ in sorted(self._fresh))
         return tuple(name(row) for row, _ in self._waiting), fresh, self._fresh_at == now
@@ -134,8 +134,8 @@ class Lanes:
         self._feeder = feeder
         self._end_of = end_of
         self._queue = _Queue()
-        self._iterations = Iterations(feeder.turn)
-        self.of_iterations: Place = _OfIterations(self)
+        self._iterations = WaitingIterations(feeder.turn)
+        self.of_iterations: ComputePlace = _OfIterations(self)
         self._idle = list(range(lanes))  # a heap
         self._last = [-1] * lanes  # by lane: the entry that occupied it last
         self._is_asked = False
@@ -154,7 +154,7 @@ class Lanes:
             self._is_asked = True
             self._instants.second_half(self._fill)
 
-    def state(self, name: Name) -> Hashable:
+    def state(self, name: RowName) -> Hashable:
         """What decides what happens next, apart from what has begun: equal states go on alike."""
         now = self._instants.now()
         queues = self._queue.state(name, now), self._iterations.state(name, now)
@@ -246,7 +246,7 @@ class Gpu:
             self._instants.after(self._end_ns(ticket) - self._instants.now(), partial(self._complete, ticket))
         self._parked[ticket].append(row)
 
-    def state(self, name: Name) -> Hashable:
+    def state(self, name: RowName) -> Hashable:
         """What decides what happens next, apart from what has begun: equal states go on alike."""
         now = self._instants.now()
         parked = tuple((self.age(ticket), tuple(map(name, rows))) for ticket, rows in self._parked.items())

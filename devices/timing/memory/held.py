@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.arrays import Numbers
-from .holders import Part, Run
+from .holders import CopyRun, HeldTensorPart
 from .times import NEVER
 
-_Copied = tuple[Run, int]
+_Copied = tuple[CopyRun, int]
 """a run, and what its copies are like"""
 
 
@@ -41,8 +41,8 @@ class Copies(NamedTuple):
 class Piece(NamedTuple):
     """Copies of a part of a run, with the numbers `first` to `end`, that leave at a time, or with a list (-1: none)."""
 
-    part: Part
-    run: Run
+    part: HeldTensorPart
+    run: CopyRun
     first: int
     end: int
     until_ns: int

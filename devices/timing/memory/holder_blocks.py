@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .holder_state import HolderState
-from .holders import Entry, Holder, Net, Part, Parts, Run
+from .holders import CopyRun, HeldElement, HeldParts, HeldTensorPart, Holder, Net
 
 _MAX_LAG = 40  # iterations by which a tensor is looked for that another holder got earlier
 
@@ -62,7 +62,7 @@ class _Copying(NamedTuple):
     state: HolderState
     block: Repetition
     successors: dict[int, _Successor]
-    run: Run
+    run: CopyRun
 
 
 def _successors(holders: Sequence[Holder], first: int) -> dict[int, _Successor]:
@@ -100,7 +100,7 @@ def _repeat_in(holder: Holder, copying: _Copying) -> None:
             holder.put(entry, order)
 
 
-def _put_copies(holder: Holder, elements: Sequence[tuple[Parts, int]], copying: _Copying) -> None:
+def _put_copies(holder: Holder, elements: Sequence[tuple[HeldParts, int]], copying: _Copying) -> None:
     """Puts in what an iteration does, with the number of each, so many times more."""
     before, runs = holder.outputs_put_before(copying.block.first), copying.block.runs
     if len(elements) == 1:
@@ -113,7 +113,7 @@ def _put_copies(holder: Holder, elements: Sequence[tuple[Parts, int]], copying: 
 
 
 def _put_iterations(
-    holder: Holder, parts: Parts, count: int, numbers: tuple[int, int], before: set[int], copying: _Copying
+    holder: Holder, parts: HeldParts, count: int, numbers: tuple[int, int], before: set[int], copying: _Copying
 ) -> None:
     """Puts in what some of the repeated iterations put in at one place: elements of these parts."""
     state = copying.state
@@ -122,15 +122,15 @@ def _put_iterations(
     if successor is not None and parts[0].output not in before:
         lag = len(successor.outputs)
         for number in range(first, min(end, lag)):
-            state.put(holder, Entry((state.part(successor.outputs[number]),)))
+            state.put(holder, HeldElement((state.part(successor.outputs[number]),)))
         parts = (state.part(successor.outputs[-1]),)
         first, end = max(first - lag, 0), end - lag
     if first < end:
         copied = tuple([_copied(state, part, before) for part in parts])
-        state.put(holder, Entry(copied, copying.run, first * count, end * count))
+        state.put(holder, HeldElement(copied, copying.run, first * count, end * count))
 
 
-def _copied(state: HolderState, part: Part, before: set[int]) -> Part:
+def _copied(state: HolderState, part: HeldTensorPart, before: set[int]) -> HeldTensorPart:
     """A part that every further iteration puts in: another tensor like it, or the same tensor again."""
     if state.tensors.is_list[part.output] or state.gradients.get(part.output, part.output) in state.holders:
         raise MustBePlayedError

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....graph.arrays import Numbers
 from .held import Holdings, Piece
-from .holders import Entry, Holder, Part, Run
+from .holders import CopyRun, HeldElement, HeldTensorPart, Holder
 from .tensors import HolderNode, Tensors
 from .times import NEVER, Times
 
@@ -114,17 +114,17 @@ class HolderState:
 
     # Elements
 
-    def part(self, output: int) -> Part:
+    def part(self, output: int) -> HeldTensorPart:
         """An output as a part of an element."""
         output = self.actual(output)
-        return Part(output, int(self.tensors.size_bytes[output]), int(self.tensors.memory[output]))
+        return HeldTensorPart(output, int(self.tensors.size_bytes[output]), int(self.tensors.memory[output]))
 
-    def run(self, since_ns: int) -> Run:
+    def run(self, since_ns: int) -> CopyRun:
         """A new run."""
         self._runs += 1
-        return Run(since_ns, self._runs)
+        return CopyRun(since_ns, self._runs)
 
-    def put(self, holder: Holder, entry: Entry) -> None:
+    def put(self, holder: Holder, entry: HeldElement) -> None:
         """Puts an element, or a run, into a holder."""
         if holder.waiting and entry.run is None:
             holder.last_wait = self.now[1]
@@ -135,7 +135,7 @@ class HolderState:
         if entry.run is None:
             self._holds.update(part.output for part in entry.parts)
 
-    def leave(self, entry: Entry, until_ns: int, list_: int = -1) -> None:
+    def leave(self, entry: HeldElement, until_ns: int, list_: int = -1) -> None:
         """An element, or copies, leave at a time, or with a list."""
         for part in entry.parts:
             if entry.run is not None:
@@ -146,19 +146,19 @@ class HolderState:
                 self._holds[part.output] -= 1
                 self.holdings.until.append((part.output, until_ns))
 
-    def drop(self, entries: Iterable[Entry]) -> None:
+    def drop(self, entries: Iterable[HeldElement]) -> None:
         """Elements leave now, and nobody gets them."""
         for entry in entries:
             self.leave(entry, self.now[0])
 
-    def take(self, node: HolderNode, entries: Iterable[Entry]) -> None:
+    def take(self, node: HolderNode, entries: Iterable[HeldElement]) -> None:
         """Elements leave now; the components of one are outputs of a node."""
         for entry in entries:
             self.give(node, entry)
             if entry.run is None:
                 self.leave(entry, self.now[0])
 
-    def give(self, node: HolderNode, entry: Entry) -> None:
+    def give(self, node: HolderNode, entry: HeldElement) -> None:
         """The components of an element are outputs of a node."""
         for port, part in zip(node.op.gives, entry.parts, strict=False):
             output, actual = node.first + port, part.output
@@ -169,7 +169,7 @@ class HolderState:
                 last = self._last_read
                 last[actual] = max(last.get(actual, _BEFORE), last.get(output, _BEFORE))
 
-    def give_and_keep(self, node: HolderNode, entry: Entry) -> None:
+    def give_and_keep(self, node: HolderNode, entry: HeldElement) -> None:
         """The same, while the element stays; a copy is an output from now on."""
         self.give(node, entry)
         if entry.run is not None:
@@ -177,7 +177,7 @@ class HolderState:
             entry.run, entry.first, entry.end = None, 0, 1
             self._holds.update(part.output for part in entry.parts)
 
-    def _single(self, part: Part, run: Run, number: int, output: int) -> int:
+    def _single(self, part: HeldTensorPart, run: CopyRun, number: int, output: int) -> int:
         """The output whose buffer a copy has: that of the node to which it is given first."""
         known = self.holdings.single.setdefault((run, part.output), {})
         if number not in known:

@@ -14,7 +14,7 @@ from ....graph.ops.record import Holding
 from .held import Holdings
 from .holder_blocks import Repetition, repeat
 from .holder_state import HolderState
-from .holders import Entry, Run
+from .holders import CopyRun, HeldElement
 from .tensors import HolderNode, Tensors
 from .times import Times
 
@@ -70,7 +70,7 @@ def _put(state: HolderState, node: HolderNode) -> None:
         if holder.of is not None:
             return
         state.drop(holder.take_first(1, state.now[1]))
-    state.put(holder, Entry(tuple([state.part(node.inputs[port]) for port in node.op.puts])))
+    state.put(holder, HeldElement(tuple([state.part(node.inputs[port]) for port in node.op.puts])))
 
 
 def _put_copies(state: HolderState, node: HolderNode) -> None:
@@ -85,10 +85,10 @@ def _put_copies(state: HolderState, node: HolderNode) -> None:
         parts.append(part._replace(output=output, size_bytes=part.size_bytes // node.copied, memory=node.memory))
     if node.op.makes_list and not node.op.lists:
         holder.limit = count
-    state.put(holder, Entry(tuple(parts), _own_run(state, node), 0, count))
+    state.put(holder, HeldElement(tuple(parts), _own_run(state, node), 0, count))
 
 
-def _own_run(state: HolderState, node: HolderNode) -> Run:
+def _own_run(state: HolderState, node: HolderNode) -> CopyRun:
     """A run of copies that the node makes."""
     return state.run(int(state.times.start_ns[node.node]))
 
@@ -97,7 +97,7 @@ def _add(state: HolderState, node: HolderNode) -> None:
     holder = state.changed(node)
     if not holder.entries:
         parts = [state.part(node.inputs[port])._replace(memory=node.memory) for port in node.op.puts]
-        state.put(holder, Entry(tuple(parts), _own_run(state, node)))
+        state.put(holder, HeldElement(tuple(parts), _own_run(state, node)))
 
 
 def _take_first(state: HolderState, node: HolderNode) -> None:
@@ -146,7 +146,7 @@ def _join(state: HolderState, node: HolderNode) -> None:
     holder = state.changed(node)
     for entries in others:
         for entry in entries:
-            state.put(holder, Entry(entry.parts, entry.run, entry.first, entry.end))
+            state.put(holder, HeldElement(entry.parts, entry.run, entry.first, entry.end))
 
 
 def _sum(state: HolderState, node: HolderNode) -> None:
@@ -160,15 +160,15 @@ def _sum(state: HolderState, node: HolderNode) -> None:
         summed = max(entry.count - holder.room, 0)
         if summed:
             state.drop(holder.take_first(summed, state.now[1]))
-            state.put(holder, Entry(entry.parts, _own_run(state, node), 0, summed))
+            state.put(holder, HeldElement(entry.parts, _own_run(state, node), 0, summed))
         if summed < entry.count:
-            state.put(holder, Entry(entry.parts, entry.run, entry.first + summed, entry.end))
+            state.put(holder, HeldElement(entry.parts, entry.run, entry.first + summed, entry.end))
 
 
 def _make_alike(state: HolderState, node: HolderNode) -> None:
     source, holder = state.list_of(node.inputs[0]), state.holder(node.first)
     for entry in list(source.entries):
-        state.put(holder, Entry(entry.parts, _own_run(state, node), 0, entry.count))
+        state.put(holder, HeldElement(entry.parts, _own_run(state, node), 0, entry.count))
     holder.limit = len(holder) if source.limit is None else source.limit
 
 

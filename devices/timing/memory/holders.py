@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from .tensors import HolderNode
 
 
-class Part(NamedTuple):
+class HeldTensorPart(NamedTuple):
     """A tensor in a holder: a component of an element.
 
     `output` is the output whose buffer it has, or for a copy the one that it is like.
@@ -34,11 +34,11 @@ class Part(NamedTuple):
     """a copy that is none: every iteration of a block puts in the same tensor"""
 
 
-Parts = tuple[Part, ...]
+HeldParts = tuple[HeldTensorPart, ...]
 """the components of an element"""
 
 
-class Run(NamedTuple):
+class CopyRun(NamedTuple):
     """Copies that come into being together: the time, and a number that tells runs apart."""
 
     since_ns: int
@@ -46,11 +46,11 @@ class Run(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class HeldElement:
     """One element; or with a run the copies `first` to `end` of it, which are elements."""
 
-    parts: Parts
-    run: Run | None = None
+    parts: HeldParts
+    run: CopyRun | None = None
     first: int = 0
     end: int = 1
 
@@ -62,7 +62,7 @@ class Entry:
 
 _MANY = 1 << 60
 
-Change = tuple[int, Literal["put", "last", "first"], Parts, int]
+Change = tuple[int, Literal["put", "last", "first"], HeldParts, int]
 """at which entry of the log how many elements were put (with what parts), or taken from which end"""
 
 
@@ -73,7 +73,7 @@ class Holder:
     version: Hashable
     """the output that is the list as it is now, or what tells the object apart"""
     born: int = -1
-    entries: deque[Entry] = field(default_factory=deque)
+    entries: deque[HeldElement] = field(default_factory=deque)
     limit: int | None = None
     """so many elements fit; a further one replaces the oldest"""
     reads_once: bool = False
@@ -96,13 +96,13 @@ class Holder:
         limit = self.limit if self.of is None else self.of.put_in_all
         return _MANY if limit is None else max(limit - len(self), 0)
 
-    def put(self, entry: Entry, order: int) -> None:
+    def put(self, entry: HeldElement, order: int) -> None:
         """Adds an element, or a run, at the end."""
         self.entries.append(entry)
         self.put_in_all += entry.count
         self.journal.append((order, "put", entry.parts, entry.count))
 
-    def take_last(self, count: int, order: int) -> Iterator[Entry]:
+    def take_last(self, count: int, order: int) -> Iterator[HeldElement]:
         """Takes so many elements, or all that there are, from the end on; of runs pieces."""
         self.journal.append((order, "last", (), count))
         while count and self.entries:
@@ -111,11 +111,11 @@ class Holder:
                 self.entries.pop()
             else:
                 entry.end -= count
-                entry = Entry(entry.parts, entry.run, entry.end, entry.end + count)
+                entry = HeldElement(entry.parts, entry.run, entry.end, entry.end + count)
             count -= entry.count
             yield entry
 
-    def take_first(self, count: int, order: int) -> Iterator[Entry]:
+    def take_first(self, count: int, order: int) -> Iterator[HeldElement]:
         """The same from the front on."""
         self.journal.append((order, "first", (), count))
         while count and self.entries:
@@ -125,11 +125,11 @@ class Holder:
                 self.cursor = max(0, self.cursor - 1)
             else:
                 entry.first += count
-                entry = Entry(entry.parts, entry.run, entry.first - count, entry.first)
+                entry = HeldElement(entry.parts, entry.run, entry.first - count, entry.first)
             count -= entry.count
             yield entry
 
-    def next_read(self) -> Entry | None:
+    def next_read(self) -> HeldElement | None:
         """The element that a read finds, in turns; of a run one copy, which becomes an entry of its own."""
         if not self.entries:
             return None
@@ -137,7 +137,7 @@ class Holder:
         self.cursor = at + 1
         entry = self.entries[at]
         if entry.count > 1:
-            single = Entry(entry.parts, entry.run, entry.first, entry.first + 1)
+            single = HeldElement(entry.parts, entry.run, entry.first, entry.first + 1)
             entry.first += 1
             self.entries.insert(at, single)
             return single
@@ -175,9 +175,9 @@ class Net:
 
     from_front: int = 0
     from_end: int = 0
-    more: list[tuple[Parts, int]] = field(default_factory=list)
+    more: list[tuple[HeldParts, int]] = field(default_factory=list)
 
-    def add(self, what: str, parts: Parts, count: int) -> None:
+    def add(self, what: str, parts: HeldParts, count: int) -> None:
         """Goes on with a change."""
         if what == "put":
             self.more.append((parts, count))

@@ -19,8 +19,8 @@ from ....graph.ops.record import Holding, NodeClass, OpRecord, ReadsHandle, Stat
 from ...device import Device
 from .holder_ops import HolderOp, holder_op
 
-Place = Literal["device", "host"]
-PLACES: tuple[Place, ...] = get_args(Place)
+MemoryPlace = Literal["device", "host"]
+PLACES: tuple[MemoryPlace, ...] = get_args(MemoryPlace)
 
 
 OWN, DECIDED_LATER = -1, -2
@@ -114,7 +114,7 @@ def _bytes(shape: Shape, dtype: int) -> int:
     return prod(size for size in shape if size is not None) * item_size(dtype)
 
 
-def memory_names(devices: Sequence[str]) -> list[tuple[str, Place]]:
+def memory_names(devices: Sequence[str]) -> list[tuple[str, MemoryPlace]]:
     """Device and place of every memory, by number."""
     return [(device, place) for device in devices for place in PLACES]
 

@@ -31,7 +31,7 @@ from .holder_ops import HolderOp
 from .kinds import OWN, PLACES, MemoryKind, memory_kind
 
 
-class TensorShapes(Protocol):
+class OutputShapes(Protocol):
     """The shapes of all outputs of a graph, inferred or those of a run: node `n` has `distinct[shape_of[n]]`."""
 
     @property
@@ -52,7 +52,7 @@ class TensorShapes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownShapes:
-    """Shapes that are known, one by one: a `TensorShapes`."""
+    """Shapes that are known, one by one: a `OutputShapes`."""
 
     graph: NodeColumns
     distinct: Sequence[Shapes]
@@ -137,7 +137,7 @@ class Tensors:
     """by device, op, container and name: the first output that stands for that variable"""
 
 
-def tensors_of(shapes: TensorShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> Tensors:
+def tensors_of(shapes: OutputShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> Tensors:
     """The tensors of a body.
 
     By node: the index of its device in `devices`, and whether it is a receive to which bytes are copied; other receives
@@ -153,7 +153,7 @@ class _Planner:
     output `source[i]` for node `reader[i]`.
     """
 
-    def __init__(self, shapes: TensorShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
+    def __init__(self, shapes: OutputShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
         self.shapes = shapes
         self.graph = graph = shapes.graph
         self.device = device
@@ -283,7 +283,7 @@ class _Planner:
         return known
 
 
-def _kinds(shapes: TensorShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
+def _kinds(shapes: OutputShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
     """The kinds of a body, and the kind of every node."""
     graph = shapes.graph
     # Transfers that came from a GraphDef differ in their attrs, but not in what they do with memory.

@@ -21,7 +21,7 @@ from ...cluster import Cluster
 from ...units import format_bytes
 from .buffers import Buffers
 from .held import Copies
-from .kinds import Place, memory_names
+from .kinds import MemoryPlace, memory_names
 from .peaks import Lives, Peak, peaks_of
 from .tensors import Tensors
 
@@ -56,9 +56,9 @@ class MemoryPeak(NamedTuple):
         return self.limit_bytes is None or self.peak_bytes <= self.limit_bytes
 
 
-def limits_of(cluster: Cluster) -> dict[tuple[str, Place], int | None]:
+def limits_of(cluster: Cluster) -> dict[tuple[str, MemoryPlace], int | None]:
     """Bytes of every memory of a cluster, None where its size is not known."""
-    limits: dict[tuple[str, Place], int | None] = {}
+    limits: dict[tuple[str, MemoryPlace], int | None] = {}
     for device in cluster:
         limits[device.name, "device"] = device.spec.memory_bytes
         if device_kind(device.type).own_memory:
@@ -75,7 +75,7 @@ class MemoryUse:
         buffers: Buffers,
         copies: Copies,
         devices: list[str],
-        limits: Mapping[tuple[str, Place], int | None],
+        limits: Mapping[tuple[str, MemoryPlace], int | None],
         name_of: NameOf,
     ) -> None:
         """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node."""
@@ -94,7 +94,7 @@ class MemoryUse:
         self._peaks = {self._memories[number]: peak for number, peak in peaks_of(self._lives).items()}
 
     @cached_property
-    def peak_bytes(self) -> dict[tuple[str, Place], int]:
+    def peak_bytes(self) -> dict[tuple[str, MemoryPlace], int]:
         """The peak of every memory that has a buffer, by device and place, sorted."""
         return {memory: self._peaks[memory].size_bytes for memory in sorted(self._peaks)}
 
@@ -107,7 +107,7 @@ class MemoryUse:
                 sentences.append(f"{device} needs {format_bytes(used)} of {place} memory and has {format_bytes(limit)}")
         return sentences
 
-    def peak(self, device: str, place: Place = "device") -> MemoryPeak:
+    def peak(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
         """The peak of one memory; InvalidArgumentError if the cluster has no such memory."""
         memory = device, place
         if memory not in self._limits:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..bodies.body import Body
     from ..bodies.levels import Levels, TokenTarget
     from ..costs.source import OpCost
-    from ..hardware.streams import Feeder, Place as Waiting
+    from ..hardware.streams import ComputePlace, Feeder
 
 
 class PlayedGraph(Protocol):
@@ -154,7 +154,7 @@ class Activation:
         place: Place,
         run: PlayedRun | None,
         player: Feeder,
-        places: Sequence[Waiting | None],
+        places: Sequence[ComputePlace | None],
     ) -> None:
         """`places` are those of the hardware, by node; the engine tells `player` of its rows."""
         self.body = body

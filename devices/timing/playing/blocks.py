@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..events import Bounds, Column, Events
+from ..events import Events, TextColumn, TimeBounds
 from ..hardware.log import KINDS
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def with_blocks(events: Events, player: Player) -> Events:
         return [_label(segments[number], activations[which]) for number, which in both]
 
     device, stream, node, op, provenance = (
-        Column(column.numbers[order], column.make_texts)
+        TextColumn(column.numbers[order], column.make_texts)
         for column in (events.device, events.stream, events.node, events.op, events.provenance)
     )
 
-    def bounds() -> Bounds:
+    def bounds() -> TimeBounds:
         low_ns, high_ns = events.bounds_ns
         return low_ns[order], high_ns[order]
 
@@ -65,7 +65,7 @@ def with_blocks(events: Events, player: Player) -> Events:
         flops=events.flops[order],
         provenance=provenance,
         cause=_causes(events.cause, segments, ends, counts),
-        iteration=Column(numbers.reshape(-1), labels),
+        iteration=TextColumn(numbers.reshape(-1), labels),
         runs=runs,
         make_bounds=bounds,
     )

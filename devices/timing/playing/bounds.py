@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
     from ....graph.arrays import Numbers
     from ..costs.source import OpCost
-    from ..events import Bounds
+    from ..events import TimeBounds
 
 LEAST_LINK_SHARE = 0.7
 """assumed: a copy reaches at least this share of the rate that the datasheets of its links give, and at most all"""
 _MOST_NS = 2**62
 
 
-def duration_bounds(costs: Sequence[OpCost], cost_of: Numbers, kind: NDArray[np.uint8], duration_ns: Numbers) -> Bounds:
+def duration_bounds(
+    costs: Sequence[OpCost], cost_of: Numbers, kind: NDArray[np.uint8], duration_ns: Numbers
+) -> TimeBounds:
     """The bounds of durations by event: those of the op's cost, as much longer or shorter as the event is than it.
 
     Launches, waits, sends and latencies are taken as exact.

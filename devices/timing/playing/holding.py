@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...cluster import Cluster
     from ..hardware.log import Log
     from ..memory.holder_blocks import Repetition
-    from ..memory.tensors import TensorShapes
+    from ..memory.tensors import OutputShapes
     from .player import Player
 
 
@@ -47,7 +47,7 @@ def memory_of(
     """
     bodies, bases = zip(*((ran.body, ran.base) for ran in activations), strict=True)
     is_plain = len(bodies) == 1 and bodies[0].gates is None
-    shapes: TensorShapes = bodies[0].shapes if is_plain else played_shapes(activations)
+    shapes: OutputShapes = bodies[0].shapes if is_plain else played_shapes(activations)
     is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
     is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..bodies.body import Body
-    from ..memory.tensors import TensorShapes
+    from ..memory.tensors import OutputShapes
     from .activation import Activation
     from .ran import Ran
 
@@ -77,7 +77,7 @@ def _graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: S
     return NodeColumns(names, kinds, kind_of, input_start, src, output, sender)
 
 
-def _shapes_of_rows(graph: NodeColumns, activations: Sequence[TensorShapes]) -> KnownShapes:
+def _shapes_of_rows(graph: NodeColumns, activations: Sequence[OutputShapes]) -> KnownShapes:
     """The shapes of the outputs of all rows."""
     distinct = dict[Shapes, int]()
     shape_of = [

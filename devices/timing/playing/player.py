@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
 from ..bodies.body import rank_of
-from ..hardware.iterations import Turn
-from ..hardware.streams import NO_TICKET, Name
+from ..hardware.iterations import RowTurn
+from ..hardware.streams import NO_TICKET, RowName
 from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
@@ -127,7 +127,7 @@ class Player:
         """Those that have not ended, in the order of their rows."""
         return self._open
 
-    def tickets(self, name: Name) -> Hashable:
+    def tickets(self, name: RowName) -> Hashable:
         """The kernels that values still wait for, by the names of the rows that pass them on."""
         waiting = []
         for row, ticket in sorted(self._tickets.items()):
@@ -265,12 +265,12 @@ class Player:
         assert self.asking is not None  # the times of all other rows are known
         return self.asking.time_ns(self._owner[row], row)
 
-    def turn(self, row: int) -> Turn:
+    def turn(self, row: int) -> RowTurn:
         """What decides when a row of overlapping iterations runs, of a body that is asked: how much it takes."""
         assert self.asking is not None  # that of all other rows is known
         activation = self._owner[row]
         node = row - activation.base
-        return Turn(self.asking.is_small(activation, node), rank_of(activation.body, node, activation.base))
+        return RowTurn(self.asking.is_small(activation, node), rank_of(activation.body, node, activation.base))
 
     def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""

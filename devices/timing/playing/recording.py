@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ....graph.ops.record import RECVS, SENDS
-from ..events import COMPUTE_STREAM, KINDS, Column, Events, as_numbers
+from ..events import COMPUTE_STREAM, KINDS, Events, TextColumn, as_numbers
 from ..hardware.engine import Duty
 from ..hardware.log import COPY, KINDS as ENTRY_KINDS, LAUNCH, NODE
 from ..memory.times import NEVER, Times
@@ -107,7 +107,7 @@ class _Recording:
         kind = self._kinds(is_copy).astype(np.uint8)
         sizes[is_copy] = self._copied_bytes(np.flatnonzero(is_copy))
         return Events(
-            device=Column(self._devices(is_copy), lambda: self.devices),
+            device=TextColumn(self._devices(is_copy), lambda: self.devices),
             stream=self._streams(is_copy),
             node=self._nodes(is_copy),
             op=self._ops(is_copy),
@@ -118,7 +118,7 @@ class _Recording:
             flops=flops,
             provenance=provenance,
             cause=np.frombuffer(log.causes, np.int64),
-            iteration=Column(entries.activation, lambda: [activation.iteration for activation in self.activations]),
+            iteration=TextColumn(entries.activation, lambda: [activation.iteration for activation in self.activations]),
             runs=np.ones(len(start), np.int64),
             make_bounds=lambda: duration_bounds(costs, cost_of, kind, end - start),
         )
@@ -155,7 +155,7 @@ class _Recording:
         column[self.entries.kind == LAUNCH] = KINDS.index("launch")
         return column
 
-    def _streams(self, is_copy: Numbers) -> Column:
+    def _streams(self, is_copy: Numbers) -> TextColumn:
         names = {COMPUTE_STREAM: 0, "launch": 1, **{name: 2 + i for i, name in enumerate(_STREAMS.values())}}
         by_duty = np.array([names[_STREAMS.get(duty, COMPUTE_STREAM)] for duty in Duty], np.int64)
         column = self._of_nodes([by_duty[body.duty] for body in self.bodies])
@@ -166,9 +166,9 @@ class _Recording:
         for entry in np.flatnonzero(is_copy).tolist():
             route = routes[self.entries.activation[entry]][int(self.entries.node[entry])]
             column[entry] = names.setdefault(route.links[0].stream_name, len(names))
-        return Column(column, lambda: list(names))
+        return TextColumn(column, lambda: list(names))
 
-    def _nodes(self, is_copy: Numbers) -> Column:
+    def _nodes(self, is_copy: Numbers) -> TextColumn:
         """Names by row; those of copied tensors come after them."""
         copies, count = np.flatnonzero(is_copy), sum(len(activation.body) for activation in self.activations)
         numbers = self.entries.row.copy()
@@ -181,28 +181,28 @@ class _Recording:
                 of_nodes += [prefix + name for name in activation.body.graph.names]
             return of_nodes + [self._tensor_name(entry) for entry in copies.tolist()]
 
-        return Column(numbers, names)
+        return TextColumn(numbers, names)
 
     def _tensor_name(self, copy: int) -> str:
         activation = self.activations[int(self.entries.activation[copy])]
         tensor = activation.body.graph.transfers.of(int(self.entries.node[copy])).tensor_name
         return f"{activation.prefix}{tensor}"
 
-    def _ops(self, is_copy: Numbers) -> Column:
+    def _ops(self, is_copy: Numbers) -> TextColumn:
         first, columns = 1, []
         for body in self.bodies:
             columns.append(body.graph.kind_of + first)
             first += len(body.graph.kinds)
         numbers = self._of_nodes(columns)
         numbers[is_copy] = 0
-        return Column(numbers, lambda: ["copy", *chain.from_iterable(body.graph.ops for body in self.bodies)])
+        return TextColumn(numbers, lambda: ["copy", *chain.from_iterable(body.graph.ops for body in self.bodies)])
 
     def _cost_of(self) -> Numbers:
         """By entry the number of its cost among those of all bodies."""
         first = np.cumsum([0, *(len(body.costs) for body in self.bodies[:-1])]).tolist()
         return self._of_nodes([body.cost_of + begin for body, begin in zip(self.bodies, first, strict=True)])
 
-    def _costs(self, costs: Sequence[OpCost], numbers: Numbers) -> tuple[Numbers, Numbers, Column]:
+    def _costs(self, costs: Sequence[OpCost], numbers: Numbers) -> tuple[Numbers, Numbers, TextColumn]:
         """Operations, bytes and provenance; launches and copies have none of their node's."""
         names: dict[str, int] = {"free": 0, "launch": 1}
         table = [(c.flops, c.bytes, names.setdefault(c.provenance, len(names))) for c in costs]
@@ -212,7 +212,7 @@ class _Recording:
         provenance[self.entries.kind == LAUNCH] = names["launch"]
         copies = np.flatnonzero(self.entries.kind == COPY)
         provenance[copies] = [names.setdefault(name, len(names)) for name in self._bottlenecks(copies)]
-        return flops, sizes, Column(provenance, lambda: list(names))
+        return flops, sizes, TextColumn(provenance, lambda: list(names))
 
     def _bottlenecks(self, copies: Numbers) -> list[str]:
         """The name of the link that limited the rate of each copy."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..bodies.body import turn_of
 from ..hardware.engine import Duty, Engine
-from ..hardware.iterations import Turn
+from ..hardware.iterations import RowTurn
 from .activation import Activation, Place, PlayedRun
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...cluster import Cluster
     from ..bodies.body import Body
-    from ..hardware.streams import Feeder, Place as Waiting
+    from ..hardware.streams import ComputePlace, Feeder
 
 
 class SharedHardware:
@@ -40,7 +40,7 @@ class SharedHardware:
         self.owners: list[Activation] = []
         self.times: list[int] = []
         """negative where the player has to be asked"""
-        self._places: dict[tuple[int, bool], tuple[Body, Sequence[Waiting | None]]] = {}
+        self._places: dict[tuple[int, bool], tuple[Body, Sequence[ComputePlace | None]]] = {}
 
     def begin(self, body: Body, place: Place, run: PlayedRun | None, player: Feeder) -> Activation:
         """An activation of a player, with rows of its own."""
@@ -50,7 +50,7 @@ class SharedHardware:
         self.times += body.time_ns
         return activation
 
-    def _places_of(self, body: Body, *, overlaps: bool) -> Sequence[Waiting | None]:
+    def _places_of(self, body: Body, *, overlaps: bool) -> Sequence[ComputePlace | None]:
         """By node where it waits for its device; None of nodes that pass, and of transfers."""
         known = self._places.get((id(body), overlaps))
         if known is None:
@@ -73,7 +73,7 @@ class SharedHardware:
         time_ns = self.times[row]
         return time_ns if time_ns >= 0 else self.owners[row].player.time_ns(row)
 
-    def turn(self, row: int) -> Turn:
+    def turn(self, row: int) -> RowTurn:
         """What decides when a row of overlapping iterations runs."""
         activation = self.owners[row]
         if activation.body.asked is not None:

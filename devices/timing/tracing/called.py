@@ -17,7 +17,7 @@ from ....graph.library.calls import called_by, calls_functions
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
-    from ....graph.formats.trace_runs import Run
+    from ....graph.formats.trace_runs import TracedRun
     from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
 
@@ -104,7 +104,7 @@ def _paths_below(path: str, kind: NodeProperties, library: FunctionLibrary) -> I
             yield from _paths_below(f"{path}\0{name}", inner, library)
 
 
-def _of_feed(run: Run, arguments: Mapping[str, str], names: Container[str]) -> Run:
+def _of_feed(run: TracedRun, arguments: Mapping[str, str], names: Container[str]) -> TracedRun:
     """The run of an argument under the name that the fed tensor has here: of its argument, or of its own node."""
     tensor = _ARGUMENT.fullmatch(run.node)
     if tensor is None:
@@ -116,7 +116,7 @@ def _of_feed(run: Run, arguments: Mapping[str, str], names: Container[str]) -> R
     return run._replace(node=tensor["node"], shapes={int(tensor["port"]): shape for shape in run.shapes.values()})
 
 
-def with_paths(runs: Sequence[Run], nodes: CalledNodes) -> list[Run]:
+def with_paths(runs: Sequence[TracedRun], nodes: CalledNodes) -> list[TracedRun]:
     """The runs under the names of this graph: paths of calls for bare names, arguments with their numbers here."""
     bare = nodes.by_bare_name() if any(run.iteration is None for run in runs) else {}
     arguments = nodes.arguments()

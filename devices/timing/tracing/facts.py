@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import common_shape
 from ....graph.analysis.levels import frames_of, has_frames
-from ....graph.formats.trace_runs import Iteration, Run, iteration_text, runs_of
+from ....graph.formats.trace_runs import IterationPath, TracedRun, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
 from ....graph.ops.record import Calls, NodeClass
@@ -71,7 +71,7 @@ def read_trace(source: TraceSource, graph: JoinedGraph) -> TraceFacts:
     """
     nodes = CalledNodes(graph)
     runs = with_paths(runs_of(step_stats_of(source)), nodes)
-    by_node: defaultdict[str, list[Run]] = defaultdict(list)
+    by_node: defaultdict[str, list[TracedRun]] = defaultdict(list)
     for run in runs:
         by_node[run.node].append(run)
     if not any(name in by_node for name in graph.names):
@@ -83,7 +83,7 @@ def read_trace(source: TraceSource, graph: JoinedGraph) -> TraceFacts:
 
 
 class _Reader:
-    def __init__(self, graph: JoinedGraph, nodes: CalledNodes, runs: Mapping[str, Sequence[Run]]) -> None:
+    def __init__(self, graph: JoinedGraph, nodes: CalledNodes, runs: Mapping[str, Sequence[TracedRun]]) -> None:
         self.graph = graph
         self.nodes = nodes
         self.runs = runs
@@ -115,7 +115,7 @@ class _Reader:
             coverage=coverage_of(self.graph, self.runs, {name: set(self._taken(name)) for name in self.runs}),
         )
 
-    def _slots(self, node: str, runs: Sequence[Run]) -> int:
+    def _slots(self, node: str, runs: Sequence[TracedRun]) -> int:
         """How many outputs the runs of a node tell of: at most as many as it has."""
         told = max((slot + 1 for run in runs for slot in run.shapes), default=0)
         if told <= _FEW:
@@ -123,7 +123,7 @@ class _Reader:
         properties = self.nodes.find(node)
         return min(told, _FEW if properties is None else len(properties.output_types))
 
-    def _times(self, runs: Sequence[Run]) -> int | Mapping[str, int]:
+    def _times(self, runs: Sequence[TracedRun]) -> int | Mapping[str, int]:
         if len(runs) == 1 or not self.knows_iterations:
             return median_low([run.duration_ns for run in runs])
         return {_where(run): run.duration_ns for run in runs}
@@ -203,28 +203,28 @@ class _Reader:
                     seen.add(key)
                     yield key, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
 
-    def _by_turn(self, runs: Sequence[Run], values: Sequence[int]) -> ByTurn:
+    def _by_turn(self, runs: Sequence[TracedRun], values: Sequence[int]) -> ByTurn:
         iterations = [run.iteration for run in runs]
         known = {where: value for where, value in zip(iterations, values, strict=True) if where is not None}
         return by_turn(known, self.counts) if len(known) == len(runs) else compressed(values)
 
 
-def _where(run: Run) -> str:
-    iteration: Iteration = run.iteration or ()
+def _where(run: TracedRun) -> str:
+    iteration: IterationPath = run.iteration or ()
     return iteration_text(iteration)
 
 
-def _common(runs: Sequence[Run], slots: int) -> Shapes:
+def _common(runs: Sequence[TracedRun], slots: int) -> Shapes:
     """What the shapes of the runs have in common, for so many outputs; None for those that were always dead."""
     by_output = _by_output(runs)
     return tuple(common_shape(by_output[slot]) if slot in by_output else None for slot in range(slots))
 
 
-def _differ(runs: Sequence[Run]) -> bool:
+def _differ(runs: Sequence[TracedRun]) -> bool:
     return any(len(set(shapes)) > 1 for shapes in _by_output(runs).values())
 
 
-def _by_output(runs: Sequence[Run]) -> dict[int, list[Shape]]:
+def _by_output(runs: Sequence[TracedRun]) -> dict[int, list[Shape]]:
     shapes: dict[int, list[Shape]] = {}
     for run in runs:
         for slot, shape in run.shapes.items():

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ....graph.arrays import Flags, Numbers
     from ..costs.source import OpCost
 
-Times: TypeAlias = "Mapping[str, int | Mapping[str, int]]"
+MeasuredTimes: TypeAlias = "Mapping[str, int | Mapping[str, int]]"
 """nanoseconds by node, or by node and iteration"""
 
 
 def with_measured(
-    graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, timed: Flags, times: Times, prefix: str = ""
+    graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, timed: Flags, times: MeasuredTimes, prefix: str = ""
 ) -> list[str]:
     """Gives the `timed` nodes that have a measured time a cost with it: changes `costs` and `cost_of`.
 

@@ -12,23 +12,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ....errors import InvalidArgumentError
-from ....graph.formats.trace_runs import Iteration, Run
+from ....graph.formats.trace_runs import IterationPath, TracedRun
 from ....graph.ops.record import LOOPS, Calls, record_of
 
 _MOST_TURNS = 10**7
 """iterations around a loop that a trace may have"""
 
 ByTurn: TypeAlias = "int | list[int]"
-Counts = Mapping[str, Mapping[Iteration, int]]
+TurnCounts = Mapping[str, Mapping[IterationPath, int]]
 """by frame, and by the iteration around: how often the loop ran"""
 
 
-def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
+def recorded_counts(runs: Iterable[TracedRun]) -> dict[str, dict[IterationPath, int]]:
     """The counts of loops whose nodes have iterations, and of While and For nodes.
 
     The condition of a frame runs in every iteration and once more; a While calls its condition once more than its body.
     """
-    counts: dict[str, dict[Iteration, int]] = {}
+    counts: dict[str, dict[IterationPath, int]] = {}
     for run in runs:
         if run.op == "LoopCond" and run.iteration:
             (frame, number), around = run.iteration[-1], run.iteration[:-1]
@@ -40,7 +40,7 @@ def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
     return counts
 
 
-def by_turn(values: Mapping[Iteration, int], counts: Counts) -> ByTurn:
+def by_turn(values: Mapping[IterationPath, int], counts: TurnCounts) -> ByTurn:
     """Values by iteration around -> one value if all are equal, else a list by turn, 0 where there is none.
 
     `counts` tells how many turns there are.
@@ -53,9 +53,9 @@ def by_turn(values: Mapping[Iteration, int], counts: Counts) -> ByTurn:
     return [values.get(turn, 0) for turn in turns]
 
 
-def _turns(frames: Sequence[str], counts: Counts) -> list[Iteration]:
+def _turns(frames: Sequence[str], counts: TurnCounts) -> list[IterationPath]:
     """All iterations of nested frames, in order."""
-    turns: list[Iteration] = [()]
+    turns: list[IterationPath] = [()]
     for frame in frames:
         of_frame = counts.get(frame, {})
         if sum(of_frame.get(turn, 0) for turn in turns) > _MOST_TURNS:

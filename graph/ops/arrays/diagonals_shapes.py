@@ -1,7 +1,7 @@
 """Which elements of a matrix belong to a band of diagonals, and shape functions of the ops that read and write them.
 
 Diagonals are numbered from 0, the main one; those above it are positive. They are listed from the uppermost down, and
-padded to the length of the longest. The kernels share `Band`.
+padded to the length of the longest. The kernels share `DiagonalBand`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...dtypes import Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class DiagonalBand:
     """Diagonals `lower` to `upper` of matrices."""
 
     lower: int
@@ -52,13 +52,13 @@ class Band:
         above, below = align.split("_")
         longest = self.longest(rows, columns)
         for number in range(self.upper, self.lower - 1, -1):
-            length = max(0, Band(number, number).longest(rows, columns))
+            length = max(0, DiagonalBand(number, number).longest(rows, columns))
             pushed_left = (number >= 0 and above == "LEFT") or (number <= 0 and below == "LEFT")
             start = 0 if pushed_left else longest - length
             yield number, slice(start, start + length)
 
 
-def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: str = ".") -> Band:
+def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: str = ".") -> DiagonalBand:
     """The band that input `k` holds: one number, or the lowest and the highest; checked against `matrix` if given."""
     if not values:
         raise InvalidArgumentError("Expected diag_index to have at least 1 element")
@@ -66,13 +66,13 @@ def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: s
         raise InvalidArgumentError(f"diag_index must have only one or two elements, received {len(values)} elements.")
     lower, upper = values[0], values[-1]
     if matrix is not None:
-        check_inside(Band(lower, upper), *matrix, end)
+        check_inside(DiagonalBand(lower, upper), *matrix, end)
     if lower > upper:
         raise InvalidArgumentError(f"lower_diag_index must not be larger than upper_diag_index: {lower} > {upper}")
-    return Band(lower, upper)
+    return DiagonalBand(lower, upper)
 
 
-def check_inside(band: Band, rows: int, columns: int, end: str = ".") -> None:
+def check_inside(band: DiagonalBand, rows: int, columns: int, end: str = ".") -> None:
     """InvalidArgumentError unless both ends of the band are diagonals of a matrix of that size."""
     for name, k in ((f"{band.lower}{end}", band.lower), (f"{band.upper}", band.upper)):
         if k != 0 and not -rows < k < columns:
@@ -82,7 +82,7 @@ def check_inside(band: Band, rows: int, columns: int, end: str = ".") -> None:
             )
 
 
-def matrix_size(band: Band, length: int, rows: int, columns: int) -> tuple[int, int]:
+def matrix_size(band: DiagonalBand, length: int, rows: int, columns: int) -> tuple[int, int]:
     """Rows and columns of a matrix whose band has that longest diagonal; -1 asks for the smallest that fits."""
     least_rows, least_columns = band.least(length)
     if rows == columns == -1:
@@ -139,7 +139,7 @@ def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
             with_rank(diagonals, len(source) - (lower == upper))
             rows, columns = source[-2:]
             if rows is not None and columns is not None:
-                check_inside(Band(lower, upper), rows, columns, "")
+                check_inside(DiagonalBand(lower, upper), rows, columns, "")
     if diagonals is None or (source is not None and None not in source):
         return (source,)
     # TensorFlow takes all but the last axis for outer ones, whether or not there is an axis of diagonals.

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import NodeClass, Rows
+from ..record import FactsByOp, NodeClass
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "ApproxTopK": {"takes_long": True},
     "BatchMatrixBandPart": {},
     "BatchMatrixDiag": {},

@@ -56,7 +56,7 @@ def numpy_index(begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SlicedAxis:
     """One axis of the input or of the result: `axis` is None for a new axis, `entry` where the whole axis is kept."""
 
     axis: int | None
@@ -64,7 +64,7 @@ class Part:
     dropped: bool
 
 
-def parts(rank: int, count: int, masks: Masks) -> list[Part]:
+def parts(rank: int, count: int, masks: Masks) -> list[SlicedAxis]:
     """The axes of the input and of the result of a slice with `count` entries, in the order of the result's axes.
 
     InvalidArgumentError for a second ellipsis or for more entries than axes.
@@ -77,18 +77,18 @@ def parts(rank: int, count: int, masks: Masks) -> list[Part]:
         raise InvalidArgumentError("Attempting to slice scalar input.")
     if used > rank:
         raise InvalidArgumentError(f"Index out of range using input dim {rank}; input has only {rank} dims")
-    result: list[Part] = []
+    result: list[SlicedAxis] = []
     axis = 0
     for i in range(count):
         if inside >> i & 1:
-            result += [Part(a, None, False) for a in range(axis, axis + rank - used)]
+            result += [SlicedAxis(a, None, False) for a in range(axis, axis + rank - used)]
             axis += rank - used
         elif masks.new_axis >> i & 1:
-            result.append(Part(None, i, False))
+            result.append(SlicedAxis(None, i, False))
         else:
-            result.append(Part(axis, i, bool(masks.shrink >> i & 1)))
+            result.append(SlicedAxis(axis, i, bool(masks.shrink >> i & 1)))
             axis += 1
-    return result + [Part(a, None, False) for a in range(axis, rank)]
+    return result + [SlicedAxis(a, None, False) for a in range(axis, rank)]
 
 
 def sliced_shape(

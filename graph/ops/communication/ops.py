@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import NodeClass, Rows
+from ..record import FactsByOp, NodeClass
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "CollectiveBcastRecv": {"node_class": NodeClass.COLLECTIVE},
     "CollectiveBcastSend": {"node_class": NodeClass.COLLECTIVE},
     "CollectiveReduce": {"node_class": NodeClass.COLLECTIVE},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Calls, NodeClass, Rows
+from ..record import Calls, FactsByOp, NodeClass
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "_If": {"calls": Calls.IF},
     "_While": {"calls": Calls.WHILE},
     "Abort": {},

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from ..record import Facts, Holding, Rows, State
+from ..record import Facts, FactsByOp, Holding, State
 
 _NAMES: Facts = {"names_functions": True}
 _PULLS: Facts = {"state": State.ITERATOR, "waits": True}
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AnonymousIterator": {"state": State.ITERATOR},
     "AnonymousIteratorV2": {"state": State.ITERATOR},
     "AnonymousIteratorV3": {"state": State.ITERATOR},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Holding, Rows
+from ..record import FactsByOp, Holding
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "Abs": {"in_place": True},
     "AccumulateNV2": {},
     "Acos": {"in_place": True},

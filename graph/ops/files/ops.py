@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows, State
+from ..record import FactsByOp, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AudioSummary": {"is_flat": True},
     "AudioSummaryV2": {"is_flat": True},
     "CloseSummaryWriter": {"state": State.FILES},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "DecodeAndCropJpeg": {"takes_long": True},
     "DecodeBmp": {},
     "DecodeGif": {"takes_long": True},

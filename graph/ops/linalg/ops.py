@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "BandedTriangularSolve": {"takes_long": True},
     "BatchCholesky": {"takes_long": True},
     "BatchCholeskyGrad": {"takes_long": True},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Holding, ReadsHandle, Rows, State, WritesList
+from ..record import FactsByOp, Holding, ReadsHandle, State, WritesList
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "EmptyTensorList": {"is_flat": True, "element_shape_input": 0},
     "EmptyTensorMap": {},
     "OptionalFromValue": {"holding": Holding.PUTS, "written_input": 0},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AvgPool": {"takes_long": True, "keeps_first_axis": True},
     "AvgPool3D": {"takes_long": True},
     "AvgPool3DGrad": {"takes_long": True},

@@ -16,7 +16,7 @@ LAYOUTS_3D = ("NDHWC", "NCDHW")
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class WindowAxis:
     """One axis of a sliding window: `output` positions over an input padded by `before` and `after`."""
 
     output: int
@@ -24,7 +24,9 @@ class Walk:
     after: int
 
 
-def walk(size: int, window: int, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)) -> Walk:
+def walk(
+    size: int, window: int, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)
+) -> WindowAxis:
     """The positions of a window along one axis, by TensorFlow's rules (see the documentation of `tf.nn.convolution`).
 
     SAME pads so that the output has ceil(size / stride) positions, the odd cell after; VALID pads nothing; EXPLICIT
@@ -34,7 +36,7 @@ def walk(size: int, window: int, stride: int, dilation: int, padding: str, expli
     if padding == "SAME":
         output = -(-size // stride)
         total = max((output - 1) * stride + reach - size, 0)
-        return Walk(output, total // 2, total - total // 2)
+        return WindowAxis(output, total // 2, total - total // 2)
     before, after = explicit if padding == "EXPLICIT" else (0, 0)
     output = (size + before + after - reach + stride) // stride
     if output < 0:
@@ -42,7 +44,7 @@ def walk(size: int, window: int, stride: int, dilation: int, padding: str, expli
             f"Computed output size would be negative: {output} "
             f"[input_size: {size}, effective_filter_size: {reach}, stride: {stride}]"
         )
-    return Walk(output, before, after)
+    return WindowAxis(output, before, after)
 
 
 def output_size(

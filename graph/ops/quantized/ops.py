@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "Dequantize": {},
     "FakeQuantWithMinMaxArgs": {"in_place": True},
     "FakeQuantWithMinMaxArgsGradient": {"is_flat": True, "in_place": True},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Holding, ReadsHandle, Rows, State
+from ..record import FactsByOp, Holding, ReadsHandle, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AccumulatorApplyGradient": {"state": State.QUEUE, "waits": True, "holding": Holding.ADDS, "written_input": 2},
     "AccumulatorNumAccumulated": {"state": State.QUEUE},
     "AccumulatorSetGlobalStep": {"state": State.QUEUE},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "All": {},
     "Any": {},
     "ArgMax": {"is_flat": True},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows, State
+from ..record import FactsByOp, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AddManySparseToTensorsMap": {"state": State.QUEUE},
     "AddSparseToTensorsMap": {"state": State.QUEUE},
     "CSRSparseMatrixComponents": {},

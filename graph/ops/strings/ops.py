@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows
+from ..record import FactsByOp
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AsString": {"is_flat": True},
     "DecodeBase64": {"is_flat": True},
     "DecodeCSV": {},

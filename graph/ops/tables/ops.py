@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import ReadsHandle, Rows, State
+from ..record import FactsByOp, ReadsHandle, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "AnonymousHashTable": {"state": State.TABLE, "hides_shape": True},
     "AnonymousMutableDenseHashTable": {"state": State.TABLE, "key_shape_input": 0},
     "AnonymousMutableHashTable": {"state": State.TABLE},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..record import Facts, Rows
+from ..record import Facts, FactsByOp
 
 _NAMES = """
     A Attr AttrBool AttrBoolList AttrDefault AttrEmptyListDefault AttrEnum AttrEnumList AttrFloat
@@ -22,4 +22,4 @@ _NAMES = """
     Unary
 """
 
-OPS: Rows = dict.fromkeys(_NAMES.split(), Facts(is_test_only=True))
+OPS: FactsByOp = dict.fromkeys(_NAMES.split(), Facts(is_test_only=True))

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Rows, State
+from ..record import FactsByOp, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "ApplyAdaMax": {"state": State.VARIABLE},
     "ApplyAdadelta": {"state": State.VARIABLE},
     "ApplyAdagrad": {"state": State.VARIABLE},

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ..record import Holding, NodeClass, ReadsHandle, Rows, State
+from ..record import FactsByOp, Holding, NodeClass, ReadsHandle, State
 
-OPS: Rows = {
+OPS: FactsByOp = {
     "Assign": {"state": State.VARIABLE, "is_flat": True},
     "AssignAdd": {"state": State.VARIABLE, "is_flat": True},
     "AssignAddVariableOp": {"state": State.VARIABLE},

@@ -26,7 +26,7 @@ from ...ops.properties import NodeProperties
 from ...protos import AttrValue
 from ...tensor import numpy_to_tensor
 from ..selection import MAX_CONSTANT_BYTES
-from .foldable import Foldable, Shapes
+from .foldable import Foldable, ShapesByNode
 
 _STRING_BYTES = 24  # size of a string object in a tensor, without its characters
 _WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # element types that no Const can have
@@ -46,7 +46,7 @@ def fold_constants(
     graph: Graph,
     evaluator: Evaluator,
     *,
-    shapes: Shapes | None = None,
+    shapes: ShapesByNode | None = None,
     consider: Callable[[Node], bool] | None = None,
     max_constant_bytes: int = MAX_CONSTANT_BYTES,
 ) -> Graph:

@@ -25,7 +25,7 @@ from ..traversal import reverse_post_order
 
 def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] | None = None) -> Graph:
     """The graph without duplicates, or the same object if there are none; `consider` may exclude nodes."""
-    kinds = _Kinds(graph, consider)
+    kinds = _KindNumbers(graph, consider)
     edges = graph.edge_arrays()
     is_data = edges.src_output != CONTROL_SLOT
     value = np.where(is_data, kinds.first_value[edges.src] + edges.src_output, -1)
@@ -35,7 +35,7 @@ def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] |
     return _merged(graph, edges, survivors) if survivors else graph
 
 
-class _Kinds:
+class _KindNumbers:
     """Numbers for the kinds of nodes and for their outputs.
 
     `of[n]` is equal for nodes of equal op and attrs, and -1 for nodes that are never merged; node n has
@@ -67,7 +67,7 @@ class _Kinds:
         return number
 
 
-def _may_have_duplicates(kinds: _Kinds, value: Numbers, dst: Numbers, port: Numbers) -> bool:
+def _may_have_duplicates(kinds: _KindNumbers, value: Numbers, dst: Numbers, port: Numbers) -> bool:
     """A necessary condition in numpy: two nodes of one kind have the same sum over their data inputs."""
     port = np.where(kinds.is_commutative[dst], 0, port)
     weights = (value.astype(np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -79,7 +79,7 @@ def _may_have_duplicates(kinds: _Kinds, value: Numbers, dst: Numbers, port: Numb
     return len(np.unique(prints)) < len(prints)
 
 
-def _survivors(graph: Graph, kinds: _Kinds, edges: EdgeArrays, value: Numbers) -> dict[int, int]:
+def _survivors(graph: Graph, kinds: _KindNumbers, edges: EdgeArrays, value: Numbers) -> dict[int, int]:
     """Duplicates -> the equal nodes that are kept."""
     by_port = np.lexsort((edges.dst_input, edges.dst))  # control edges, whose port is -1, come first
     starts, inputs = starts_of(edges.dst, graph.num_node_ids).tolist(), value[by_port].tolist()

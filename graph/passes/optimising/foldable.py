@@ -20,7 +20,7 @@ from ...ops.properties import NodeProperties
 from ...ops.record import CONTROL_FLOW, NodeClass
 from ...ops.registry import find_op
 
-Shapes = Mapping[str, Sequence[Shape]]
+ShapesByNode = Mapping[str, Sequence[Shape]]
 """node name -> shape per output"""
 
 _NEVER = CONTROL_FLOW | {
@@ -41,7 +41,7 @@ class Foldable:
         self,
         graph: Graph,
         can_run: Callable[[NodeProperties], bool],
-        shapes: Shapes,
+        shapes: ShapesByNode,
         consider: Callable[[Node], bool] | None,
     ) -> None:
         """`consider` may exclude nodes; a shape op of tensors with known `shapes` is foldable whatever it reads."""
@@ -107,7 +107,7 @@ _OF_SHAPES: Mapping[str, Callable[[Sequence[int]], Any]] = {
 }
 
 
-def _values_of_shapes(graph: Graph, may: npt.NDArray[np.bool_], shapes: Shapes) -> dict[int, list[Array]]:
+def _values_of_shapes(graph: Graph, may: npt.NDArray[np.bool_], shapes: ShapesByNode) -> dict[int, list[Array]]:
     """Shape ops whose outputs follow from known shapes, with these outputs."""
     if not shapes:
         return {}

@@ -15,12 +15,12 @@ from ..built_in import PASSES
 from ..registry import PartitionContext, partition_passes
 from ..selection import Passes
 from .constant_folding import Evaluator
-from .foldable import Shapes
+from .foldable import ShapesByNode
 
 MAX_ROUNDS = 10
 
 
-def optimize(graph: Graph, wanted: Passes, evaluator: Evaluator, *, shapes: Shapes | None = None) -> Graph:
+def optimize(graph: Graph, wanted: Passes, evaluator: Evaluator, *, shapes: ShapesByNode | None = None) -> Graph:
     """A copy of a graph after the passes over partitions among those wanted; the same object if nothing changes.
 
     `evaluator` computes folded values; `shapes` is as in `fold_constants`. Raises as `find_pass`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from partita.actors.plans.columns import Columns, ControlEdges, Edges
+from partita.actors.plans.columns import ControlEdges, NumberedEdges, OrderedGraph
 from partita.actors.plans.numbering import NodeNumber
-from partita.actors.plans.segments import Group, Incoming, Need, _Combinations, _implies, group
+from partita.actors.plans.segments import Incoming, Need, SegmentGroup, _Combinations, _implies, group
 from partita.actors.plans.slots import allocate, lifetimes
 
 NO_EDGES = np.zeros(0, np.int64)
@@ -70,19 +70,19 @@ def dags(draw: st.DrawFn) -> tuple[list[list[int]], list[bool], list[bool]]:
     return producers, receives, [draw(st.integers(0, 3)) > 0 for _ in range(count)]
 
 
-def _columns(producers: list[list[int]]) -> Columns:
+def _columns(producers: list[list[int]]) -> OrderedGraph:
     """Columns with control edges only."""
     count = len(producers)
     edges = [(source, node) for node, before in enumerate(producers) for source in before]
     src, dst = np.array(edges, np.int64).reshape(-1, 2).T
-    return Columns(
+    return OrderedGraph(
         ids=list(range(count)),
         names=[str(node) for node in range(count)],
         kinds=[],
         kind=np.zeros(count, np.int64),
         properties=[],
         first_value=np.ones(count + 1, np.int64),
-        data=Edges(NO_EDGES, NO_EDGES, NO_EDGES, NO_EDGES),
+        data=NumberedEdges(NO_EDGES, NO_EDGES, NO_EDGES, NO_EDGES),
         control=ControlEdges(src, dst),
     )
 
@@ -146,6 +146,6 @@ def test_what_other_needs_imply_is_not_waited_for(picks: list[set[int]], wanted:
         for _filler in range(apart // 2):
             combinations.group_of(frozenset((Incoming(NodeNumber(100)),)))
     needs = {need(number) for number in wanted} - {combinations.start}
-    groups = [need for need in needs if isinstance(need, Group)]
+    groups = [need for need in needs if isinstance(need, SegmentGroup)]
     implied = {n for n in needs for group in groups if n is not group and _implies(group, n)}
     assert combinations._implied_among(needs) == implied

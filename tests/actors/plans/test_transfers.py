@@ -11,7 +11,7 @@ from partita.actors.plans.columns import columns_of
 from partita.actors.plans.draft import Draft, draft_of
 from partita.actors.plans.keys import stem_of
 from partita.actors.plans.roles import Role
-from partita.actors.plans.transfers import Messages, Share, shares_of
+from partita.actors.plans.transfers import TransferMessages, TransferShare, shares_of
 from partita.devices.state import DeviceState
 from partita.graph import Graph, graph_def_to_graph, split_graph
 from partita.graph.builder import GraphBuilder
@@ -47,9 +47,9 @@ class Crowd:
         self.graphs: list[Graph] = list(split_graph(whole).values())
         binder = Binder(cpu(0), DeviceState(0))
         self.drafts: list[Draft] = [draft_of(columns_of(g), binder) for g in self.graphs]
-        self.shares: list[Share] = shares_of(self.graphs, self.drafts, bundled=bundled)
+        self.shares: list[TransferShare] = shares_of(self.graphs, self.drafts, bundled=bundled)
 
-    def tensors(self, part: int, messages: Messages) -> dict[str, list[str]]:
+    def tensors(self, part: int, messages: TransferMessages) -> dict[str, list[str]]:
         """By key of a message the keys of its tensors."""
         graph, ids = self.graphs[part], self.drafts[part].columns.ids
         stems = [stem_of(transfer_of(graph.node_properties(ids[node]))) for node in messages.nodes.tolist()]

@@ -16,7 +16,7 @@ import trio
 
 from partita.devices.kernels.registry import Call, Construction, Kernel, Start, table
 from partita.errors import InvalidArgumentError
-from tests.waiting import defer
+from tests.actors.waiting_ops import defer
 
 FAILING, DEFERRED = "Tanh", "Abs"
 

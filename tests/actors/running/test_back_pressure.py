@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from partita.actors import open_session
-from partita.actors.running.loops.distributed import Iterations, LoopRun
-from partita.actors.running.tokens.frames import Frame
+from partita.actors.running.loops.distributed import DistributedLoopRun, IterationRunner
+from partita.actors.running.tokens.frames import RunningFrame
 from partita.actors.running.tokens.propagation import Propagation
 from partita.actors.sessions import workers
 from partita.errors import DeadlineExceededError, InvalidArgumentError
@@ -62,7 +62,7 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> list[Meeting]:
         made.append(Meeting())
         return made[-1]
 
-    def begin(original: Callable[..., None], run: LoopRun, part: Iterations, variables: Any) -> None:
+    def begin(original: Callable[..., None], run: DistributedLoopRun, part: IterationRunner, variables: Any) -> None:
         begun, frame, iteration = made[-1].begun, run._frame_id, run._iteration
         begun[frame, run._call.place.device] = iteration
         if iteration >= run._loop.parallel:
@@ -70,9 +70,9 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> list[Meeting]:
                 assert begun[frame, destination(key)] >= iteration - run._loop.parallel, f"{iteration} begins too early"
         original(run, part, variables)
 
-    original = LoopRun.begin
+    original = DistributedLoopRun.begin
     monkeypatch.setattr(workers, "LocalRendezvous", make)
-    monkeypatch.setattr(LoopRun, "begin", lambda *arguments: partial(begin, original)(*arguments))
+    monkeypatch.setattr(DistributedLoopRun, "begin", lambda *arguments: partial(begin, original)(*arguments))
     return made
 
 
@@ -140,7 +140,7 @@ def test_the_interpreter_begins_no_iteration_too_early(monkeypatch: pytest.Monke
     """An iteration is forgotten when it is complete, so memory has at most `parallel_iterations` of a frame."""
     original = Propagation._begin_iteration
 
-    def begin(run: Propagation, partition: int, frame: Frame) -> None:
+    def begin(run: Propagation, partition: int, frame: RunningFrame) -> None:
         original(run, partition, frame)
         assert min(frame.iterations) > frame.latest - frame.max_parallel
         assert len(frame.iterations) <= frame.max_parallel

@@ -18,6 +18,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.ops import registry as ops
 from partita.graph.ops.registration import register_op
 from partita.graph.protos import GraphDef, NameAttrList
+from tests.actors.running.waiting_ops import defer
 from tests.function_defs import function_of
 
 Body = Callable[..., None]
@@ -70,14 +71,12 @@ async def ran(session: Session, count: int, *, is_interpreted: bool) -> list[flo
 @pytest.fixture(params=[BUILT_IN, OUTSIDE])
 def probe(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Probe]:
     """A deferred kernel, in place of a built-in one and registered as a user registers it."""
-    registry.is_deferred(BUILT_IN)  # has all kernels registered
     probe = Probe(request.param)
-    monkeypatch.setattr(registry, "_DEFERRED", registry._DEFERRED | {BUILT_IN})
     if probe.op == BUILT_IN:
-        monkeypatch.setitem(registry._FACTORIES, BUILT_IN, probe.factory)
+        defer(monkeypatch, probe.factory, BUILT_IN)
         yield probe
         return
-    register_op(DECLARED)
+    register_op(DECLARED, waits=True)
     deferred_kernel(OUTSIDE)(probe.factory)
     yield probe
     del registry._FACTORIES[OUTSIDE], ops._signatures[OUTSIDE]
@@ -209,8 +208,7 @@ async def test_function_calls_what_an_attr_names(clock: Literal["real", "virtual
 
         return start
 
-    registry.is_deferred(BUILT_IN)
-    register_op("CallsProbe\ninput x: float\noutput y: float\nattr f: func\nstateful", names_functions=True)
+    register_op("CallsProbe\ninput x: float\noutput y: float\nattr f: func\nstateful", names_functions=True, waits=True)
     deferred_kernel("CallsProbe")(factory)
     b = GraphBuilder()
     for name, op in (("negated", "Neg"), ("checked", "CheckNumerics")):
@@ -225,7 +223,6 @@ async def test_function_calls_what_an_attr_names(clock: Literal["real", "virtual
             negated, checked = await session.run(["negated:0", "checked:0"])
     finally:
         del registry._FACTORIES["CallsProbe"], ops._signatures["CallsProbe"]
-        registry._DEFERRED.discard("CallsProbe")
     assert negated == -2
     assert np.isnan(checked)
     assert seen == ["INVALID_ARGUMENT"]

@@ -17,8 +17,8 @@ from partita.errors import InvalidArgumentError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
 from tests.actors.running.loops.test_loops import add_loop
+from tests.actors.waiting_ops import defer
 from tests.strategies import cpu
-from tests.waiting import defer
 
 
 class Desk:

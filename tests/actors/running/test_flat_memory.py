@@ -27,7 +27,7 @@ MOST = STEPS // 10  # objects or blocks: of one leak in ten steps
 UNHURRIED: dict[str, Any] = {"budget_s": 60, "thread_limit_s": 60}
 
 
-async def least_change(kind: training.Kind) -> tuple[int, int]:
+async def least_change(kind: training.VariableKind) -> tuple[int, int]:
     """By how many objects and blocks a round of steps changes the process, in the round that changes it least.
 
     Stops at the first round that is quiet enough. What is freed counts as well: it would hide what is kept.
@@ -56,7 +56,7 @@ def counts() -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
-async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_steps_leave_nothing_behind(kind: training.VariableKind, monkeypatch: pytest.MonkeyPatch) -> None:
     """With feeds, fetches, transfers and both kinds of variables."""
     monkeypatch.setattr(training, "FEATURES", 8)
     monkeypatch.setattr(training, "HIDDEN", 8)
@@ -64,7 +64,7 @@ async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
-async def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
+async def test_steps_leave_nothing_to_the_garbage_collector(kind: training.VariableKind) -> None:
     """No reference cycle keeps the tensors of a step until the next collection."""
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}

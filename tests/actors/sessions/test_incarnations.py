@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 from hypothesis import given, strategies as st
 
-from partita.actors import Session
-from partita.errors import AbortedError, PartitaError
+from partita.actors import Session, open_session
+from partita.errors import AbortedError, DataLossError, PartitaError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
+from partita.rendezvous import Policy, refuse_stale
 from tests.actors.sessions.deployments import Deployment
 from tests.strategies import cpu
 
@@ -80,14 +82,41 @@ class Tolerant:
         return None
 
 
-async def test_a_worker_may_have_another_policy() -> None:
+async def test_a_session_over_several_tasks_asks_its_policy_about_every_receive_from_another_task() -> None:
+    """A step goes on if the policy has no error."""
     policy = Tolerant()
-    async with TWO.open(graph(), 2) as session:
-        for worker in session.workers.values():
-            worker.policy = policy
+    async with TWO.open(graph(), 2, policy=policy) as session:
         restart(session, OTHER)
         assert await session.run("back", {"x": 3.0}) == [3]
         assert set(policy.calls) == {(CLIENT, 1, 1), (OTHER, 1, 2)}
+
+
+async def test_a_step_ends_with_the_error_of_the_policy() -> None:
+    """Whatever it is, and the session goes on."""
+
+    def refuse(device: str, expected: int, actual: int) -> PartitaError | None:
+        return DataLossError(f"{device} is not what it was") if expected != actual else None
+
+    async with TWO.open(graph(), 2, policy=refuse) as session:
+        assert await session.run("back", {"x": 3.0}) == [3]
+        restart(session, OTHER)
+        with pytest.raises(DataLossError, match="task:1/device:CPU:0 is not what it was"):
+            await session.run("back", {"x": 3.0})
+        assert await session.run("here", {"x": 3.0}) == [-3]
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+@pytest.mark.parametrize("policy", [refuse_stale, Tolerant()])
+async def test_a_local_session_asks_no_policy(policy: Policy, clock: Literal["real", "virtual"]) -> None:
+    """Its devices are one task: its steps after a restart go on under each."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device="/cpu:0")
+    b.op("Neg", b.op("Neg", x, name="there", device="/cpu:1"), name="back", device="/cpu:0")
+    async with open_session(b, "cpu:2", policy=policy, clock=clock) as session:
+        assert await session.run("back", {"x": 3.0}) == [3]
+        restart(session, session.cluster.names[1])
+        assert await session.run("back", {"x": 3.0}) == [3]
+    assert not (isinstance(policy, Tolerant) and policy.calls)
 
 
 @given(st.lists(st.sampled_from([CLIENT, OTHER]), max_size=4))

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partita.devices.calibration.tables import Column, read_table
+from partita.devices.calibration.tables import ColumnSpec, read_table
 from partita.errors import InvalidArgumentError, NotFoundError
 
-COLUMNS = [Column("system"), Column("m", "count"), Column("latency_ms", "positive")]
+COLUMNS = [ColumnSpec("system"), ColumnSpec("m", "count"), ColumnSpec("latency_ms", "positive")]
 
 
 def _file(folder: Path, text: str) -> Path:
@@ -35,7 +35,11 @@ def test_a_header_may_begin_like_a_comment(tmp_path: Path, header: str) -> None:
     row = ",".join("8" for _ in header.split(","))
     table = read_table(
         _file(tmp_path, f"# source: a paper\n{header}\n{row}\n"),
-        [Column("# GPUs", "count"), Column("batch", "count"), Column("time (ms)", "positive", needed=False)],
+        [
+            ColumnSpec("# GPUs", "count"),
+            ColumnSpec("batch", "count"),
+            ColumnSpec("time (ms)", "positive", needed=False),
+        ],
     )
     assert table.counts("# GPUs").tolist() == [8]
     assert table.lines == (3,)
@@ -43,7 +47,7 @@ def test_a_header_may_begin_like_a_comment(tmp_path: Path, header: str) -> None:
 
 def test_measured_columns_may_be_empty(tmp_path: Path) -> None:
     """An empty cell is NaN where the column says so."""
-    columns = [*COLUMNS[:2], Column("latency_ms", "positive", may_be_empty=True)]
+    columns = [*COLUMNS[:2], ColumnSpec("latency_ms", "positive", may_be_empty=True)]
     assert np.isnan(read_table(_file(tmp_path, "system,m,latency_ms\na,8,\n"), columns).floats("latency_ms")).all()
 
 

@@ -9,16 +9,19 @@ It is asserted that a kernel ends a call once, and not after the call's step was
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 
 from partita.devices.kernels.registry import is_deferred, lookup as find_kernel
+from partita.devices.kernels.step_state import KernelStep, StepState
 from partita.devices.state import DeviceState
 from partita.errors import PartitaError
 from tests.devices.kernels.harness import construct, flatten
+
+T = TypeVar("T")
 
 
 class FakeStep:
@@ -27,11 +30,16 @@ class FakeStep:
     def __init__(self) -> None:
         self.calls: list[FakeCall] = []
         self.is_over = False
+        self._state = StepState()
 
     def call(self) -> FakeCall:
         """A new call of this step."""
         self.calls.append(FakeCall(self))
         return self.calls[-1]
+
+    def state(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What kernels keep for the step."""
+        return self._state.get(key, make)
 
     def cancel(self) -> None:
         """Ends the step before its calls."""
@@ -40,13 +48,14 @@ class FakeStep:
             if call.outcome is None:
                 for callback in call.callbacks:
                     callback()
+        self._state.end()
 
 
 class FakeCall:
     """A call of a fake step; `outcome` is None until a kernel ends the call."""
 
     def __init__(self, step: FakeStep) -> None:
-        self.step: object = step
+        self.step: KernelStep = step
         self._step = step
         self.callbacks: list[Callable[[], None]] = []
         self.outcome: tuple[str, Any] | None = None

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from partita.errors import DataLossError
 from partita.graph.formats.crc32c import crc32c, masked
 from partita.graph.formats.snappy import uncompressed
-from partita.graph.formats.sstable import Table, TableWriter
+from partita.graph.formats.sstable import SortedTable, TableWriter
 from partita.graph.varint import read_varint, varint
 
 KEYS = st.binary(max_size=12)
@@ -30,7 +30,7 @@ def table(entries: Mapping[bytes, bytes]) -> bytes:
 @example({b"": b"", b"\xff\xff": b"x"}, b"\xff\xff\xff")
 def test_entries_come_back_in_order(entries: dict[bytes, bytes], missing: bytes) -> None:
     """All entries in order, each by its key, and none for other keys."""
-    read = Table(table(entries))
+    read = SortedTable(table(entries))
     assert list(read.items()) == sorted(entries.items())
     assert {key: read.get(key) for key in entries} == entries
     assert read.get(missing) == entries.get(missing)
@@ -39,7 +39,7 @@ def test_entries_come_back_in_order(entries: dict[bytes, bytes], missing: bytes)
 @given(st.dictionaries(KEYS, st.just(bytes(100_000)), min_size=4, max_size=9))
 def test_long_tables_have_several_blocks(entries: dict[bytes, bytes]) -> None:
     """A key is found whichever block it is in."""
-    read = Table(table(entries))
+    read = SortedTable(table(entries))
     assert {key: read.get(key) for key in entries} == entries
     assert list(read.items()) == sorted(entries.items())
 
@@ -54,7 +54,7 @@ def test_damage_is_noticed(data: st.DataObject) -> None:
     bad[position] ^= 1 << data.draw(st.integers(0, 7))
     metaindex = range(good.index(b"\0\0\0\0\1\0\0\0\0", blocks - 40 - 13), blocks)
     try:
-        entries_read = list(Table(bytes(bad)).items())
+        entries_read = list(SortedTable(bytes(bad)).items())
     except DataLossError:
         return
     assert entries_read == [(b"a", b"1"), (b"b", b"2")], "only the metaindex block, which nobody reads, may be damaged"
@@ -73,7 +73,7 @@ def test_damage_is_noticed(data: st.DataObject) -> None:
 def test_what_is_no_table_is_refused(data: bytes, message: str) -> None:
     """In TensorFlow's words."""
     with pytest.raises(DataLossError) as caught:
-        Table(data)
+        SortedTable(data)
     assert caught.value.message == message
 
 
@@ -93,7 +93,7 @@ def test_compressed_blocks_are_read() -> None:
     index = index_block.finish()
     handle = varint(len(block)) + varint(index.index(b"\0\0\0\0\1\0\0\0") + 8)
     file = block + index[:-48] + (varint(0) * 2 + handle).ljust(40, b"\0") + index[-8:]
-    assert Table(file).get(b"key") == b"v" * 64
+    assert SortedTable(file).get(b"key") == b"v" * 64
 
 
 @pytest.mark.parametrize("block", [b"\5\x0cabcd", b"\2\x05\1", b"\3\x02\1", b"", b"\x80", b"\1\xfc"])

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
 from partita.graph import ClientRequest, Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution
-from partita.graph.analysis.transfers import Route, transfer_of
+from partita.graph.analysis.transfers import TransferRoute, transfer_of
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.passes.client_graph import prune_for_reverse_reachability, reachable_backwards
@@ -65,7 +65,7 @@ def test_feeds_and_fetches_by_rendezvous() -> None:
         """,
     )
     ends = [transfer_of(node.properties) for node in graph.op_nodes() if node.op in ("_Recv", "_Send")]
-    assert [end.route for end in ends] == [Route(DEVICE, 5, DEVICE)] * 2
+    assert [end.route for end in ends] == [TransferRoute(DEVICE, 5, DEVICE)] * 2
     assert [(end.tensor_name, end.dtype) for end in ends] == [("x", DataType.FLOAT), ("z:0", DataType.FLOAT)]
 
 

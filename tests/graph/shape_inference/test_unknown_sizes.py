@@ -8,11 +8,11 @@ import pytest
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph, GraphBuilder, graph_def_to_graph, split_graph
 from partita.graph.analysis.joined import JoinedGraph
-from partita.graph.shape_inference.infer import Feeds, infer_joined
+from partita.graph.shape_inference.infer import FedShapes, infer_joined
 from partita.graph.shape_inference.unknown_sizes import check_sizes
 
 
-def check(parts: dict[str, Graph], feeds: Feeds | None = None) -> None:
+def check(parts: dict[str, Graph], feeds: FedShapes | None = None) -> None:
     """Checks a step in which every node runs."""
     inferred = infer_joined(JoinedGraph(parts), feeds)
     check_sizes(inferred, np.ones(len(inferred.graph), np.bool_))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from .....graph.dtypes import Dims
 from ....kernels.op_cost import CostContext
-from .count import Count, Rule, counted
+from .count import CountRule, GrapplerCount, counted
 from .windows import windows
 
 
-def _convolved(c: CostContext, image: Dims, kernel: Dims, *, depthwise: bool) -> Count:
+def _convolved(c: CostContext, image: Dims, kernel: Dims, *, depthwise: bool) -> GrapplerCount:
     """The filter has height, width, channels per group, and outputs (of each channel, if `depthwise`)."""
     height, width, depth_in, depth_out = kernel
     seen = windows(c, image, (height, width))
@@ -20,21 +20,21 @@ def _convolved(c: CostContext, image: Dims, kernel: Dims, *, depthwise: bool) ->
     return counted(2 * seen.positions * seen.window * weights, c)
 
 
-def _forward(*, depthwise: bool) -> Rule:
+def _forward(*, depthwise: bool) -> CountRule:
     return lambda c: _convolved(c, c.inputs[0], c.inputs[1], depthwise=depthwise)
 
 
-def _to_image(*, depthwise: bool) -> Rule:
+def _to_image(*, depthwise: bool) -> CountRule:
     """Inputs: shape of the image, filter, gradient."""
     return lambda c: _convolved(c, c.outputs[0], c.inputs[1], depthwise=depthwise)
 
 
-def _to_filter(*, depthwise: bool) -> Rule:
+def _to_filter(*, depthwise: bool) -> CountRule:
     """Inputs: image, shape of the filter, gradient."""
     return lambda c: _convolved(c, c.inputs[0], c.outputs[0], depthwise=depthwise)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, CountRule] = {
     "Conv2D": _forward(depthwise=False),
     "Conv2DBackpropInput": _to_image(depthwise=False),
     "Conv2DBackpropFilter": _to_filter(depthwise=False),

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from ....kernels.op_cost import CostContext, input_bytes, output_bytes
 
 
-class Count(NamedTuple):
+class GrapplerCount(NamedTuple):
     """Operations of one run of an op, and the bytes that it reads and writes."""
 
     operations: int
     bytes: int
 
 
-Rule = Callable[[CostContext], Count]
+CountRule = Callable[[CostContext], GrapplerCount]
 
 
 def all_bytes(c: CostContext) -> int:
@@ -24,19 +24,19 @@ def all_bytes(c: CostContext) -> int:
     return input_bytes(c) + output_bytes(c)
 
 
-def counted(operations: int, c: CostContext) -> Count:
+def counted(operations: int, c: CostContext) -> GrapplerCount:
     """So many operations, and every input and output moved once."""
-    return Count(operations, all_bytes(c))
+    return GrapplerCount(operations, all_bytes(c))
 
 
-def only_memory(c: CostContext) -> Count:
+def only_memory(c: CostContext) -> GrapplerCount:
     """Every input and output moved once: the cost of each op that TensorFlow has no rule for."""
     return counted(0, c)
 
 
-def nothing(c: CostContext) -> Count:
+def nothing(c: CostContext) -> GrapplerCount:
     """No cost: TensorFlow gives such an op a nanosecond, which is 0 in whole microseconds."""
-    return Count(0, 0)
+    return GrapplerCount(0, 0)
 
 
 def text(c: CostContext, name: str, default: str = "") -> str:
@@ -45,7 +45,7 @@ def text(c: CostContext, name: str, default: str = "") -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def each(rule: Rule, ops: Iterable[str]) -> dict[str, Rule]:
+def each(rule: CountRule, ops: Iterable[str]) -> dict[str, CountRule]:
     """The same rule for several ops."""
     return dict.fromkeys(ops, rule)
 

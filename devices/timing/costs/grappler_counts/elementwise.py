@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 
 from ....kernels.op_cost import CostContext
-from .count import Count, Rule, broadcast_elements, counted
+from .count import CountRule, GrapplerCount, broadcast_elements, counted
 
 OPERATIONS_PER_ELEMENT = {
     1: (
@@ -36,30 +36,30 @@ def _largest(c: CostContext) -> int:
     return max(map(prod, (*c.inputs, *c.outputs[:1])))
 
 
-def _per_element(operations: int) -> Rule:
-    def rule(c: CostContext) -> Count:
+def _per_element(operations: int) -> CountRule:
+    def rule(c: CostContext) -> GrapplerCount:
         elements = _largest(c) if len(c.inputs) < 2 else max(_largest(c), broadcast_elements(c))
         return counted(operations * elements, c)
 
     return rule
 
 
-def _sum_of_tensors(c: CostContext) -> Count:
+def _sum_of_tensors(c: CostContext) -> GrapplerCount:
     """An addition less than there are tensors, per element."""
     return counted((len(c.inputs) - 1) * _largest(c), c)
 
 
-def _softmax(c: CostContext) -> Count:
+def _softmax(c: CostContext) -> GrapplerCount:
     """36 operations per element, and 4 per size of the first axis (not per row)."""
     return counted(36 * c.elements_in() + 4 * c.inputs[0][0], c)
 
 
-def _assigned(c: CostContext) -> Count:
+def _assigned(c: CostContext) -> GrapplerCount:
     """An operation per element of the value. Inputs: resource, value."""
     return counted(c.elements_in(1), c)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, CountRule] = {
     "AssignAddVariableOp": _assigned,
     "AssignSubVariableOp": _assigned,
     "AddN": _sum_of_tensors,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 
 from ....kernels.op_cost import CostContext
-from .count import Count, Rule, counted, only_memory, text
+from .count import CountRule, GrapplerCount, counted, only_memory, text
 
 
 def _m_n_k(a: tuple[int, ...], b: tuple[int, ...], transpose_a: object, transpose_b: object) -> int:
@@ -16,12 +16,12 @@ def _m_n_k(a: tuple[int, ...], b: tuple[int, ...], transpose_a: object, transpos
     return rows * steps * (b[-2] if transpose_b else b[-1])
 
 
-def _product(c: CostContext) -> Count:
+def _product(c: CostContext) -> GrapplerCount:
     a, b = c.inputs[:2]
     return counted(2 * _m_n_k(a, b, c.attrs.get("transpose_a"), c.attrs.get("transpose_b")), c)
 
 
-def _batch_of_products(c: CostContext) -> Count:
+def _batch_of_products(c: CostContext) -> GrapplerCount:
     """The axes before the last two are broadcast."""
     a, b = c.inputs[:2]
     rank = max(len(a), len(b))
@@ -29,7 +29,7 @@ def _batch_of_products(c: CostContext) -> Count:
     return counted(2 * prod(map(max, batches)) * _m_n_k(a, b, c.attrs.get("adj_x"), c.attrs.get("adj_y")), c)
 
 
-def _sparse_times_dense(c: CostContext) -> Count:
+def _sparse_times_dense(c: CostContext) -> GrapplerCount:
     """A multiply-add per entry of the sparse matrix and column of the dense one, which is read for each of them.
 
     Inputs: indices, values, shape, dense matrix; a column is axis 1 of the last, even where `adjoint_b` is set.
@@ -37,10 +37,10 @@ def _sparse_times_dense(c: CostContext) -> Count:
     entries, columns = c.inputs[1][0], c.inputs[3][1]
     dense_bytes = c.bytes_in(3) // max(1, c.elements_in(3)) * entries * columns
     moved = sum(map(c.bytes_in, range(3))) + dense_bytes + sum(map(c.bytes_out, range(len(c.outputs))))
-    return Count(2 * entries * columns, moved)
+    return GrapplerCount(2 * entries * columns, moved)
 
 
-def _einsum(c: CostContext) -> Count:
+def _einsum(c: CostContext) -> GrapplerCount:
     """A multiply-add for each point of the space that the labels span; no operations where it is no batch of products.
 
     It is one if two operands have two axes or more, no label stands twice in an operand or in the output, none is
@@ -62,7 +62,7 @@ def _is_batch_of_products(labels: list[str], output: str) -> bool:
     return set(labels[0]) ^ set(labels[1]) <= set(output)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, CountRule] = {
     "MatMul": _product,
     "SparseMatMul": _product,
     "QuantizedMatMul": _product,

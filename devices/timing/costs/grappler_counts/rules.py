@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....kernels.op_cost import CostContext
 from . import convolutions, elementwise, picks, pools, products
-from .count import Count, Rule, each, nothing
+from .count import CountRule, GrapplerCount, each, nothing
 
 _FREE = (
     "Const Enter Exit GuaranteeConst Identity IdentityN Merge NextIteration NoOp Placeholder PreventGradient Rank "
@@ -18,12 +18,12 @@ _ADDED_BY_PARTITIONS = ("_Arg", "_Retval", "_HostRecv", "_HostSend")
 _OF_UNKNOWN_SHAPE = "InfeedEnqueue InfeedEnqueueTuple OutfeedEnqueue OutfeedEnqueueTuple QueueEnqueue QueueEnqueueV2"
 
 
-def _as_scalars(c: CostContext) -> Count:
+def _as_scalars(c: CostContext) -> GrapplerCount:
     """Ops without shape inference: TensorFlow knows no shape of theirs and counts an element for each tensor."""
-    return Count(0, sum(c.bytes_in(i) // max(1, c.elements_in(i)) for i in range(len(c.inputs))))
+    return GrapplerCount(0, sum(c.bytes_in(i) // max(1, c.elements_in(i)) for i in range(len(c.inputs))))
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, CountRule] = {
     **elementwise.RULES,
     **products.RULES,
     **convolutions.RULES,

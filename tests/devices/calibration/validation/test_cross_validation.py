@@ -6,17 +6,17 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from partita.devices.calibration.validation.cross_validation import dealt_folds
-from partita.devices.calibration.validation.rows import Rows
+from partita.devices.calibration.validation.rows import MeasuredRows
 
 PAIRS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 6)), min_size=1, max_size=30)
 
 
-def rows_of(pairs: list[tuple[str, int]]) -> Rows:
+def rows_of(pairs: list[tuple[str, int]]) -> MeasuredRows:
     """Rows with two key columns."""
     names, sizes = zip(*pairs, strict=True)
     keys = {"system": np.array(names), "m": np.array(sizes, np.int64)}
     texts = {name: tuple(map(str, column)) for name, column in keys.items()}
-    return Rows(("t.csv:2",) * len(pairs), texts, keys, {"latency_ms": np.ones(len(pairs))})
+    return MeasuredRows(("t.csv:2",) * len(pairs), texts, keys, {"latency_ms": np.ones(len(pairs))})
 
 
 @given(PAIRS, st.integers(2, 5))

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.devices.calibration.validation.errors import errors_of, mape_percent
-from partita.devices.calibration.validation.measured_set import Bounds
+from partita.devices.calibration.validation.measured_set import PredictedBounds
 
 TIMES = st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3)), min_size=1, max_size=20)
 
 
-def bounds(values: list[float]) -> Bounds:
+def bounds(values: list[float]) -> PredictedBounds:
     """Predictions with intervals of 15 % on each side."""
     value = np.array(values)
-    return Bounds(value, value / 1.15, value * 1.15)
+    return PredictedBounds(value, value / 1.15, value * 1.15)
 
 
 def test_an_example_by_hand() -> None:

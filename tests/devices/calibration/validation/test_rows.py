@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partita.devices.calibration.validation.rows import COUNT, TEXT, Rows, read_csv
+from partita.devices.calibration.validation.rows import COUNT, TEXT, MeasuredRows, read_csv
 from partita.errors import InvalidArgumentError
 
 KEYS = {"system": TEXT, "m": COUNT}
 
 
-def read(folder: Path, text: str, may_be_empty: bool = False) -> Rows:
+def read(folder: Path, text: str, may_be_empty: bool = False) -> MeasuredRows:
     """The rows of a file with this text."""
     path = folder / "t.csv"
     path.write_text(text)

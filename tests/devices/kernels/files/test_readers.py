@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from partita.devices.kernels.files.record_sources import Lengths, Lines, Pieces, Records
+from partita.devices.kernels.files.record_sources import Lengths, Pieces, Records, TextLines
 from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, UnimplementedError
 from partita.graph.dtypes import Array
 from partita.graph.formats.record_file import framed
@@ -202,7 +202,7 @@ def test_pieces_are_slices(content: bytes, header: int, length: int, footer: int
 @given(st.lists(st.text("ab\r", max_size=4)), st.integers(0, 3))
 def test_lines_are_split(lines: list[str], skip: int) -> None:
     """Without carriage returns and without the first ones; the last may end with the file."""
-    source = Lines(b"f", "".join(f"{line}\n" for line in lines).encode(), skip)
+    source = TextLines(b"f", "".join(f"{line}\n" for line in lines).encode(), skip)
     for number, line in list(enumerate(lines, 1))[skip:]:
         assert source.read() == (b"f:%d" % number, line.replace("\r", "").encode())
     assert source.read() is None

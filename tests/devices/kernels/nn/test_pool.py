@@ -214,6 +214,6 @@ def test_shares_are_added_in_the_order_of_windows(case: Case, seed: int) -> None
 
 def test_the_gradient_of_a_huge_window_walks_over_its_few_places() -> None:
     """Cell by cell there would be nine million steps, in nine million cells of padding."""
-    attrs = {"ksize": [1, 3001, 3001, 1], "strides": [1, 3, 3, 1], "padding": "SAME"}
+    attrs: dict[str, Any] = {"ksize": [1, 3001, 3001, 1], "strides": [1, 3, 3, 1], "padding": "SAME"}
     grad = np.ones((1, 2, 2, 1))
     assert run("AvgPoolGrad", np.array([1, 5, 5, 1]), grad, **attrs).tolist() == np.full((1, 5, 5, 1), 4 / 25).tolist()

@@ -6,19 +6,21 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from partita.devices.kernels.strings.character_sets import LAST, Ranges, complement, folded, named, union
+from partita.devices.kernels.strings.character_sets import LAST, CharacterRanges, complement, folded, named, union
 
 _CODES = st.integers(0, LAST)
 _SETS = st.lists(st.tuples(_CODES, _CODES).map(lambda pair: (min(pair), max(pair))), max_size=5).map(union)
 _LETTERS = st.sampled_from("aZk\u00e9\u00c9\u03c3\u00df1-\u4f60").map(lambda c: ((ord(c), ord(c)),))
 
 
-def _has(characters: Ranges, code: int) -> bool:
+def _has(characters: CharacterRanges, code: int) -> bool:
     return any(first <= code <= last for first, last in characters)
 
 
 @given(_SETS, _CODES)
-def test_every_character_but_surrogates_is_in_a_set_or_in_its_complement(characters: Ranges, code: int) -> None:
+def test_every_character_but_surrogates_is_in_a_set_or_in_its_complement(
+    characters: CharacterRanges, code: int
+) -> None:
     is_surrogate = 0xD800 <= code <= 0xDFFF
     assert _has(characters, code) + _has(complement(characters), code) == (not is_surrogate)
     assert complement(complement(characters)) == characters
@@ -26,7 +28,7 @@ def test_every_character_but_surrogates_is_in_a_set_or_in_its_complement(charact
 
 
 @given(_LETTERS)
-def test_folding_twice_adds_nothing_and_all_forms_fold_alike(letter: Ranges) -> None:
+def test_folding_twice_adds_nothing_and_all_forms_fold_alike(letter: CharacterRanges) -> None:
     forms = folded(letter)
     assert folded(forms) == forms
     assert all(folded(((code, code),)) == forms for first, last in forms for code in range(first, last + 1))

@@ -9,6 +9,7 @@ A call without calls before it runs in one session for all its changes; another 
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,15 +28,17 @@ from tests.devices.kernels.sweep.mutations import mutations
 from tests.hangs import JumpingClock, never_hangs
 
 OK, WAITS = "OK", "DEADLINE_EXCEEDED"
+NUMPY_HAS_NO_MEMORY = "OOM when allocating tensor: "  # the message where a kernel did not ask before
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How one run ended: its code, the message of an error, and the seconds of CPU."""
+    """How one run ended: its code, the message of an error, the seconds of CPU, and the memory if that is traced."""
 
     code: str
     message: str = ""
     cpu_s: float = 0.0
+    peak_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def load(data: bytes) -> Case:
 
 async def _answer(session: Session, case: Case, number: int) -> Answer:
     feeds: dict[str, Any] = {f"{name}:0": value for name, value in (case.inputs | case.questions[number]).items()}
-    started = time.process_time()
+    started, held = time.process_time(), tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
     code, message = WAITS, ""
     try:
         with trio.move_on_after(1.0):
@@ -81,7 +85,7 @@ async def _answer(session: Session, case: Case, number: int) -> Answer:
         code, message = error.code, error.message
     except Exception as error:  # noqa: BLE001 - the failure that is looked for
         code, message = "PYTHON", repr(error)
-    return Answer(code, message, time.process_time() - started)
+    return Answer(code, message, time.process_time() - started, tracemalloc.get_traced_memory()[1] - held)
 
 
 async def _answers(case: Case, numbers: Sequence[int], report: Callable[[Answer], object]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.devices import Cluster, Device, LinkSpec, collective_time, device_spec, local_cluster
-from partita.devices.timing.collectives.algorithms import EFFICIENCY, Way, fastest
+from partita.devices.timing.collectives.algorithms import EFFICIENCY, GroupWay, fastest
 from partita.devices.timing.collectives.kinds import KINDS
 from partita.devices.topology import LinkRules
 from partita.errors import InvalidArgumentError
@@ -70,15 +70,15 @@ def test_ranks_of_a_host_share_its_port() -> None:
 
 def test_short_messages_take_a_low_latency_protocol() -> None:
     """Few bytes go by LL, many by the protocol that uses the whole bandwidth."""
-    way = Way(450e9, 2_000)
+    way = GroupWay(450e9, 2_000)
     assert fastest("all_reduce", 8, 1024, way).protocol == "LL"
     assert fastest("all_reduce", 8, 1 << 30, way).protocol == "Simple"
 
 
 def test_a_switch_that_reduces_halves_the_bytes() -> None:
     """With many ranks a reducing switch moves each byte once, a ring almost twice."""
-    ring = fastest("all_reduce", 64, 1 << 32, Way(450e9, 2_000))
-    switch = fastest("all_reduce", 64, 1 << 32, Way(450e9, 2_000, reduces_in_switch=True))
+    ring = fastest("all_reduce", 64, 1 << 32, GroupWay(450e9, 2_000))
+    switch = fastest("all_reduce", 64, 1 << 32, GroupWay(450e9, 2_000, reduces_in_switch=True))
     assert switch.algorithm == "switch"
     assert Fraction(switch.time_ns) < Fraction(ring.time_ns) * 6 / 10
 

@@ -14,7 +14,7 @@ from partita.devices.timing.costs.explanation import Explanation, explanation_of
 from partita.devices.timing.costs.fitted_explanations import explain_product
 from partita.devices.timing.costs.source import CostRequest, OpProperties, context
 from partita.devices.timing.fits.product_formula import ProductNumbers
-from partita.devices.timing.fits.product_table import Ranges
+from partita.devices.timing.fits.product_table import ProductRanges
 from partita.devices.timing.fits.products import ProductModel
 from partita.devices.timing.fits.surface import Surface, SurfaceRows
 from partita.graph.dtypes import DataType, Dims
@@ -31,7 +31,7 @@ ROWS = SurfaceRows(
     np.array([0.01, 0.01]),
 )
 SURFACE = Surface(ROWS, {"log2 m": 1.0, "log2 n": 1.0, "log2 k": 1.0}, 0.2, 0.05, 1.28, A100.sm_count)
-MODEL = ProductModel(A100, NUMBERS, 0.1, Ranges(*4 * ((1, 4096),)), SURFACE, "gemm.csv", "2026-11-23")
+MODEL = ProductModel(A100, NUMBERS, 0.1, ProductRanges(*4 * ((1, 4096),)), SURFACE, "gemm.csv", "2026-11-23")
 sizes = st.integers(1, 8192)
 
 

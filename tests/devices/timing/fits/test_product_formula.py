@@ -9,10 +9,10 @@ from partita.devices.catalog import device_spec
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing.fits import product_formula
 from partita.devices.timing.fits.product_formula import ProductNumbers
-from partita.devices.timing.fits.product_table import Ranges
+from partita.devices.timing.fits.product_table import ProductRanges
 from partita.devices.timing.fits.products import ProductModel, Products
 
-ALL = Ranges(*4 * ((1, 1 << 17),))
+ALL = ProductRanges(*4 * ((1, 1 << 17),))
 SIZES = st.integers(1, 1 << 16)
 
 

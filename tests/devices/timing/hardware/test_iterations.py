@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from partita.devices.timing.hardware.iterations import Iterations, Turn
+from partita.devices.timing.hardware.iterations import RowTurn, WaitingIterations
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=12)
 
@@ -12,8 +12,8 @@ ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=12)
 @given(ROWS)
 def test_small_rows_come_in_order_and_the_others_from_the_last_on(rows: list[tuple[bool, int]]) -> None:
     """Of one instant by rank; whoever had to wait is caused by what ran before."""
-    turns = [Turn(is_small, (row % 2, -row)) for row, (is_small, _) in enumerate(rows)]
-    waiting = Iterations(turns.__getitem__)
+    turns = [RowTurn(is_small, (row % 2, -row)) for row, (is_small, _) in enumerate(rows)]
+    waiting = WaitingIterations(turns.__getitem__)
     instants = sorted((instant, row) for row, (_, instant) in enumerate(rows))
     for instant, row in instants:
         waiting.add(row, 100 + row, instant)
@@ -30,7 +30,7 @@ def test_small_rows_come_in_order_and_the_others_from_the_last_on(rows: list[tup
 
 def test_the_state_names_the_rows_that_wait() -> None:
     """So that equal states go on alike, whatever the numbers of their rows."""
-    waiting = Iterations(lambda row: Turn(row == 1, (0, row)))
+    waiting = WaitingIterations(lambda row: RowTurn(row == 1, (0, row)))
     for row in (2, 1, 3):
         waiting.add(row, -1, 5)
     assert waiting.state(lambda row: f"row {row}", 5) == ((("row 1", True),), (("row 2", True), ("row 3", True)))
