@@ -51,7 +51,7 @@ class OutputShapes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownShapes:
-    """Shapes that are known, one by one: a `TensorShapes`."""
+    """Shapes that are known, one by one: a `OutputShapes`."""
 
     graph: NodeColumns
     distinct: Sequence[Shapes]

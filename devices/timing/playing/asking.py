@@ -245,10 +245,15 @@ class Asking:
             self.player.pass_on(activation, node, NO_TICKET, cause, is_dead=True)
         self._count_down(activation, node, asked.at_end, _NONE, cause, ready, is_dead=True)
         self.player.pass_on(activation, node, None, cause, is_dead=True)
-        self._end(activation, node, cause)
+        self._end(activation, node, cause, is_dead=True)
 
-    def _end(self, activation: Activation, node: int, entry: int) -> None:
-        """A node is over, and so may be its activation."""
+    def _end(self, activation: Activation, node: int, entry: int, *, is_dead: bool = False) -> None:
+        """A node is over, and so may be its activation: with the last node that ran, whatever dead ones come after."""
+        tokens, _ = _columns(activation)
+        if not is_dead:
+            tokens.latest = entry
+        elif tokens.latest >= 0:
+            entry = tokens.latest
         activation.left -= 1
         gates = activation.body.gates
         self.player.retire(activation, gates.place_of[node] if gates is not None else 0, entry)
