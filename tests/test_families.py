@@ -18,7 +18,7 @@ TABLES: dict[str, OpTable[object]] = {
     for name, table in vars(module).items()
     if isinstance(table, OpTable)
 }
-ENDINGS = ("_shapes", "_gradients", "_costs", "_in_place")
+ENDINGS = ("_shapes", "_gradients", "_costs", "_in_place", "_refusals")
 KERNELS, RULES = ROOT / "devices" / "kernels", ROOT / "graph" / "ops"
 
 

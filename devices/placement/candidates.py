@@ -59,11 +59,12 @@ class Constraint:
         """This constraint, within that of the body of a function. Raises InvalidArgumentError as `joined`.
 
         Unlike there a request that `soft` has dropped does not come back from the device of a resource: as in
-        TensorFlow, a node that requests another device than its body needs may end on neither.
+        TensorFlow, a node that requests another device than its body needs may end on neither. An assigned device
+        stays: an argument is there already.
         """
         return Constraint(
             tuple(kind for kind in self.types if kind in other.types),
-            merge(self.requested, other.requested, soft=soft),
+            _specified(merge(self.requested, other.requested, soft=soft), self.assigned),
             merge(self.resource, other.resource),
             self.assigned,
         )
