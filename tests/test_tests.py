@@ -24,6 +24,7 @@ START_LOOPS = {
 UNSTEADY = ("time.sleep", "time.time", "time.monotonic", "perf_counter", "time.perf_counter", "time.process_time")
 MEASURE_TIME = {"devices/kernels/sweep/sweeping.py"}  # for its command, which reports it: no test judges it
 MEASURE_BYTES = {"devices/kernels/test_output_sizes.py", "graph/graphdef/test_import_memory.py"}
+MEASURE_BYTES |= {"devices/kernels/sweep/__main__.py"}  # as its time: for the command
 THREE = """
 import pytest
 

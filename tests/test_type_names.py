@@ -22,16 +22,10 @@ TYPE_MAKERS = {"NewType", "NamedTuple", "TypedDict", "Enum"}
 FAMILIES = ("devices/kernels/", "graph/ops/")
 # Name -> the modules that define it: each of these names still means several things.
 SHARED: dict[str, str] = {
-    "Activation": "actors/running/virtual/ran_rows.py devices/timing/playing/player.py",
     "Call": "devices/kernels/registry.py devices/timing/bodies/scripts.py",
     "Callee": "actors/running/callee.py devices/timing/bodies/arguments.py",
-    "Dims": "actors/running/virtual/body.py graph/dtypes.py",
     "Levels": "actors/plans/levels.py devices/timing/bodies/levels.py",
-    "Loop": "actors/plans/levels.py devices/timing/playing/folding.py",
     "Segment": "actors/plans/plan.py devices/timing/playing/folding.py",
-    "Turn": "actors/running/virtual/rows.py devices/timing/playing/runs.py",
-    "Values": "actors/running/virtual/graph_run.py devices/kernels/functions.py",
-    "_Output": "actors/running/virtual/ran_graph.py devices/timing/playing/played_graph.py",
 }
 
 

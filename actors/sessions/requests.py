@@ -13,6 +13,7 @@ import numpy as np
 
 from ...devices.state import TENSOR_HANDLE, ResourceHandle
 from ...errors import InvalidArgumentError, OutOfRangeError, PartitaError
+from ...graph.builder.tensor_names import tensor_names
 from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant
 from ...graph.tensor_id import TensorId, parse_tensor_name
@@ -20,6 +21,7 @@ from ..running.ports import Port, feed_value
 
 if TYPE_CHECKING:
     from ...devices.state import SessionTensors
+    from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
 
@@ -37,6 +39,11 @@ class RequestNames(NamedTuple):
     is_partial: bool = False
     wiring: Wiring | None = None
     is_callable: bool = False
+
+    @classmethod
+    def of(cls, feeds: Names, fetches: Names, targets: Names, *, is_callable: bool = False) -> RequestNames:
+        """The names of a request, as a user gives them."""
+        return cls(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_callable=is_callable)
 
 
 def full_name(name: str) -> str:

@@ -78,11 +78,11 @@ class Session:
         self._workers = workers
         self._settings = settings
         self._bind_functions()
-        self._requests = PreparedRequests(self._prepare_request, max_requests)
+        self._requests = PreparedRequests(
+            lambda names, check: prepare(self._stage, names, self._workers, check), max_requests
+        )
         self._steps = Steps(workers, settings, self._step_check)
-        self._num_steps = 0
-        self._request_hits = 0
-        self._num_callables = 0
+        self._num_steps = self._num_callables = self._request_hits = 0
         self._running = 0
         self._restarts: list[str] = []
         self._partial_runs = PartialRuns(workers.actor_group, self._steps.under_way, workers.tensors)
@@ -130,8 +130,8 @@ class Session:
         without kernel, the error of the first node that failed, CancelledError once the session is closed,
         FailedPreconditionError in another thread than the session's.
         """
-        names, values = split_feeds(feeds)
         self._check_open()
+        names, values = split_feeds(feeds)
         signature = RequestNames(names, tensor_names(fetches), tensor_names(targets))
         prepared = self._requests.find(signature) or await self._prepared(signature)
         return await self._run_prepared(prepared, options, values, metadata, recording)
@@ -141,9 +141,7 @@ class Session:
         self, feeds: Names, fetches: Names, targets: Names = (), options: RunOptions | None = None
     ) -> SessionCallable:
         """Prepares a request; the result is called with values in the order of `feeds`. Raises as `run` for names."""
-        return await self._callable(
-            RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_callable=True), options
-        )
+        return await self._callable(RequestNames.of(feeds, fetches, targets, is_callable=True), options)
 
     @trio.lowlevel.enable_ki_protection
     async def make_callable_from_options(self, options: CallableOptions) -> SessionCallable:
@@ -236,14 +234,13 @@ class Session:
     def prepare(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
         """Partitions and compiles a request unless that was done before; raises as `run` for names and kernels."""
         self._check_entry()
-        names = RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
-        return self._requests.prepare_now(names)
+        return self._requests.prepare_now(RequestNames.of(feeds, fetches, targets))
 
     @trio.lowlevel.enable_ki_protection
     async def prepare_in_thread(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
         """As `prepare`; where that may take long it is done in a thread, so that the event loop goes on."""
-        self._check_entry()
-        return await self._prepared(RequestNames(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+        self._check_open()
+        return await self._prepared(RequestNames.of(feeds, fetches, targets))
 
     async def _prepared(self, signature: RequestNames) -> Prepared:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
@@ -252,9 +249,6 @@ class Session:
             prepared = await self._requests.prepare(signature, in_thread=takes_long(self.graph))
         self._check_open()
         return prepared
-
-    def _prepare_request(self, signature: RequestNames, check: Callable[[], object]) -> Prepared:
-        return prepare(self._stage, signature, self._workers, check)
 
     def timeline(self) -> Timeline:
         """The last finished step of a session on a virtual clock, from 0: events, memory, makespan in simulated time.

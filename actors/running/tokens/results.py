@@ -21,7 +21,7 @@ from ....graph.functions.call_frame import set_before
 from ...plans.instructions import DEAD, read
 from .frames import RunningFrame
 
-When = tuple[int, ...]
+IterationNumbers = tuple[int, ...]
 """the iterations of all frames that a node is in, the outermost first"""
 
 
@@ -30,9 +30,9 @@ class LiveResults:
     """The live values so far."""
 
     keeps_last: bool = False
-    _values: dict[int, tuple[When, Any]] = field(default_factory=dict)  # Any: tensors of any type
+    _values: dict[int, tuple[IterationNumbers, Any]] = field(default_factory=dict)  # Any: tensors of any type
 
-    def store(self, index: int, when: When, value: Any) -> None:
+    def store(self, index: int, when: IterationNumbers, value: Any) -> None:
         """Stores the value that a node has read; InternalError for a second one, unless the last is kept."""
         if index in self._values:
             if not self.keeps_last:
@@ -46,7 +46,7 @@ class LiveResults:
         return read(self._values[index][1]) if index in self._values else DEAD
 
 
-def when(frame: RunningFrame, iteration: int) -> When:
+def when(frame: RunningFrame, iteration: int) -> IterationNumbers:
     """When a node runs."""
     outer = () if frame.parent is None else when(frame.parent, frame.parent_iteration)
     return (*outer, iteration)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from ....graph.graph import Graph
     from ...plans.binding import Binder
 
-Sizes = tuple["Dims", ...]
+ShapesOfValues = tuple["Dims", ...]
 
 
-class Kernel(NamedTuple):
+class NodeKernel(NamedTuple):
     """A node of a partition: what computes it."""
 
     part: Interpretation
@@ -60,10 +60,12 @@ class VirtualBody:
         """Binds every node to a kernel; the binders note ops without one. Raises as `JoinedGraph` and `Topology`."""
         self.graph = JoinedGraph(graphs)
         self._specs = [device.spec for device in cluster]
-        self.kernels: list[Kernel] = []
+        self.kernels: list[NodeKernel] = []
         for graph in graphs.values():
             part = Interpretation(graph, binders)
-            self.kernels += [Kernel(part, node) for _, node in sorted(zip(part.ids, range(len(part.ids)), strict=True))]
+            self.kernels += [
+                NodeKernel(part, node) for _, node in sorted(zip(part.ids, range(len(part.ids)), strict=True))
+            ]
         places = NodePlaces(self.graph, cluster)
         self._priced_on: list[int] = places.priced_on.tolist()
         deferred = {n for n, (part, node) in enumerate(self.kernels) if node in part.deferred}
@@ -82,7 +84,7 @@ class VirtualBody:
         gates = activation.body.gates
         return node if gates is None else gates.nodes[node]
 
-    def price(self, number: int, inputs: Sizes, outputs: Sizes, source: CostSource) -> OpCost:
+    def price(self, number: int, inputs: ShapesOfValues, outputs: ShapesOfValues, source: CostSource) -> OpCost:
         """The cost of one run of a node on inputs and outputs of these shapes."""
         spec = self._specs[self._priced_on[number]]
         request = CostRequest(self.graph.properties[number], inputs, outputs, spec)
@@ -91,7 +93,7 @@ class VirtualBody:
         except UnknownCost:
             raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 
-    def waits_ns(self, number: int, inputs: Sizes, outputs: Sizes) -> int:
+    def waits_ns(self, number: int, inputs: ShapesOfValues, outputs: ShapesOfValues) -> int:
         """The part of the cost of a node that it only waits for."""
         return waits_ns(context(self.graph.properties[number], inputs, outputs))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....devices.timing.bodies.body import is_small
 from ....devices.timing.playing.activation import Activation, PlayedLoop
-from ....devices.timing.playing.oracle import Computed, Turns
+from ....devices.timing.playing.oracle import Computed, LoopTurns
 from ....errors import InternalError, PartitaError, of_kernel
 from ....graph.dtypes import item_size
 from ....graph.ops.record import Calls
@@ -74,9 +74,9 @@ class KernelOracle:
 
     # Bodies
 
-    def turns(self, _parent: Activation, _frame: int, *, is_dead: bool) -> Turns:  # nothing is known
+    def turns(self, _parent: Activation, _frame: int, *, is_dead: bool) -> LoopTurns:  # nothing is known
         """Nobody knows how often a loop runs."""
-        return Turns(None, 0, is_uniform=False)
+        return LoopTurns(None, 0, is_uniform=False)
 
     def body(self, iteration: AskedIteration) -> Body:
         """The whole level of a loop."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .oracle import Computed, NodeOracle
     from .player import Player
 
-_Ready = list[tuple[int, int]]  # nodes and the entries that released them
+_Released = list[tuple[int, int]]  # nodes and the entries that released them
 _NONE: Values = ()
 
 
@@ -67,7 +67,7 @@ class Asking:
         """Passes the outputs of a kernel on to its stream; returns whether nobody needs to hear of its end."""
         if self.oracle.is_over:
             return True
-        ready: _Ready = []
+        ready: _Released = []
         node, (tokens, asked) = row - activation.base, _columns(activation)
         assert asked.at_launch is not None  # as the body has kernels
         self._launch(activation, node, ticket, entry, tokens.outputs[node], ready)
@@ -85,7 +85,7 @@ class Asking:
         """Passes the outputs of a node on, which no launch has passed on."""
         if self.oracle.is_over:
             return
-        ready: _Ready = []
+        ready: _Released = []
         node, (tokens, _) = row - activation.base, _columns(activation)
         self._passes(activation, node, entry, tokens.outputs.pop(node), ready)
         self._go_on(activation, ready)
@@ -106,7 +106,7 @@ class Asking:
             if self._arrive(activation, node, port, output, passed.outputs, is_dead=passed.is_dead, source=passed.node):
                 self.player.later(activation, node, passed.entry)
 
-    def release(self, activation: Activation, ready: _Ready) -> None:
+    def release(self, activation: Activation, ready: _Released) -> None:
         """Starts ready nodes; free ones pass at once and release others."""
         tokens, asked = _columns(activation)
         while ready and not self.oracle.is_over:
@@ -143,7 +143,7 @@ class Asking:
         assert place is not None  # as it takes time
         place.take(activation.base + node, cause)
 
-    def _compute_now(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
+    def _compute_now(self, activation: Activation, node: int, cause: int, ready: _Released) -> None:
         tokens, row = _columns(activation)[0], activation.base + node
         inputs = tokens.inputs.get(node, [])
         computed = self._compute(activation, node)
@@ -166,7 +166,7 @@ class Asking:
             self._launch(activation, node, NO_TICKET, entry, outputs, ready)
         self._passes(activation, node, entry, outputs, ready)
 
-    def _receive(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
+    def _receive(self, activation: Activation, node: int, cause: int, ready: _Released) -> None:
         tokens, body, row = _columns(activation)[0], activation.body, activation.base + node
         (value,) = tokens.inputs.pop(node)
         size_bytes = self.oracle.received(activation, node, value)
@@ -178,7 +178,7 @@ class Asking:
         else:
             self._passes(activation, node, self._engine.passes(row, cause), [value], ready)
 
-    def _defer(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
+    def _defer(self, activation: Activation, node: int, cause: int, ready: _Released) -> None:
         """Starts a deferred node, or ends it if it has its outputs: a call at once, others later."""
         tokens, gates, row = _columns(activation)[0], activation.body.gates, activation.base + node
         is_call = gates is not None and node in gates.calls
@@ -197,30 +197,30 @@ class Asking:
             elif delay_ns is not None:
                 self._finish(activation, node, ready)
 
-    def _finish(self, activation: Activation, node: int, ready: _Ready) -> None:
+    def _finish(self, activation: Activation, node: int, ready: _Released) -> None:
         outputs = _columns(activation)[0].outputs.pop(node)
         self._passes(activation, node, self._engine.finish(activation.base + node), outputs, ready)
 
     def _finish_later(self, activation: Activation, node: int) -> None:
         if not self.oracle.is_over:
-            ready: _Ready = []
+            ready: _Released = []
             self._finish(activation, node, ready)
             self._go_on(activation, ready)
 
     # Tokens
 
-    def _go_on(self, activation: Activation, ready: _Ready) -> None:
+    def _go_on(self, activation: Activation, ready: _Released) -> None:
         self.release(activation, ready)
         self.player.release_later()
 
-    def _passes(self, activation: Activation, node: int, entry: int, outputs: Values, ready: _Ready) -> None:
+    def _passes(self, activation: Activation, node: int, entry: int, outputs: Values, ready: _Released) -> None:
         """A node has ended: passes on what no launch has."""
         self._count_down(activation, node, _columns(activation)[1].at_end, outputs, entry, ready)
         self.player.pass_on(activation, node, None, entry, outputs)
         self._end(activation, node, entry)
 
     def _launch(
-        self, activation: Activation, node: int, ticket: int, entry: int, outputs: Values, ready: _Ready
+        self, activation: Activation, node: int, ticket: int, entry: int, outputs: Values, ready: _Released
     ) -> None:
         """The values of a node will be there when the stream has completed `ticket`: those behind it may go on."""
         launches = _columns(activation)[1].at_launch
@@ -236,7 +236,7 @@ class Asking:
         if _columns(activation)[1].parts[node] is NodePart.MAY_BE_FREE:
             self.player.note_ticket(activation.base + node, ticket)
 
-    def _pass_dead(self, activation: Activation, node: int, cause: int, ready: _Ready) -> None:
+    def _pass_dead(self, activation: Activation, node: int, cause: int, ready: _Released) -> None:
         tokens, asked = _columns(activation)
         tokens.inputs.pop(node, None)
         self.player.take_ticket(activation.base + node)
@@ -265,7 +265,7 @@ class Asking:
         ends: TokenEdges,
         outputs: Values,
         entry: int,
-        ready: _Ready,
+        ready: _Released,
         *,
         is_dead: bool = False,
     ) -> None:

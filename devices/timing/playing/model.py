@@ -14,7 +14,7 @@ from ..bodies.liveness import side
 from ..bodies.scripts import Script, check_branch
 from .activation import Activation, LoopTurn, Place, Playing
 from .call_run import CallRun
-from .oracle import AskedIteration, Turns
+from .oracle import AskedIteration, LoopTurns
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
@@ -27,12 +27,12 @@ MAX_PARALLEL_ROWS = 64
 class ModelOracle:
     """Answers by the scripts of the graphs that are played; an `oracle.Oracle`."""
 
-    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> Turns:
+    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> LoopTurns:
         """As the script of the graph counts."""
         script, turn = _script(parent), parent.place.turn
         if is_dead:
-            return Turns(0, 0, script.is_uniform)
-        return Turns(script.count(frame, turn), script.first_turn(frame, turn), script.is_uniform)
+            return LoopTurns(0, 0, script.is_uniform)
+        return LoopTurns(script.count(frame, turn), script.first_turn(frame, turn), script.is_uniform)
 
     def body(self, iteration: AskedIteration) -> Body:
         """The variant for the branches of that iteration."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .call_run import CallRun
 
 
-class Turns(NamedTuple):
+class LoopTurns(NamedTuple):
     """How many iterations of a loop go on, None if nobody knows; the turn of the first; whether all run alike."""
 
     iterations: int | None
@@ -54,7 +54,7 @@ class Computed(NamedTuple):
 class Oracle(Protocol):
     """What the player asks before an activation begins."""
 
-    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> Turns:
+    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> LoopTurns:
         """How often a loop runs; in a dead one, which nothing but constants enters, no iteration goes on."""
 
     def body(self, iteration: AskedIteration) -> Body:

@@ -15,7 +15,7 @@ from ....graph.ops.record import Calls
 from .activation import Place, PlayedCall, PlayedLoop, Playing
 from .call_run import CallRun
 from .model import MAX_PARALLEL_ROWS
-from .oracle import Turns
+from .oracle import LoopTurns
 from .player import Player
 from .shared_hardware import SharedHardware
 
@@ -67,9 +67,9 @@ class RecordOracle:
         """The body of what ran."""
         return self._bodies[was]
 
-    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> Turns:  # it is known
+    def turns(self, parent: Activation, frame: int, *, is_dead: bool) -> LoopTurns:  # it is known
         """As many as there were."""
-        return Turns(self._loop(parent, frame).last.place.number, 0, is_uniform=False)
+        return LoopTurns(self._loop(parent, frame).last.place.number, 0, is_uniform=False)
 
     def body(self, iteration: AskedIteration) -> Body:
         """The body of what ran in that iteration."""

@@ -18,7 +18,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.ops import registry as ops
 from partita.graph.ops.registration import register_op
 from partita.graph.protos import GraphDef, NameAttrList
-from tests.actors.running.waiting_ops import defer
+from tests.actors.waiting_ops import defer
 from tests.function_defs import function_of
 
 Body = Callable[..., None]

@@ -14,7 +14,7 @@ from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.ops.registry import lookup_op
 from partita.graph.protos import GraphDef
-from tests.actors.running.gates import ALWAYS, Gate, check_cancelled_in_a_thread
+from tests.actors.gates import ALWAYS, Gate, check_cancelled_in_a_thread
 from tests.strategies import cpu
 
 TWO = np.ones(2, np.float32)

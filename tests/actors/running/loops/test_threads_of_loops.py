@@ -16,9 +16,9 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
+from tests.actors.gates import ALWAYS, Gate, check_cancelled_in_a_thread
 from tests.actors.programs import Program, programs
 from tests.actors.running.function_programs import FunctionProgram, function_programs
-from tests.actors.running.gates import ALWAYS, Gate, check_cancelled_in_a_thread
 from tests.actors.running.loops.test_loops import add_loop
 from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import assert_same_values

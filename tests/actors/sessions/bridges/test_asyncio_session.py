@@ -148,7 +148,7 @@ def test_clusters_functions_and_saved_models() -> None:
 
 
 # What belongs to trio or to the inside of a session.
-OF_TRIO = {"start", "close", "prepare", "graph", "workers"}
+OF_TRIO = {"start", "close", "prepare", "prepare_in_thread", "graph", "workers"}
 
 
 @pytest.mark.parametrize(
