@@ -255,7 +255,7 @@ def main() -> None:
     """Adds the calls of ops that have none to the file of calls, in the order of ops."""
     graphs = [(load(data).op, data) for data in read_graphs()]
     present = {op for op, _ in graphs}
-    graphs += [(op, _Writer().write(op, *rest)) for op, *rest in calls() if op not in present]
+    graphs += [(op, _Writer().write(op, inputs, attrs)) for op, inputs, attrs in calls() if op not in present]
     write_graphs(FILE, [data for _, data in sorted(graphs, key=lambda graph: graph[0])])
 
 
