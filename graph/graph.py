@@ -113,6 +113,10 @@ class Graph(Columns):
             self._inputs[node_id] = strings
         return Node(self, node_id)
 
+    def request_device(self, node_id: int, name: str) -> None:
+        """Requests a device for one node, as a pass before placement does; "" for any."""
+        self._requested[node_id] = self.intern_device(name)
+
     def set_requested_inputs(self, node_id: int, inputs: list[str]) -> None:
         """Stores the input strings of a node whose edges do not determine them."""
         self._inputs[node_id] = inputs

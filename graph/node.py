@@ -134,9 +134,7 @@ class Node:
 
     @requested_device.setter
     def requested_device(self, name: str) -> None:
-        requested = self.graph.requested_device_indices()
-        requested[self.id] = self.graph.intern_device(name)
-        self.graph.request_devices(requested)
+        self.graph.request_device(self.id, name)
 
     @property
     def assigned_device(self) -> str:
