@@ -45,7 +45,7 @@ from .map_kernel import MapKernel, promised_by
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.ops.properties import NodeProperties
-    from .executor import Pacer
+    from .pacing import Pacer
     from .messages import TurnedWork
     from .pending import PendingCall
 

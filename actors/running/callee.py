@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan, Segment
     from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
-    from .executor import Pacer
+    from .pacing import Pacer
     from .interpretation import Interpretation
     from .pending import PendingCall
 

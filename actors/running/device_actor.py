@@ -26,8 +26,9 @@ goes on. Work is protected from KeyboardInterrupt, which is raised at the next c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,30 +36,38 @@ import trio
 
 from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
-from .executor import Pacer, SlowChunk, locate_error, run_slow_chunk
+from .executor import SlowChunk, locate_error, run_slow_chunk
 from .learning import learn
 from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, TurnedWork
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
+    from ..plans.instructions import Slots
     from ..plans.plan import Chunk
     from .messages import Owner, PartRun
+    from .part import Part
+    from .pacing import Pacer
     from .step import Step
+
+_STARTED = object()  # what a part yields that has started
 
 
 class ActorGroup:
     """The actors of a session and their turns.
 
-    `turns` has an actor once per message in its mailbox. `server` is the actor whose task serves the mailboxes when it
+    `turns` has an actor once per message in its mailbox. `starts` are parts of steps that begin, which do so when there
+    is no mail, and one in each turn of the event loop however much there is: of many steps under way each holds its
+    tensors and receives, so the older ones get on first. `server` is the actor whose task serves the mailboxes when it
     runs next; None while all are parked or wait for threads. `is_serving` is True while any task serves them: then, and
     while there is a server, a posted message needs no task to be woken.
     """
 
-    __slots__ = ("is_serving", "nursery", "pacer", "server", "turns")
+    __slots__ = ("is_serving", "nursery", "pacer", "server", "starts", "turns")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
+        self.starts: deque[tuple[DeviceActor, Iterator[None]]] = deque()
         self.is_serving = False
         self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
@@ -71,33 +80,51 @@ class ActorGroup:
 
     @trio.lowlevel.enable_ki_protection
     def serve_mailboxes(self) -> None:
-        """Serves all mailboxes until they are empty or the time budget is used up.
+        """Serves all mailboxes until they are empty or the slice of the event loop is used up.
 
-        With mail left over it wakes the task of an actor, which continues after other tasks have run. Must be called
-        under `np.errstate(all="ignore")`, because kernels divide by zero as TensorFlow's do.
+        With mail left over it wakes the task of an actor, which continues after other tasks have run. If the slice is
+        used up already nothing is served: of many steps that start in one turn of the loop each would serve a message.
+        Must be called under `np.errstate(all="ignore")`, because kernels divide by zero as TensorFlow's do.
         """
         if self.is_serving:
             return
         self.is_serving = True
         pacer, turns = self.pacer, self.turns
-        end, now = pacer.deadline, pacer.clock()
+        end, now = pacer.slice.end, pacer.clock()
         try:
-            while turns:
-                actor = turns.popleft()
-                if actor.slow_work is not None:
-                    actor.postponed_turns += 1
-                    continue
-                now = actor.serve_one(now)
-                if now > end:
+            if self.starts and now <= end:
+                now = self._continue_start()
+            while now <= end:
+                if turns:
+                    actor = turns.popleft()
+                    if actor.slow_work is not None:
+                        actor.postponed_turns += 1
+                    else:
+                        now = actor.serve_one(now)
+                elif self.starts:
+                    now = self._continue_start()
+                else:
                     break
         finally:
             self.is_serving = False
             self.find_server()
 
+    def _continue_start(self) -> float:
+        """Goes on with the oldest part that begins; returns the time."""
+        _actor, start = self.starts[0]
+        if next(start, _STARTED) is _STARTED:
+            self.starts.popleft()
+        return self.pacer.clock()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is mail, or a part that begins."""
+        return bool(self.turns or self.starts)
+
     def find_server(self) -> None:
         """Wakes the task of an actor to serve the mail that is left, unless one is awake. One is enough for all."""
-        if self.server is None:
-            for actor in self.turns:
+        if self.server is None and self.has_work:
+            for actor in chain(self.turns, (actor for actor, _ in self.starts)):
                 if actor.wake():
                     self.server = actor
                     break
@@ -162,6 +189,16 @@ class DeviceActor:
         self.mailbox.appendleft(message)
         self._actor_group.turns.append(self)
 
+    def start(self, part: Part, slots: Slots) -> None:
+        """Starts a part of a step, at once or when it is its turn, see `ActorGroup`."""
+        group = self._actor_group
+        if part.is_soon_started and not (group.starts or group.turns or group.pacer.is_due):
+            part.start(slots)
+            return
+        group.starts.append((self, part.start_in_turns(slots)))
+        if not group.is_serving:
+            group.find_server()
+
     def begin(self, step: Step, start: Callable[[], None]) -> None:
         """Posts the start of a function's part. Of several the latest starts first (see `Begin`)."""
         step.call_starts.setdefault(self, []).append(start)
@@ -171,7 +208,7 @@ class DeviceActor:
         """Schedules the task if it is parked. False if it cannot serve now: it waits for a thread or has ended."""
         if self._parked is not None:
             task, self._parked = self._parked, None
-            self._last_slice = self._actor_group.pacer.slice_number
+            self._last_slice = self._actor_group.pacer.slice.number
             trio.lowlevel.reschedule(task)
         return not self._ended and self.slow_work is None
 
@@ -183,7 +220,7 @@ class DeviceActor:
             while not self._ended:
                 if self.slow_work is not None:
                     actor_group.replace_server(self)
-                    self._last_slice = pacer.slice_number
+                    self._last_slice = pacer.slice.number
                     await self._work_in_thread(self.slow_work)
                     actor_group.find_server()
                 elif actor_group.server is self:
@@ -195,14 +232,14 @@ class DeviceActor:
 
     async def _serve(self, pacer: Pacer) -> None:
         """Serves all mailboxes as the server of the group, which it stays while there is mail."""
-        if not pacer.may_go_on(self._last_slice):
+        if not pacer.slice.may_go_on(self._last_slice):
             await pacer.yield_now()
         actor_group = self._actor_group
         actor_group.serve_mailboxes()
-        if not actor_group.turns:
+        if not actor_group.has_work:
             actor_group.server = None
         elif self.slow_work is None:
-            self._last_slice = pacer.slice_number
+            self._last_slice = pacer.slice.number
             await trio.lowlevel.checkpoint()
 
     def _refuse_abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:

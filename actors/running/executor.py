@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from operator import length_hint
-from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
@@ -22,68 +21,7 @@ from .learning import LearningLimits, learn
 
 if TYPE_CHECKING:
     from ..plans.plan import Chunk, Plan, Segment
-
-DEFAULT_BUDGET_S = 0.005
-DEFAULT_THREAD_LIMIT_S = 0.001
-
-
-class Pacer:
-    """The time budget of the event loop: shared by all code that runs steps, it says when other tasks must run.
-
-    In each turn of the event loop the tasks that run steps share one slice of time, however many they are: the first of
-    them that goes on after a switch of tasks begins it, at `slice_start` in seconds on `clock`, and the others use what
-    it leaves. Slices are numbered, so that a task knows whether another has begun a slice since it waits. A slice is
-    half the budget: another task may have to wait for one at the end of a turn and for one at the start of the next.
-    """
-
-    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_number", "slice_s", "slice_start", "slow_s")
-
-    def __init__(
-        self,
-        budget_s: float = DEFAULT_BUDGET_S,
-        thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
-        *,
-        only_device: bool = False,
-        clock: Callable[[], float] = perf_counter,
-    ) -> None:
-        """Kernels that take longer than `thread_limit_s` run in a worker thread, which costs about 100 us.
-
-        With an only device nothing else would run beside them: there the budget is the limit, if it is longer.
-        """
-        self.budget_s = budget_s
-        self.slice_s = budget_s / 2
-        self.limits = LearningLimits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
-        self.notice_s = self.limits.notice_s
-        self.slow_s = min(self.limits)
-        self.clock = clock
-        self.slice_start = clock()
-        self.slice_number = 0
-
-    @property
-    def deadline(self) -> float:
-        """When other tasks must run next, in seconds on `clock`."""
-        return self.slice_start + self.slice_s
-
-    async def yield_if_due(self) -> None:
-        """Lets other tasks run if the slice is used up. A checkpoint only then."""
-        if self.clock() > self.deadline:
-            await self.yield_now()
-
-    async def yield_now(self) -> None:
-        """Lets other tasks run until there is time to go on. At least one checkpoint."""
-        while True:
-            number = self.slice_number
-            await trio.lowlevel.checkpoint()
-            if self.may_go_on(number):
-                return
-
-    def may_go_on(self, number: int) -> bool:
-        """Whether there is time to go on, after a switch of tasks before which slice `number` was the last one."""
-        if number == self.slice_number:
-            self.slice_number += 1
-            self.slice_start = self.clock()
-            return True
-        return self.clock() <= self.deadline
+    from .pacing import Pacer
 
 
 class SlowChunk(NamedTuple):
@@ -139,7 +77,7 @@ def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Tu
         ended = clock()
         if ended - started > pacer.notice_s or id(chunk) in segment.slow_once:
             learn(plan, segment, chunks, number, ended - started, pacer.limits)
-        if ended > pacer.deadline:
+        if ended > pacer.slice.end:
             yield None
 
 
@@ -151,7 +89,7 @@ async def run_alone(
     Only a kernel that would use up the budget alone runs in a thread. After each task switch `check` is called, which
     raises if the step must not continue. Task switches are the only checkpoints.
     """
-    clock, slice_s = pacer.clock, pacer.slice_s
+    clock, shared = pacer.clock, pacer.slice
     limits = LearningLimits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
     notice_s = limits.notice_s
     for segment in plan.segments:
@@ -160,16 +98,16 @@ async def run_alone(
             started = clock()
             is_slow = id(chunk) in segment.slow
             if is_slow:
-                last = pacer.slice_number
+                last = shared.number
                 await run_slow_chunk(SlowChunk(plan, segment, chunks, number, slots), limiter)
                 check()
-                pacer.may_go_on(last)
+                shared.may_go_on(last)
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
             if ended - started > notice_s or is_slow or id(chunk) in segment.slow_once:
                 learn(plan, segment, chunks, number, ended - started, limits)
-            if ended - pacer.slice_start > slice_s:
+            if ended > shared.end:
                 await pacer.yield_now()
                 check()
 

@@ -116,7 +116,7 @@ class InterpretedPart(Reference):
             now = pacer.clock()
             limit = _NODES_BETWEEN_LOOKS if now - since < limit * _SLOW_S else 1
             since = now
-            if now > pacer.deadline:
+            if now > pacer.slice.end:
                 yield None
         return ()
 

@@ -22,7 +22,7 @@ from .loops.looks import Looks
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
-    from .executor import Pacer
+    from .pacing import Pacer
     from .messages import TurnedWork
     from .pending import PendingCall
 

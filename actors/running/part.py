@@ -1,6 +1,6 @@
 """A part: one run of one plan on one device, with its slots and with what each segment still waits for.
 
-    start                              post the segment that waits for nothing; register all receives
+    start                              post the segment that waits for nothing; register all receives, in turns
     a tensor arrives at the rendezvous -> store it in its slots; count down the segments that wait for it
     a deferred node has its outputs    -> the same
     a segment has run                  -> count down the segments that wait for it; after the last one the part ends
@@ -13,7 +13,7 @@ A segment whose count reaches zero is posted to the actor. For example, on a dev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .device_actor import DeviceActor
     from .step import Step
 
+_RECEIVES_A_TURN = 500  # to register them takes some 0.5 ms
 _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the time of calling the NamedTuple
 
 
@@ -93,6 +94,10 @@ class Part:
 
         With `ahead` the first segment goes to the front of the mailbox; only for code that an actor runs.
         """
+        self._begin(slots, frame, ahead=ahead)
+        self._receive()
+
+    def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         plan = self.plan
         self.slots = slots
         self.frame = frame
@@ -106,21 +111,31 @@ class Part:
             self.actor.post(_new_tuple(RunSegment, (self, 0, 0, None)))
         else:
             self.actor.post_first(RunSegment(self, 0))
-        receive, arrived = self.step.rendezvous.recv_callback, self._arrived
+
+    @property
+    def is_soon_started(self) -> bool:
+        """Whether `start` is too short to be done in turns."""
+        return len(self.plan.arrivals) <= _RECEIVES_A_TURN
+
+    def start_in_turns(self, slots: Slots) -> Iterator[None]:
+        """As `start`, for a step with many receives: yields where other tasks may run."""
+        if self.step.error is not None:
+            return
+        self._begin(slots)
+        for begin in range(0, len(self.plan.arrivals), _RECEIVES_A_TURN):
+            self._receive(begin, begin + _RECEIVES_A_TURN)
+            yield
+
+    def _receive(self, begin: int = 0, end: int | None = None) -> None:
+        """Registers some of the receives."""
+        plan, frame, receive = self.plan, self.frame, self.step.rendezvous.recv_callback
         if plan.unchecked:
-            for number, arrival in enumerate(plan.arrivals):
+            for number, arrival in enumerate(plan.arrivals[begin:end], begin):
                 receive(arrival.key + frame, partial(self._check_arrived, number, arrival))
             return
-        for arrival in plan.arrivals:
+        arrived = self._arrived
+        for arrival in plan.arrivals[begin:end]:
             receive(arrival.key + frame, partial(arrived, arrival))
-
-    def start_in_time(self, slots: Slots) -> None:
-        """Starts at once, or in a turn of the actor if the time budget is used up."""
-        pacer = self.actor.pacer
-        if pacer.clock() <= pacer.deadline:
-            self.start(slots)
-        else:
-            self.actor.begin(self.step, partial(self.start, slots))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """Starts a deferred node of the plan."""
@@ -235,5 +250,5 @@ def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: lis
     parts = [Part(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:
-        part.start_in_time(fresh_slots(part.plan, feeds, send))
+        part.actor.start(part, fresh_slots(part.plan, feeds, send))
     return parts

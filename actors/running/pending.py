@@ -138,7 +138,7 @@ class PendingCall:
     def pause(self, resume: Callable[[], None]) -> bool:
         """Whether the time budget is used up; then `resume` is called in a later turn of the device."""
         actor = self.part.actor
-        if actor.pacer.clock() <= actor.pacer.deadline:
+        if not actor.pacer.is_due:
             return False
         actor.post(Resume(self, resume))
         return True

@@ -34,7 +34,7 @@ from .. import running
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..running.device_actor import ActorGroup, DeviceActor
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
+from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.messages import Shutdown
 from ..running.step import Step

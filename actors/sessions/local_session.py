@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...graph import ConfigProto
 from ...rendezvous import refuse_stale
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
+from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .lifetime import Block
 from .options.config_checks import own_copy, usable_devices
 from .prepared_requests import DEFAULT_MAX_REQUESTS

@@ -21,7 +21,7 @@ from ..callee import Callee, CallTurn
 from .looks import Looks
 
 if TYPE_CHECKING:
-    from ..executor import Pacer
+    from ..pacing import Pacer
     from ..messages import TurnedWork
     from ..pending import PendingCall
 

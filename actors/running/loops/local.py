@@ -21,7 +21,8 @@ from .looks import Looks
 if TYPE_CHECKING:
     from ...plans.plan import LocalLoop, Plan, Stretch
     from ...plans.tracing import TraceScope
-    from ..executor import Pacer, Turns
+    from ..executor import Turns
+    from ..pacing import Pacer
     from ..messages import TurnedWork
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...plans.plan import Segment
-    from ..executor import Pacer
+    from ..pacing import Pacer
 
 _BETWEEN = 16  # iterations
 
@@ -51,4 +51,4 @@ class Looks:
         self._previous = number
         self.next += 1 if self.is_watched else _BETWEEN - number % _BETWEEN
         self._since = now
-        return now > pacer.slice_start + pacer.slice_s  # not `deadline`, whose call takes time
+        return now > pacer.slice.end

@@ -11,7 +11,7 @@ moves the time to the next event when all of this holds:
       ^                                             ^          a step has ended --------'|
       `--no step under way, or all of them wait------------------------------------------'
 
-Within MOVING the event loop gets its turn after the time budget of the session. A step that waits for another one (a
+Within MOVING the event loop gets its turn when its slice is used up. A step that waits for another one (a
 dequeue, say) does not move the time: it goes on waiting until another step feeds it.
 
 When no step is under way the hardware is given up, with what failed steps have left on it; the next step starts at
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ....devices.cluster import Cluster
     from ....devices.timing.costs.source import CostSource
     from ....devices.timing.playing.player import Player
-    from ..executor import Pacer
+    from ..pacing import Pacer
     from .record import StepRecord
 
 _MAX_WAIT_S = 0.05  # for tasks of the host that never wait: they must not stop the time
@@ -147,21 +147,20 @@ class VirtualClock:
                     self._gives_way = False
                     with trio.move_on_after(_MAX_WAIT_S):
                         await wait_all_tasks_blocked()
+                elif self._pacer.is_due:
+                    await self._pacer.yield_now()
                 else:
                     self._move()
-                    await self._pacer.yield_now()
 
     def _can_act(self) -> bool:
         return bool(self._steps) and not self._num_preparing and bool(self._posted or self.shared.engine.has_events)
 
     def _move(self) -> None:
-        """Moves the time from event to event until a step has ended, all wait, or the time budget is used up."""
-        pacer = self._pacer
-        end = pacer.clock() + pacer.slice_s
+        """Moves the time from event to event until a step has ended, all wait, or the slice is used up."""
         self._settle()
         while self._steps and not self._gives_way and self.shared.engine.next_event():
             self._settle()
-            if pacer.clock() > end:
+            if self._pacer.is_due:
                 return
 
     def _settle(self) -> None:

@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from partita.actors import open_session
-from partita.actors.running.executor import DEFAULT_BUDGET_S
+from partita.actors.running.pacing import DEFAULT_BUDGET_S
 from partita.actors.sessions import workers
 from partita.collector import collector_paused
 from partita.graph.builder import GraphBuilder
