@@ -4,6 +4,7 @@
 
     a `Received`          one message that was not received yet, an `_Awaited` if its sender waits for that
     a `_Waiter`           one receive that got no message yet
+    an `_Expectation`     the same, of a key that is received together with others
     a deque of either     two or more of them
 
 and no entry for a key without messages and receives. In hot loops make `str(key)` once, use `send` and `recv_callback`,
@@ -13,13 +14,14 @@ and do not await: a transfer then costs a dict entry and one tuple (about 0.4 us
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
+from functools import partial
 from typing import Any
 
 import trio
 
 from ..errors import CancelledError, PartitaError
-from .rendezvous import Callback, Outcome, Received, Statistics, Waiter
+from .rendezvous import Callback, Delivery, Outcome, Received, Statistics, Waiter
 
 _new = tuple.__new__  # messages and waiters are tuples, which this makes in half the time of an object with slots
 
@@ -38,6 +40,15 @@ class _Waiter(tuple["LocalRendezvous", Hashable, Callback]):
         return rendezvous._withdraw(key, self)
 
 
+class _Expectation:
+    """The receives of many keys that have one callback: no object is made for each, which the collector would walk."""
+
+    __slots__ = ("deliver",)
+
+    def __init__(self, deliver: Delivery) -> None:
+        self.deliver = deliver
+
+
 class _Awaited(Received):
     """A message whose sender wants to know when it is received; it is in the table in place of the message."""
 
@@ -54,8 +65,16 @@ class _Served:
 
 
 SERVED = _Served()
-_Item = Received | _Waiter
+_Item = Received | _Waiter | _Expectation
 _Entry = _Item | deque[_Item]
+
+
+def _deliver(key: Hashable, waiter: _Waiter | _Expectation, outcome: Outcome) -> None:
+    """Ends a receive."""
+    if isinstance(waiter, _Expectation):
+        waiter.deliver(key, outcome)
+    else:
+        waiter[2](outcome)
 
 
 def _holds_messages(entry: _Entry) -> bool:
@@ -88,7 +107,10 @@ class LocalRendezvous:
         entry = table.setdefault(key, message)
         if entry is message:
             return
-        if type(entry) is _Waiter:
+        if type(entry) is _Expectation:
+            del table[key]
+            entry.deliver(key, message)
+        elif type(entry) is _Waiter:
             del table[key]
             entry[2](message)
         else:
@@ -121,6 +143,19 @@ class LocalRendezvous:
             self._add(key, entry, waiter)
             return waiter
         return SERVED
+
+    def expect(self, keys: Collection[Hashable], deliver: Delivery) -> None:
+        """As `recv_callback` for each of many keys; `deliver` gets the key too."""
+        expectation = _Expectation(deliver)
+        entries = dict.fromkeys(keys, expectation)
+        if self._error is None and len(entries) == len(keys) and self._table.keys().isdisjoint(entries):
+            self._table.update(entries)
+            return
+        for key in keys:
+            if self._error is None and key not in self._table:
+                self._table[key] = expectation
+            else:
+                self.recv_callback(key, partial(deliver, key))
 
     def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
         """Calls `callback` when the one message under `key` has been received; False if there is not exactly one."""
@@ -167,21 +202,23 @@ class LocalRendezvous:
         self._error = error
         entries, self._table = self._table, {}
         failures = []
-        for entry in entries.values():
+        for key, entry in entries.items():
             for item in entry if isinstance(entry, deque) else (entry,):
                 if isinstance(item, Received):
                     self._dropped += 1
                     continue
                 try:
-                    item[2](error)
+                    _deliver(key, item, error)
                 except Exception as failure:  # noqa: BLE001 - the other waiters must get the error too
                     failures.append(failure)
         if failures:
             raise ExceptionGroup("rendezvous callbacks raised during an abort", failures)
 
     def close(self) -> None:
-        """Ends the rendezvous with a CancelledError; harmless when it has ended already."""
-        self.abort(CancelledError("The rendezvous was closed: its step is over."))
+        """Ends the rendezvous with a CancelledError, which takes the place of the error of an abort."""
+        error = CancelledError("The rendezvous was closed: its step is over.")
+        self.abort(error)
+        self._error = error
 
     def waiting(self) -> list[str]:
         """The keys of receives without a message, after the end those at the end. Walks the table."""
@@ -211,9 +248,8 @@ class LocalRendezvous:
 
     def _send_to_queue(self, key: Hashable, entry: _Entry, message: Received) -> None:
         """Sends under a key that has a message already, or two or more waiters."""
-        if isinstance(entry, deque) and isinstance(entry[0], _Waiter):
-            waiter = self._next_of_queue(key, entry)
-            waiter[2](message)
+        if isinstance(entry, deque) and not isinstance(entry[0], Received):
+            _deliver(key, self._next_of_queue(key, entry), message)
         else:
             self._add(key, entry, message)
 

@@ -11,7 +11,7 @@ A key goes through these states; its queue holds values or waiters, not both:
      recv takes the last value           send or cancel takes the last waiter
 
   any state -- abort(error) or close() --> ENDED: waiters get the error, values are dropped, every later call gets the
-  error of the first abort. This is final: each step has a new rendezvous.
+  error of the first abort, after `close` that of it. This is final: each step has a new rendezvous.
 
 Values under one key are received in the order in which they were sent, each once, or not at all after an abort. A
 cancelled receive takes no value. A dead tensor is sent like any other, with `is_dead`. All calls are made on the thread
@@ -20,7 +20,7 @@ of the event loop. `tests/rendezvous/test_conformance.py` holds every implementa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -38,6 +38,8 @@ Outcome = Received | PartitaError
 """how a receive ends: with a tensor, or with the error that aborted it"""
 Callback = Callable[[Outcome], None]
 """called once with the outcome of a receive, within `send`, `abort` or `recv_callback` itself"""
+Delivery = Callable[[Hashable, Outcome], None]
+"""as `Callback`, for the receives of several keys: called with the key and the outcome of each"""
 
 
 class Waiter(Protocol):
@@ -92,6 +94,13 @@ class Rendezvous(Protocol):
         """
         ...
 
+    def expect(self, keys: Collection[Hashable], deliver: Delivery) -> None:
+        """As `recv_callback` for each of many keys, with one callback, which gets the key too.
+
+        These receives cannot be cancelled.
+        """
+        ...
+
     def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
         """Calls `callback` when the one message that waits under `key` has been received; the receiver has it then.
 
@@ -105,7 +114,7 @@ class Rendezvous(Protocol):
         ...
 
     def close(self) -> None:
-        """Aborts the rendezvous with a CancelledError."""
+        """Aborts the rendezvous with a CancelledError; after an abort later calls get this error, the other is let go."""
         ...
 
     def waiting(self) -> list[str]:

@@ -6,13 +6,14 @@ An event is recorded before its effects: a "send" stands before the "received" o
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter_ns
 from typing import Any, Literal
 
 from ..errors import PartitaError
-from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
+from .rendezvous import Callback, Delivery, Outcome, Received, Rendezvous, Statistics, Waiter
 
 EventKind = Literal["send", "refused", "recv", "received", "failed", "cancelled", "abort", "close"]
 
@@ -94,6 +95,11 @@ class TracedRendezvous:
             callback(outcome)
 
         return _TracedWaiter(self, name, self.inner.recv_callback(key, record))
+
+    def expect(self, keys: Collection[Hashable], deliver: Delivery) -> None:
+        """Receives the next message of each key; records as `recv_callback`."""
+        for key in keys:
+            self.recv_callback(key, partial(deliver, key))
 
     def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
         """As `Rendezvous.when_taken`; records nothing."""

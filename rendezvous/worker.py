@@ -6,7 +6,7 @@ from devices of the worker's own task are not checked, as in TensorFlow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 
 import trio
 
@@ -14,7 +14,7 @@ from ..errors import PartitaError
 from .incarnations import Policy, refuse_stale
 from .key import source
 from .local import SERVED
-from .rendezvous import Callback, Received, Rendezvous, Statistics, Waiter
+from .rendezvous import Callback, Delivery, Received, Rendezvous, Statistics, Waiter
 
 
 class WorkerRendezvous:
@@ -48,6 +48,14 @@ class WorkerRendezvous:
             return self.shared.recv_callback(key, callback)
         callback(error)
         return SERVED
+
+    def expect(self, keys: Collection[Hashable], deliver: Delivery) -> None:
+        """As `Rendezvous.expect`; `deliver` gets errors of the policy at once."""
+        errors = {key: self._policy_error(key) for key in keys}
+        self.shared.expect([key for key, error in errors.items() if error is None], deliver)
+        for key, error in errors.items():
+            if error is not None:
+                deliver(key, error)
 
     async def recv(self, key: Hashable) -> Received:
         """As `Rendezvous.recv`; raises the error of the policy if there is one."""

@@ -126,6 +126,16 @@ class Plan:
     """whether the plan is one iteration of a loop"""
     outputs: tuple[tuple[int, ...], ...] = ()
     """by node, the slots of its outputs; only in plans for traces"""
+    arrival_numbers: dict[str, int] = field(init=False, repr=False)
+    """numbers of the arrivals by key, of the first if several have it"""
+    repeated: tuple[int, ...] = field(init=False)
+    """the arrivals whose keys others have too: a graph may come with transfers of its own, right or wrong"""
+
+    def __post_init__(self) -> None:
+        numbers: dict[str, int] = {}
+        repeated = tuple(n for n, arrival in enumerate(self.arrivals) if numbers.setdefault(arrival.key, n) != n)
+        object.__setattr__(self, "arrival_numbers", numbers)
+        object.__setattr__(self, "repeated", repeated)
 
     def __str__(self) -> str:
         """The text that `printer` describes."""

@@ -45,8 +45,8 @@ from .map_kernel import MapKernel, promised_by
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.ops.properties import NodeProperties
-    from .pacing import Pacer
     from .messages import TurnedWork
+    from .pacing import Pacer
     from .pending import PendingCall
 
 _ALWAYS_DEFERRED = (*LOOPS, Calls.MAP, Calls.REMOTE)

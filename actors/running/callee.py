@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan, Segment
     from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
-    from .pacing import Pacer
     from .interpretation import Interpretation
+    from .pacing import Pacer
     from .pending import PendingCall
 
 MAX_DEPTH = 500  # nested calls of functions that may call themselves

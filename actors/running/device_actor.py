@@ -26,7 +26,7 @@ goes on. Work is protected from KeyboardInterrupt, which is raised at the next c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
     from ..plans.instructions import Slots
     from ..plans.plan import Chunk
     from .messages import Owner, PartRun
-    from .part import Part
     from .pacing import Pacer
+    from .part import Part
     from .step import Step
-
-_STARTED = object()  # what a part yields that has started
 
 
 class ActorGroup:
     """The actors of a session and their turns.
 
-    `turns` has an actor once per message in its mailbox. `starts` are parts of steps that begin, which do so when there
-    is no mail, and one in each turn of the event loop however much there is: of many steps under way each holds its
-    tensors and receives, so the older ones get on first. `server` is the actor whose task serves the mailboxes when it
-    runs next; None while all are parked or wait for threads. `is_serving` is True while any task serves them: then, and
-    while there is a server, a posted message needs no task to be woken.
+    `turns` has an actor once per message in its mailbox. `starts` are parts of steps that wait to be started: that is
+    done when there is no mail, and once in each turn of the event loop however much there is. Of many steps under way
+    each holds its tensors, so the older ones get on first.
+
+    `server` is the actor whose task serves the mailboxes when it runs next; None while all are parked or wait for
+    threads. `is_serving` is True while any task serves them: then, and while there is a server, a posted message needs
+    no task to be woken.
     """
 
     __slots__ = ("is_serving", "nursery", "pacer", "server", "starts", "turns")
@@ -67,7 +67,7 @@ class ActorGroup:
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
-        self.starts: deque[tuple[DeviceActor, Iterator[None]]] = deque()
+        self.starts: deque[tuple[Part, Slots]] = deque()
         self.is_serving = False
         self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
@@ -93,7 +93,7 @@ class ActorGroup:
         end, now = pacer.slice.end, pacer.clock()
         try:
             if self.starts and now <= end:
-                now = self._continue_start()
+                now = self._start_part()
             while now <= end:
                 if turns:
                     actor = turns.popleft()
@@ -102,29 +102,29 @@ class ActorGroup:
                     else:
                         now = actor.serve_one(now)
                 elif self.starts:
-                    now = self._continue_start()
+                    now = self._start_part()
                 else:
                     break
         finally:
             self.is_serving = False
             self.find_server()
 
-    def _continue_start(self) -> float:
-        """Goes on with the oldest part that begins; returns the time."""
-        _actor, start = self.starts[0]
-        if next(start, _STARTED) is _STARTED:
-            self.starts.popleft()
+    def _start_part(self) -> float:
+        """Starts the part that has waited longest; returns the time."""
+        part, slots = self.starts.popleft()
+        if part.step.error is None:
+            part.start(slots)
         return self.pacer.clock()
 
     @property
     def has_work(self) -> bool:
-        """Whether there is mail, or a part that begins."""
+        """Whether there is mail, or a part to start."""
         return bool(self.turns or self.starts)
 
     def find_server(self) -> None:
         """Wakes the task of an actor to serve the mail that is left, unless one is awake. One is enough for all."""
         if self.server is None and self.has_work:
-            for actor in chain(self.turns, (actor for actor, _ in self.starts)):
+            for actor in chain(self.turns, (part.actor for part, _ in self.starts)):
                 if actor.wake():
                     self.server = actor
                     break
@@ -192,10 +192,10 @@ class DeviceActor:
     def start(self, part: Part, slots: Slots) -> None:
         """Starts a part of a step, at once or when it is its turn, see `ActorGroup`."""
         group = self._actor_group
-        if part.is_soon_started and not (group.starts or group.turns or group.pacer.is_due):
+        if not (group.starts or group.pacer.is_due):
             part.start(slots)
             return
-        group.starts.append((self, part.start_in_turns(slots)))
+        group.starts.append((part, slots))
         if not group.is_serving:
             group.find_server()
 

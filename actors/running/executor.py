@@ -44,8 +44,8 @@ def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: i
     try:
         run_instructions(rest, slots)
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
-        located = locate_error(plan, segment, chunks[: number + 1], rest, error)
-        raise located from located.__cause__
+        # No variable holds the new error: with its traceback, which refers to this frame, it would be a cycle.
+        raise locate_error(plan, segment, chunks[: number + 1], rest, error)  # noqa: B904 - `of_kernel` has set the cause
 
 
 def locate_error(

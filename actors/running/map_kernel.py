@@ -22,8 +22,8 @@ from .loops.looks import Looks
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
-    from .pacing import Pacer
     from .messages import TurnedWork
+    from .pacing import Pacer
     from .pending import PendingCall
 
 _MAX_RUNNING_CALLS = 64

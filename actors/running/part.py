@@ -1,6 +1,6 @@
 """A part: one run of one plan on one device, with its slots and with what each segment still waits for.
 
-    start                              post the segment that waits for nothing; register all receives, in turns
+    start                              post the segment that waits for nothing; register all receives
     a tensor arrives at the rendezvous -> store it in its slots; count down the segments that wait for it
     a deferred node has its outputs    -> the same
     a segment has run                  -> count down the segments that wait for it; after the last one the part ends
@@ -13,7 +13,7 @@ A segment whose count reaches zero is posted to the actor. For example, on a dev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
@@ -32,11 +32,10 @@ from .pending import NodeNames, PendingCall, add_call_chain
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
     from ...rendezvous import Outcome
-    from ..plans.plan import Arrival, Plan
+    from ..plans.plan import Plan
     from .device_actor import DeviceActor
     from .step import Step
 
-_RECEIVES_A_TURN = 500  # to register them takes some 0.5 ms
 _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the time of calling the NamedTuple
 
 
@@ -94,10 +93,6 @@ class Part:
 
         With `ahead` the first segment goes to the front of the mailbox; only for code that an actor runs.
         """
-        self._begin(slots, frame, ahead=ahead)
-        self._receive()
-
-    def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         plan = self.plan
         self.slots = slots
         self.frame = frame
@@ -111,31 +106,12 @@ class Part:
             self.actor.post(_new_tuple(RunSegment, (self, 0, 0, None)))
         else:
             self.actor.post_first(RunSegment(self, 0))
-
-    @property
-    def is_soon_started(self) -> bool:
-        """Whether `start` is too short to be done in turns."""
-        return len(self.plan.arrivals) <= _RECEIVES_A_TURN
-
-    def start_in_turns(self, slots: Slots) -> Iterator[None]:
-        """As `start`, for a step with many receives: yields where other tasks may run."""
-        if self.step.error is not None:
-            return
-        self._begin(slots)
-        for begin in range(0, len(self.plan.arrivals), _RECEIVES_A_TURN):
-            self._receive(begin, begin + _RECEIVES_A_TURN)
-            yield
-
-    def _receive(self, begin: int = 0, end: int | None = None) -> None:
-        """Registers some of the receives."""
-        plan, frame, receive = self.plan, self.frame, self.step.rendezvous.recv_callback
-        if plan.unchecked:
-            for number, arrival in enumerate(plan.arrivals[begin:end], begin):
-                receive(arrival.key + frame, partial(self._check_arrived, number, arrival))
-            return
-        arrived = self._arrived
-        for arrival in plan.arrivals[begin:end]:
-            receive(arrival.key + frame, partial(arrived, arrival))
+        keys = plan.arrival_numbers
+        if keys:
+            rendezvous = self.step.rendezvous
+            rendezvous.expect([key + frame for key in keys] if frame else keys, self._arrived)
+            for number in plan.repeated:
+                rendezvous.recv_callback(plan.arrivals[number].key + frame, partial(self._arrive_at, number))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """Starts a deferred node of the plan."""
@@ -180,34 +156,43 @@ class Part:
             self.slots[node.flag] = flag
         self._release(node.segments)
 
-    def _arrived(self, arrival: Arrival, received: Outcome) -> None:
+    def _arrived(self, key: Hashable, received: Outcome) -> None:
+        self._arrive_at(self.plan.arrival_numbers[str(key).removesuffix(self.frame)], received)
+
+    def _arrive_at(self, number: int, received: Outcome) -> None:
         if not isinstance(received, Received):
             self.step.fail(received)  # the error of this step, or of whoever aborted the rendezvous
             return
         value, is_dead = received
-        slot, size = arrival.slot, arrival.size
+        plan = self.plan
+        if plan.unchecked and not is_dead and not self._has_right_types(number, value):
+            return
+        key, slot, size, segments = plan.arrivals[number]
         if size == 1 and type(value) is not Bundle:
             self.slots[slot] = DEAD if is_dead else value
         elif size == _num_tensors(value):
             self.slots[slot : slot + size] = value
         else:
-            self.fail(_wrong_message(arrival.key + self.frame, _num_tensors(value), size))
+            self.fail(_wrong_message(key + self.frame, _num_tensors(value), size))
             return
-        self._release(arrival.segments)
+        self._release(segments)
 
-    def _check_arrived(self, number: int, arrival: Arrival, received: Outcome) -> None:
-        """Checks types first: the sender was not compiled with this plan and may send another type."""
+    def _has_right_types(self, number: int, value: Any) -> bool:
+        """Whether a message has the types of an arrival; fails the step if not.
+
+        The sender was not compiled with this plan and may send others.
+        """
         plan = self.plan
-        if isinstance(received, Received) and not received.is_dead and arrival.size == _num_tensors(received.value):
-            for slot, dtype, node in plan.unchecked.get(number, ()):
-                value = received.value if arrival.size == 1 else received.value[slot - arrival.slot]
-                try:
-                    check_received(value, dtype)
-                except InternalError as error:
-                    op = plan.properties[node].op
-                    self.fail(error.located(node=plan.names[node], op=op, device=plan.device))
-                    return
-        self._arrived(arrival, received)
+        arrival = plan.arrivals[number]
+        if arrival.size != _num_tensors(value):
+            return True  # fails for its size
+        for slot, dtype, node in plan.unchecked.get(number, ()):
+            try:
+                check_received(value if arrival.size == 1 else value[slot - arrival.slot], dtype)
+            except InternalError as error:
+                self.fail(error.located(node=plan.names[node], op=plan.properties[node].op, device=plan.device))
+                return False
+        return True
 
     def _release(self, segments: tuple[int, ...]) -> None:
         """Counts down what `segments` wait for and posts those that are ready; empty ones are finished at once."""

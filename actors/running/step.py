@@ -132,10 +132,24 @@ class Step:
         if not self._is_settled():
             self._task = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(self._cancel)
-        if self._interruption is not None:
-            raise self._interruption
-        if self.error is not None:
-            raise self.error
+        raised = self._forget_error()
+        if raised is not None:
+            try:
+                raise raised
+            finally:
+                del raised
+
+    def _forget_error(self) -> BaseException | None:
+        """What `wait` raises, to which the step refers no more, nor does its rendezvous.
+
+        The traceback refers to the frames of callers, which refer to the step: with a reference back the tensors of a
+        failed step would wait for the garbage collector.
+        """
+        raised = self._interruption or self.error
+        if raised is not None:
+            self._interruption, self.error = None, CancelledError("the step has failed")
+            self.rendezvous.close()
+        return raised
 
     def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:
         """The task in `wait` is cancelled: fails the step, and delivers the cancellation once it is settled."""

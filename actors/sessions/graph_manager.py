@@ -34,9 +34,9 @@ from .. import running
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..running.device_actor import ActorGroup, DeviceActor
-from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.messages import Shutdown
+from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.step import Step
 from .lifetime import OwnerThread
 from .outputs import Outputs, PendingOutputs, live_array

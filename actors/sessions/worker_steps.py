@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import trio
 
-from ...collector import collector_paused
 from ...devices.kernels.step_state import StepState
 from ...errors import PartitaError
 from ..running.part import start_parts
@@ -99,7 +98,7 @@ def start_step(
     `feeds` are the values of the call frame; `messages` are tensors by key. If the rendezvous was aborted before,
     sending raises its error and nothing is started.
     """
-    with np.errstate(all="ignore"), collector_paused():
+    with np.errstate(all="ignore"):
         for key, value in messages:
             step.rendezvous.send(key, value)
         if isinstance(step, WorkerSteps):

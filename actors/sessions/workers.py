@@ -20,8 +20,8 @@ from .. import running
 from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
-from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
+from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.step import Step
 from .graph_manager import GraphManager
 from .worker_steps import WorkerSteps

@@ -21,8 +21,8 @@ from ..callee import Callee, CallTurn
 from .looks import Looks
 
 if TYPE_CHECKING:
-    from ..pacing import Pacer
     from ..messages import TurnedWork
+    from ..pacing import Pacer
     from ..pending import PendingCall
 
 BodyOfTurn = Callable[[Values], "Callee"]

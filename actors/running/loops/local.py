@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ...plans.plan import LocalLoop, Plan, Stretch
     from ...plans.tracing import TraceScope
     from ..executor import Turns
-    from ..pacing import Pacer
     from ..messages import TurnedWork
+    from ..pacing import Pacer
 
 
 def run_local_loop(loop: LocalLoop, inputs: Sequence[Any], pacer: Pacer, scope: TraceScope | None) -> TurnedWork:

@@ -40,8 +40,8 @@ class TracedPart(Part):
     __slots__ = ()
     _loop_run = TracedLoopRun
 
-    def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
-        """Records the arguments, except those of iterations of a loop, which have a node each."""
+    def start(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
+        """As `Part.start`; records the arguments, except those of iterations of a loop, which have a node each."""
         plan = self.plan
         if plan.arguments and not plan.repeats:
             slot_of, scope = {argument.index: argument.slot for argument in plan.arguments}, slots[TRACE_SLOT]
@@ -49,7 +49,7 @@ class TracedPart(Part):
                 if role_of(properties.op) is Role.ARG:
                     slot = slot_of[properties.attrs["index"]]
                     scope.record(plan.device, name, properties, perf_counter_ns(), [slots[slot]] if slot else [])
-        super()._begin(slots, frame, ahead=ahead)
+        super().start(slots, frame, ahead=ahead)
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """As `Part.launch`; notes when."""

@@ -105,10 +105,7 @@ class KernelOracle:
             outputs = self._outputs(run, activation, node, inputs)
             cost = self._record(activation, node, inputs, outputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            name, op, device = run.place(activation, node)
-            located = of_kernel(op, error).located(node=name, op=op, device=device)
-            located.__cause__ = of_kernel(op, error).__cause__
-            run.fail(located)
+            _fail(run, activation, node, error)
             return None
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
             self.step.interrupt(error)
@@ -139,8 +136,7 @@ class KernelOracle:
         try:
             check_received(value, properties.output_types[0])
         except InternalError as error:
-            name, op, device = run.place(activation, node)
-            run.fail(error.located(node=name, op=op, device=device))
+            _fail(run, activation, node, error)
             return None
         facts.shapes[node] = (dims_of(value),)
         size = facts.sizes[node] = prod(dims_of(value)) * item_size(properties.output_types[0])
@@ -186,6 +182,12 @@ class KernelOracle:
 def _shapes(outputs: Sequence[Any]) -> tuple[Dims | None, ...]:
     """The shapes of outputs, None of dead ones."""
     return tuple(None if output is DEAD else dims_of(output) for output in outputs)
+
+
+def _fail(run: GraphRun, activation: Activation, node: int, error: Exception) -> None:
+    """Fails the step with the error of a node. No variable of its caller may hold it: its traceback has that frame."""
+    name, op, device = run.place(activation, node)
+    run.fail(of_kernel(op, error).located(node=name, op=op, device=device))
 
 
 def _facts(activation: Activation) -> NodeFacts:

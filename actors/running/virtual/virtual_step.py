@@ -49,6 +49,7 @@ class VirtualStep(PlayedRun):
         finally:
             self.record.close("failed")  # unless its graph has ended
             self._oracle.close()
+            del self._graph_run  # its feeds would be kept by the simulated hardware, which only the collector frees
             self.clock.step_ended(self)
         return graph_run
 
