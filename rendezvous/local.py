@@ -69,6 +69,10 @@ _Item = Received | _Waiter | _Expectation
 _Entry = _Item | deque[_Item]
 
 
+def _closed() -> CancelledError:
+    return CancelledError("The rendezvous was closed: its step is over.")
+
+
 def _deliver(key: Hashable, waiter: _Waiter | _Expectation, outcome: Outcome) -> None:
     """Ends a receive."""
     if isinstance(waiter, _Expectation):
@@ -215,10 +219,13 @@ class LocalRendezvous:
             raise ExceptionGroup("rendezvous callbacks raised during an abort", failures)
 
     def close(self) -> None:
-        """Ends the rendezvous with a CancelledError, which takes the place of the error of an abort."""
-        error = CancelledError("The rendezvous was closed: its step is over.")
-        self.abort(error)
-        self._error = error
+        """Ends the rendezvous with a CancelledError; harmless when it has ended already."""
+        self.abort(_closed())
+
+    def forget_error(self) -> None:
+        """Lets the error of an abort go; later calls get the error of `close`."""
+        if self._error is not None:
+            self._error = _closed()
 
     def waiting(self) -> list[str]:
         """The keys of receives without a message, after the end those at the end. Walks the table."""

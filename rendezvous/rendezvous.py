@@ -11,7 +11,7 @@ A key goes through these states; its queue holds values or waiters, not both:
      recv takes the last value           send or cancel takes the last waiter
 
   any state -- abort(error) or close() --> ENDED: waiters get the error, values are dropped, every later call gets the
-  error of the first abort, after `close` that of it. This is final: each step has a new rendezvous.
+  error of the first abort. This is final: each step has a new rendezvous.
 
 Values under one key are received in the order in which they were sent, each once, or not at all after an abort. A
 cancelled receive takes no value. A dead tensor is sent like any other, with `is_dead`. All calls are made on the thread
@@ -114,7 +114,11 @@ class Rendezvous(Protocol):
         ...
 
     def close(self) -> None:
-        """Aborts the rendezvous with a CancelledError; after an abort later calls get this error, the other is let go."""
+        """Aborts the rendezvous with a CancelledError."""
+        ...
+
+    def forget_error(self) -> None:
+        """Lets the error of an abort go, when the step is over; later calls get the error of `close`."""
         ...
 
     def waiting(self) -> list[str]:

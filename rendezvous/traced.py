@@ -115,6 +115,10 @@ class TracedRendezvous:
         self._record("close")
         self.inner.close()
 
+    def forget_error(self) -> None:
+        """As `Rendezvous.forget_error`; the events name codes of errors only."""
+        self.inner.forget_error()
+
     def waiting(self) -> list[str]:
 
         return self.inner.waiting()

@@ -79,6 +79,10 @@ class WorkerRendezvous:
         """Ends the rendezvous for all workers."""
         self.shared.close()
 
+    def forget_error(self) -> None:
+        """As `Rendezvous.forget_error`, for all workers."""
+        self.shared.forget_error()
+
     def waiting(self) -> list[str]:
         """The keys of waiting receives of all workers."""
         return self.shared.waiting()

@@ -18,6 +18,7 @@ import trio
 from ...errors import PartitaError
 from ..plans.instructions import SEND_SLOT, Instruction, Slots, run_instructions
 from .learning import LearningLimits, learn
+from .threads import run_in_thread
 
 if TYPE_CHECKING:
     from ..plans.plan import Chunk, Plan, Segment
@@ -61,7 +62,7 @@ def locate_error(
 
 async def run_slow_chunk(chunk: SlowChunk, limiter: trio.CapacityLimiter) -> None:
     """Runs one chunk in a worker thread; a cancellation waits until the chunk has run."""
-    await trio.to_thread.run_sync(run_chunk, *chunk, limiter=limiter)
+    await run_in_thread(run_chunk, *chunk, limiter=limiter)
 
 
 def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Turns:

@@ -148,7 +148,7 @@ class Step:
         raised = self._interruption or self.error
         if raised is not None:
             self._interruption, self.error = None, CancelledError("the step has failed")
-            self.rendezvous.close()
+            self.rendezvous.forget_error()
         return raised
 
     def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:

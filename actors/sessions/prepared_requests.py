@@ -17,6 +17,7 @@ import trio
 
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
+from ..running.threads import check_cancelled, run_in_thread
 
 if TYPE_CHECKING:
     from .preparation import Prepared
@@ -59,8 +60,8 @@ class PreparedRequests:
         async with self.lock:
             if not in_thread:
                 return self.prepare_now(signature)
-            check = trio.from_thread.check_cancelled
-            prepared = await trio.to_thread.run_sync(self._prepare_unless_known, signature, check)
+            check = check_cancelled
+            prepared = await run_in_thread(self._prepare_unless_known, signature, check)
             self._forget_others(prepared)  # in this thread, where steps begin
             return prepared
 

@@ -21,6 +21,7 @@ import trio
 from ...errors import InvalidArgumentError
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.suggestions import meant
+from ..running.threads import run_in_thread
 from .lifetime import check_is_trio
 from .local_session import open_session
 from .session import Session
@@ -95,7 +96,7 @@ class _OpenedModel(AbstractAsyncContextManager[SavedModelSession]):
     async def __aenter__(self) -> SavedModelSession:
         folder, tags, devices, settings = self._arguments
         check_is_trio()
-        saved = await trio.to_thread.run_sync(load_saved_model, folder, tags)
+        saved = await run_in_thread(load_saved_model, folder, tags)
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(open_session(saved.graph_def, devices, **settings))
             await make_ready(session, saved)

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-import trio
-
 from ...devices.pipeline import Pipeline
 from ...graph import GraphDef, shape_inference
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes, is_path
 from ...graph.passes.selection import Passes
+from ..running.threads import check_cancelled, run_in_thread
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
@@ -58,17 +57,17 @@ class GraphReader:
         The import of a large graph stops when the calling task is cancelled.
         """
         if is_path(graph_def):
-            graph_def = await trio.to_thread.run_sync(graph_bytes, graph_def)
+            graph_def = await run_in_thread(graph_bytes, graph_def)
         elif not isinstance(graph_def, GraphDef):
             graph_def = graph_bytes(graph_def)
         if _num_bytes(graph_def) > _LARGE_BYTES:
-            return await trio.to_thread.run_sync(self._read_now, pipeline, graph_def, partial(_report, on_read))
+            return await run_in_thread(self._read_now, pipeline, graph_def, partial(_report, on_read))
         return self._read_now(pipeline, graph_def, on_read)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:
         """The graph of `stage`, its nodes placed where they are, plus `addition`. Raises as `extended` and `read`."""
         if stage.graph.num_nodes > _LARGE_NODES:
-            return await self.read(stage.pipeline, await trio.to_thread.run_sync(extended, stage.graph, addition))
+            return await self.read(stage.pipeline, await run_in_thread(extended, stage.graph, addition))
         return await self.read(stage.pipeline, extended(stage.graph, addition))
 
     def _read_now(
@@ -87,7 +86,7 @@ class GraphReader:
 
 def _report(on_read: Callable[[int], object] | None, count: int) -> None:
     """Reports progress from a worker thread; raises Cancelled when the task that waits for the thread is cancelled."""
-    trio.from_thread.check_cancelled()
+    check_cancelled()
     if on_read is not None:
         on_read(count)
 

@@ -187,6 +187,48 @@ def test_after_an_abort_everything_fails_with_the_first_error(rendezvous: Rendez
     assert_empty(rendezvous)
 
 
+def test_an_error_is_let_go(rendezvous: Rendezvous) -> None:
+    """After `forget_error` nothing refers to the error of the abort; the rendezvous stays ended."""
+    error = InvalidArgumentError("root cause")
+    rendezvous.abort(error)
+    rendezvous.forget_error()
+    gone = weakref.ref(error)
+    del error
+    assert gone() is None
+    with pytest.raises(CancelledError):
+        rendezvous.send(KEY, 1)
+
+
+def test_one_callback_for_many_keys(rendezvous: Rendezvous) -> None:
+    """Messages that wait, messages that come later, a key twice, other receives and an abort: each key by its order."""
+    outcomes: list[tuple[object, Outcome]] = []
+    others: list[Outcome] = []
+    rendezvous.send("a", 1)
+    rendezvous.recv_callback("b", others.append)
+    rendezvous.expect(["a", "b", "c", "c", "d"], lambda key, outcome: outcomes.append((key, outcome)))
+    rendezvous.recv_callback("d", others.append)
+    assert outcomes == [("a", Received(1, False))]
+    for key, value in (("b", 2), ("c", 3), ("d", 4), ("b", 5), ("c", 6), ("d", 7)):
+        rendezvous.send(key, value)
+    assert [(key, outcome.value) for key, outcome in outcomes if isinstance(outcome, Received)] == [
+        ("a", 1),
+        ("c", 3),
+        ("d", 4),
+        ("b", 5),
+        ("c", 6),
+    ]
+    assert others == [Received(2, False), Received(7, False)]
+    assert_empty(rendezvous)
+    outcomes.clear()
+    rendezvous.expect(["x", "y"], lambda key, outcome: outcomes.append((key, outcome)))
+    assert sorted(rendezvous.waiting()) == ["x", "y"]
+    error = AbortedError("over")
+    rendezvous.abort(error)
+    rendezvous.expect(["z"], lambda key, outcome: outcomes.append((key, outcome)))
+    assert outcomes == [("x", error), ("y", error), ("z", error)]
+    assert_empty(rendezvous)
+
+
 def test_a_callback_may_answer_an_abort(rendezvous: Rendezvous) -> None:
     """A callback that receives again during an abort gets the error again."""
     outcomes: list[Outcome] = []
