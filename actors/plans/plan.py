@@ -79,6 +79,7 @@ class Segment:
     slow: frozenset[int] = frozenset()
     reusing: frozenset[int] = frozenset()
     slow_once: frozenset[int] = frozenset()
+    has_run: bool = False
 
     def set_apart_file_waits(self, properties: Sequence[NodeProperties]) -> None:
         """Makes chunks of their own of kernels that wait for files: threads run them from the first step on."""
@@ -88,12 +89,6 @@ class Segment:
             self.slow = frozenset(
                 id(chunk) for start, chunk in zip(starts, self.chunks, strict=False) if start in apart
             )
-
-    def end_chunks_at_long_kernels(self, properties: Sequence[NodeProperties]) -> None:
-        """Ends a chunk with each kernel that may take long, so that the first step looks at the clock between them."""
-        ends = {at + 1 for at, node in enumerate(self.origins) if properties[node].op_def.record.takes_long}
-        if ends:
-            self._cut(ends)
 
     def _cut(self, positions: set[int]) -> list[int]:
         """Cuts the chunks at further positions; returns where all of them begin, and where the last one ends."""

@@ -58,7 +58,6 @@ def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLo
     segments = _segments(program, share.grouping, waiting.for_segment, instructions)
     if any(is_long(kind.op_def.record) for kind in draft.columns.kinds):
         for segment in segments:
-            segment.end_chunks_at_long_kernels(draft.columns.properties)
             segment.set_apart_file_waits(draft.columns.properties)
     return Plan(
         device=binder.device,

@@ -22,7 +22,8 @@ from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import call_number, frame_text
 from ..plans.instructions import DEAD, TRACE_SLOT
-from .executor import fresh_slots, run_chunk, run_in_turns
+from .chunks.chunk import run_chunk
+from .chunks.executor import fresh_slots, run_in_turns
 from .interpreted_part import InterpretedPart
 from .messages import Return, TurnedWork
 from .part import Part

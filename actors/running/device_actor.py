@@ -36,8 +36,9 @@ import trio
 
 from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
-from .executor import SlowChunk, locate_error, run_slow_chunk
-from .learning import learn
+from .chunks.chunk import SlowChunk, locate_error, run_slow_chunk
+from .chunks.executor import run_in_turns
+from .chunks.learning import learn
 from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, TurnedWork
 
 if TYPE_CHECKING:
@@ -143,6 +144,35 @@ class SlowWork(NamedTuple):
     chunk: SlowChunk
     go_on: Callable[[], None]
     fail: Callable[[PartitaError], None]
+
+
+class FirstRun:
+    """The owner of the first run of a segment, which may take several turns; its end is the end of the segment."""
+
+    __slots__ = ("_number", "_part")
+    op = "segment"
+
+    def __init__(self, part: PartRun, number: int) -> None:
+        self._part = part
+        self._number = number
+
+    @property
+    def step(self) -> Step:
+        """The step of the part."""
+        return self._part.step
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the step has failed."""
+        return self._part.step.error is not None
+
+    def done(self, *_outputs: object) -> None:
+        """All instructions have run."""
+        self._part.finished(self._number)
+
+    def fail(self, error: PartitaError) -> None:
+        """Fails the step with the error of an instruction."""
+        self._part.fail(error)
 
 
 class DeviceActor:
@@ -256,6 +286,8 @@ class DeviceActor:
             return now
         segment = part.plan.segments[number]
         if chunks is None:
+            if not segment.has_run:
+                return self._run_first(part, number)
             chunks = segment.chunks
         if segment.slow and id(chunks[next_chunk]) in segment.slow:
             chunk = SlowChunk(part.plan, segment, chunks, next_chunk, part.slots)
@@ -276,6 +308,12 @@ class DeviceActor:
         if ended - now > pacer.notice_s or id(chunks[next_chunk]) in segment.slow_once:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
+
+    def _run_first(self, part: PartRun, number: int) -> float:
+        """Runs a segment that has not run yet, in turns, as nobody knows how long its kernels take."""
+        plan, pacer = part.plan, self._actor_group.pacer
+        self.continue_work(FirstRun(part, number), run_in_turns(plan, plan.segments[number], part.slots, pacer))
+        return pacer.clock()
 
     def _continue_segment(self, part: PartRun, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
         """Posts the chunk after one that has run; after the last one the segment is finished."""
@@ -327,7 +365,7 @@ class DeviceActor:
         try:
             slow_chunk = next(work) if error is None else work.throw(error)
         except StopIteration as end:
-            owner.done(*end.value)
+            owner.done(*end.value or ())
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             owner.fail(of_kernel(owner.op, error))
         except BaseException as error:  # noqa: BLE001 - see `serve_one`

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...errors import PartitaError
     from ..plans.instructions import Slots
     from ..plans.plan import Chunk, Plan
-    from .executor import SlowChunk
+    from .chunks.chunk import SlowChunk
     from .step import Step
 
 TurnedWork: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"

@@ -17,7 +17,7 @@ from weakref import finalize
 
 import trio
 
-from .learning import LearningLimits
+from .chunks.learning import LearningLimits
 
 DEFAULT_BUDGET_S = 0.005
 DEFAULT_THREAD_LIMIT_S = 0.001

@@ -23,7 +23,7 @@ from ...rendezvous import Received
 from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Bundle, Slots
 from ..plans.output_checks import check_received
 from ..plans.plan import DistributedLoop, LocalLoop
-from .executor import fresh_slots
+from .chunks.executor import fresh_slots
 from .loops.distributed import DistributedLoopRun
 from .loops.local import run_local_loop
 from .messages import RunSegment

@@ -19,7 +19,7 @@ from ... import rendezvous
 from ...devices.kernels.blas_threads import LIMIT
 from ...graph import ConfigProto, RunMetadata, RunOptions
 from .. import plans, running
-from ..running.executor import fresh_slots, run_alone
+from ..running.chunks.executor import fresh_slots, run_alone
 from ..running.step import Step
 from .deadline import deadline_exceeded
 from .requests import timeout_seconds

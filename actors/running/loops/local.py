@@ -15,13 +15,13 @@ import numpy as np
 
 from ...plans.instructions import DEAD, TRACE_SLOT, Slots, holds, run_instructions
 from ...plans.plan import Segment
-from ..executor import run_in_turns
+from ..chunks.executor import run_in_turns
 from .looks import Looks
 
 if TYPE_CHECKING:
     from ...plans.plan import LocalLoop, Plan, Stretch
     from ...plans.tracing import TraceScope
-    from ..executor import Turns
+    from ..chunks.chunk import Turns
     from ..messages import TurnedWork
     from ..pacing import Pacer
 

@@ -34,10 +34,10 @@ class Looks:
         self._since = pacer.clock()
 
     def add(self, segments: Iterable[Segment]) -> None:
-        """Names segments that every iteration runs: the loop is watched as long as they have slow kernels."""
+        """Names segments that every iteration runs: the loop is watched until they have run and while some are slow."""
         for segment in segments:
             self._segments.append(segment)
-            if segment.slow:
+            if segment.slow or not segment.has_run:
                 self.is_watched = True
 
     def look(self) -> bool:

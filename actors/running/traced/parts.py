@@ -13,7 +13,7 @@ from ...plans.instructions import DEAD, TRACE_SLOT, Slots
 from ...plans.plan import DistributedLoop, LocalLoop
 from ...plans.roles import Role, role_of
 from ...plans.tracing import TraceScope
-from ..executor import fresh_slots
+from ..chunks.executor import fresh_slots
 from ..loops.distributed import DistributedLoopRun, IterationRunner
 from ..part import Part
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from partita.actors import open_session
 from partita.actors.plans.instructions import Instruction, Slots
-from partita.actors.running.reuse import reusing
+from partita.actors.running.chunks.reuse import reusing
 from partita.devices.kernels.registry import Kernel
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plans.instructions import Instruction, Slots, SlotStep, slots_read, whole
+from ...plans.instructions import Instruction, Slots, SlotStep, slots_read, whole
 
 if TYPE_CHECKING:
-    from ...devices.kernels.in_place import Into
-    from ...devices.kernels.registry import Kernel
+    from ....devices.kernels.in_place import Into
+    from ....devices.kernels.registry import Kernel
 
 _WORTH_BYTES = 1 << 14  # for smaller arrays an allocation costs less than these checks
 _TENSORS = (np.ndarray, np.generic)  # no Variable: only its kernel may read the array

@@ -9,64 +9,26 @@ in its step runs in the task of its caller, and the body of a loop is work of se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from operator import length_hint
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import trio
 
-from ...errors import PartitaError
-from ..plans.instructions import SEND_SLOT, Instruction, Slots, run_instructions
+from ...plans.instructions import SEND_SLOT, Slots
+from .chunk import SlowChunk, Turns, run_chunk, run_slow_chunk
+from .first_run import first_run
 from .learning import LearningLimits, learn
-from .threads import run_in_thread
 
 if TYPE_CHECKING:
-    from ..plans.plan import Chunk, Plan, Segment
-    from .pacing import Pacer
-
-
-class SlowChunk(NamedTuple):
-    """One kernel that a worker thread should run: chunk `number` of the chunks that a segment had when it began."""
-
-    plan: Plan
-    segment: Segment
-    chunks: tuple[Chunk, ...]
-    number: int
-    slots: Slots
-
-
-Turns = Generator[SlowChunk | None, None, None]
-"""work of several turns: it yields None when other tasks must run, or a chunk that has to run before it goes on"""
-
-
-def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots) -> None:
-    """Runs one chunk; raises the located error of a kernel."""
-    rest = iter(chunks[number])
-    try:
-        run_instructions(rest, slots)
-    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
-        # No variable holds the new error: with its traceback, which refers to this frame, it would be a cycle.
-        raise locate_error(plan, segment, chunks[: number + 1], rest, error)  # noqa: B904 - `of_kernel` has set the cause
-
-
-def locate_error(
-    plan: Plan, segment: Segment, begun: tuple[Chunk, ...], rest: Iterator[Instruction], error: Exception
-) -> PartitaError:
-    """The error with the node, op and device of the instruction that raised it.
-
-    `begun` are the chunks begun so far, `rest` is the iterator over the last of them: what it has not yielded has not
-    begun, so the length that is left gives the instruction. Counting while running would cost time in every step.
-    """
-    return plan.locate_error(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
-
-
-async def run_slow_chunk(chunk: SlowChunk, limiter: trio.CapacityLimiter) -> None:
-    """Runs one chunk in a worker thread; a cancellation waits until the chunk has run."""
-    await run_in_thread(run_chunk, *chunk, limiter=limiter)
+    from ...plans.plan import Plan, Segment
+    from ..pacing import Pacer
 
 
 def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Turns:
     """Runs a segment whose chunks may be slow, and learns from each; the caller runs and learns from what it yields."""
+    if not segment.has_run:
+        yield from first_run(plan, segment, slots, pacer, pacer.limits)
+        return
     clock = pacer.clock
     chunks = segment.chunks  # other steps may replace them between two turns
     for number, chunk in enumerate(chunks):
@@ -82,6 +44,16 @@ def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Tu
             yield None
 
 
+async def _run_first(turns: Turns, pacer: Pacer, limiter: trio.CapacityLimiter, check: Callable[[], None]) -> None:
+    """Runs work of several turns in the task of the caller, see `run_alone`."""
+    for chunk in turns:
+        if chunk is None:
+            await pacer.yield_now()
+        else:
+            await run_slow_chunk(chunk, limiter)
+        check()
+
+
 async def run_alone(
     plan: Plan, slots: Slots, pacer: Pacer, limiter: trio.CapacityLimiter, check: Callable[[], None]
 ) -> None:
@@ -94,6 +66,9 @@ async def run_alone(
     limits = LearningLimits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
     notice_s = limits.notice_s
     for segment in plan.segments:
+        if not segment.has_run:
+            await _run_first(first_run(plan, segment, slots, pacer, limits), pacer, limiter, check)
+            continue
         chunks = segment.chunks  # other steps may replace them during a task switch
         for number, chunk in enumerate(chunks):
             started = clock()

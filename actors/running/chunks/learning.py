@@ -1,6 +1,6 @@
 """What steps learn about a plan: where to look at the clock, which kernels need a thread, which may reuse buffers.
 
-The instructions of a segment start out in chunks of a fixed size. A chunk that takes longer than half the time budget
+The first run of a segment cuts it into chunks (`first_run`). A chunk that takes longer than half the time budget
 is halved, again and again, until it is short enough or a single kernel; a single slow kernel moves to a worker thread.
 Steps that are running keep the chunks they started with. One slow run may be due to a busy machine, so it takes two:
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...devices.kernels.in_place import into
-from ...graph.dtypes import DataType, is_ref
-from ..plans.roles import Role, role_of
+from ....devices.kernels.in_place import into
+from ....graph.dtypes import DataType, is_ref
+from ...plans.roles import Role, role_of
 from .reuse import reusing
 
 if TYPE_CHECKING:
-    from ..plans.plan import Chunk, Plan, Segment
+    from ....graph.ops.properties import NodeProperties
+    from ...plans.plan import Chunk, Plan, Segment
 
 _FAST_AGAIN = 0.75  # of the limit: a kernel that takes less than this leaves its thread
 _WORTH_NOTICE_S = 1e-4
@@ -60,7 +61,9 @@ def learn(
             _split(segment, chunk)
     elif took_s < limits.thread_s * _FAST_AGAIN:
         segment.slow -= {id(chunk)}
-    elif took_s > limits.thread_s and _may_run_in_thread(plan, segment.origins[sum(map(len, chunks[:number]))]):
+    elif took_s > limits.thread_s and may_run_in_thread(
+        plan.properties[segment.origins[sum(map(len, chunks[:number]))]]
+    ):
         segment.slow |= {id(chunk)}
 
 
@@ -73,9 +76,8 @@ def _reuse_buffers(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], numb
             chunks[number][position] = reusing(instruction, function)
 
 
-def _may_run_in_thread(plan: Plan, node: int) -> bool:
+def may_run_in_thread(properties: NodeProperties) -> bool:
     """Whether a node only computes, or waits for files: others may share state with nodes that run at the same time."""
-    properties = plan.properties[node]
     if properties.op_def.record.waits_for_files:
         return True
     types = (*properties.input_types, *properties.output_types)

@@ -1,0 +1,131 @@
+"""The first run of a segment: instruction by instruction, since nobody knows yet how long its kernels take.
+
+Between two instructions there is a look at the clock. A kernel with large inputs, or with sizes of a large output among
+them, is predicted first, by the operations and bytes of its op and rates of a slow core; one that may take long runs in
+a worker thread. A wrong guess costs a switch of threads, some 0.1 ms. The times of this run cut the segment:
+
+    instruction     a       b       c                     d       e
+    predicted       -       -       8 ms, in a thread     -       -
+    took            20 us   30 us                         1.4 ms  1.1 ms
+    chunks          [a, b]          [c], slow             [d]     [e]
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import inf, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_matrix
+from ....errors import PartitaError
+from ....graph.shape_inference.op_shapes import shapes_of
+from ...plans.instructions import slots_read
+from ...plans.planning import CHUNK
+from .chunk import SlowChunk, run_chunk
+from .learning import LearningLimits, may_run_in_thread
+
+if TYPE_CHECKING:
+    from ....graph.dtypes import Dims
+    from ...plans.instructions import Instruction, Slots
+    from ...plans.plan import Chunk, Plan, Segment
+    from ..pacing import Pacer
+    from .chunk import Turns
+
+_LARGE_BYTES = 1 << 16  # the inputs of a kernel that is worth a prediction
+_LARGE_SIZE = 1 << 14  # elements of an output that such a kernel makes of sizes
+_MAX_RANK = 8
+_MATRIX_PER_S, _OPERATIONS_PER_S, _BYTES_PER_S = 5e10, 1e9, 4e9
+_SHARE = 0.25  # of the limit for kernels, above which a thread runs what is only predicted
+
+
+def first_run(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, limits: LearningLimits) -> Turns:
+    """Runs a segment that has not run yet, and cuts it into chunks for later steps. Raises located errors.
+
+    Instructions of chunks that are slow already run in a thread too.
+    """
+    known = {at for at, chunk in _places(segment) if id(chunk) in segment.slow}
+    single = tuple([instruction] for instruction in chain.from_iterable(segment.chunks))
+    times: list[float] = []
+    clock, limit_s = pacer.clock, _SHARE * limits.thread_s
+    for number, chunk in enumerate(single):
+        node = segment.origins[number]
+        if number in known or (
+            _predicted_s(plan, node, chunk[0], slots) > limit_s and may_run_in_thread(plan.properties[node])
+        ):
+            yield SlowChunk(plan, segment, single, number, slots)
+            times.append(inf)
+            continue
+        started = clock()
+        run_chunk(plan, segment, single, number, slots)
+        ended = clock()
+        times.append(ended - started)
+        if ended > pacer.slice.end:
+            yield None
+    _cut(plan, segment, single, times, limits)
+
+
+def _places(segment: Segment) -> list[tuple[int, Chunk]]:
+    """The chunk of each instruction."""
+    return list(enumerate(chunk for chunk in segment.chunks for _ in chunk))
+
+
+def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[float], limits: LearningLimits) -> None:
+    """Sets chunks that take half of what a chunk may, and apart from them the instructions that are slow."""
+    chunks: list[Chunk] = []
+    slow: set[int] = set()
+    together_s, is_open = 0.0, False
+    for chunk, took_s, node in zip(single, times, segment.origins, strict=True):
+        if took_s > limits.thread_s and may_run_in_thread(plan.properties[node]):
+            chunks.append(chunk)
+            slow.add(id(chunk))
+            is_open = False
+        elif is_open and together_s + took_s <= limits.chunk_s / 2 and len(chunks[-1]) < CHUNK:
+            chunks[-1] += chunk
+            together_s += took_s
+        else:
+            chunks.append(chunk)
+            together_s, is_open = took_s, True
+    segment.chunks, segment.slow, segment.has_run = tuple(chunks), frozenset(slow), True
+
+
+def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:
+    """How long a kernel takes on a slow core; 0 where neither its inputs nor what they tell of its outputs is large."""
+    properties = plan.properties[node]
+    values = [slots[slot] for slot in slots_read(instruction)[: len(properties.input_types)]]
+    if len(values) < len(properties.input_types) or not _is_large(values):
+        return 0.0
+    inputs = tuple(np.shape(value) for value in values)
+    sizes = {i: value for i, value in enumerate(values) if isinstance(value, np.ndarray) and value.size <= _MAX_RANK}
+    try:
+        outputs = tuple(map(_known, shapes_of(properties, inputs, sizes)))
+        if None in outputs:
+            outputs = (max(inputs, key=prod, default=()),) * len(outputs)
+        types = properties.input_types, properties.output_types
+        context = CostContext(properties.op, properties.attrs, inputs, outputs, *types)
+        rate = _MATRIX_PER_S if is_matrix(properties.op) else _OPERATIONS_PER_S
+        return max(flops_of(context) / rate, bytes_of(context) / _BYTES_PER_S)
+    except PartitaError:
+        return 0.0  # the kernel says what is wrong
+
+
+def _is_large(values: list[Any]) -> bool:
+    """Whether inputs are large, or hold sizes of something large."""
+    num_bytes = 0
+    for value in values:
+        if not isinstance(value, np.ndarray):
+            continue
+        num_bytes += value.nbytes
+        if (
+            value.dtype.kind == "i"
+            and value.ndim == 1
+            and 0 < value.size <= _MAX_RANK
+            and prod(value.tolist()) > _LARGE_SIZE
+        ):
+            return True
+    return num_bytes > _LARGE_BYTES
+
+
+def _known(shape: tuple[int | None, ...] | None) -> Dims | None:
+    return None if shape is None or None in shape else shape  # type: ignore[return-value]  # mypy does not see that no size is None
