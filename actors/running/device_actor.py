@@ -80,12 +80,13 @@ class ActorGroup:
             nursery.start_soon(actor.run, name=f"actor of {actor.name}")
 
     @trio.lowlevel.enable_ki_protection
-    def serve_mailboxes(self) -> None:
+    def serve_mailboxes(self, *, has_turn: bool = False) -> None:
         """Serves all mailboxes until they are empty or the slice of the event loop is used up.
 
-        With mail left over it wakes the task of an actor, which continues after other tasks have run. If the slice is
-        used up already nothing is served: of many steps that start in one turn of the loop each would serve a message.
-        Must be called under `np.errstate(all="ignore")`, because kernels divide by zero as TensorFlow's do.
+        With mail left over it wakes the task of an actor, which continues after other tasks have run: it `has_turn`, and
+        serves one message at least. Any other task serves none if the slice is used up already, because of many steps
+        that start in one turn of the loop each would serve one. Must be called under `np.errstate(all="ignore")`,
+        because kernels divide by zero as TensorFlow's do.
         """
         if self.is_serving:
             return
@@ -93,18 +94,19 @@ class ActorGroup:
         pacer, turns = self.pacer, self.turns
         end, now = pacer.slice.end, pacer.clock()
         try:
-            if self.starts and now <= end:
+            if self.starts and has_turn:
                 now = self._start_part()
-            while now <= end:
-                if turns:
-                    actor = turns.popleft()
-                    if actor.slow_work is not None:
-                        actor.postponed_turns += 1
-                    else:
-                        now = actor.serve_one(now)
-                elif self.starts:
+            if now > end and not has_turn:
+                return
+            while turns or self.starts:
+                if not turns:
                     now = self._start_part()
+                elif (actor := turns.popleft()).slow_work is None:
+                    now = actor.serve_one(now)
                 else:
+                    actor.postponed_turns += 1
+                    continue
+                if now > end:
                     break
         finally:
             self.is_serving = False
@@ -265,7 +267,7 @@ class DeviceActor:
         if not pacer.slice.may_go_on(self._last_slice):
             await pacer.yield_now()
         actor_group = self._actor_group
-        actor_group.serve_mailboxes()
+        actor_group.serve_mailboxes(has_turn=True)
         if not actor_group.has_work:
             actor_group.server = None
         elif self.slow_work is None:

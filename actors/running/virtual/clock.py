@@ -147,10 +147,9 @@ class VirtualClock:
                     self._gives_way = False
                     with trio.move_on_after(_MAX_WAIT_S):
                         await wait_all_tasks_blocked()
-                elif self._pacer.is_due:
-                    await self._pacer.yield_now()
                 else:
                     self._move()
+                    await self._pacer.yield_now()
 
     def _can_act(self) -> bool:
         return bool(self._steps) and not self._num_preparing and bool(self._posted or self.shared.engine.has_events)
