@@ -83,7 +83,7 @@ class ActorGroup:
     def serve_mailboxes(self, *, has_turn: bool = False) -> None:
         """Serves all mailboxes until they are empty or the slice of the event loop is used up.
 
-        With mail left over it wakes the task of an actor, which continues after other tasks have run: it `has_turn`, and
+        With mail left over it wakes the task of an actor, which goes on after other tasks have run: it `has_turn`, and
         serves one message at least. Any other task serves none if the slice is used up already, because of many steps
         that start in one turn of the loop each would serve one. Must be called under `np.errstate(all="ignore")`,
         because kernels divide by zero as TensorFlow's do.
