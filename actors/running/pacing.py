@@ -86,16 +86,18 @@ class Pacer:
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
         *,
         only_device: bool = False,
+        shared: SharedSlice | None = None,
     ) -> None:
         """Kernels that take longer than `thread_limit_s` run in a worker thread, which costs about 100 us.
 
         With an only device nothing else would run beside them: there the budget is the limit, if it is longer.
+        `shared` is by default the slice of the event loop.
         """
         self.budget_s = budget_s
         self.limits = LearningLimits(budget_s / 2, max(budget_s, thread_limit_s) if only_device else thread_limit_s)
         self.notice_s = self.limits.notice_s
         self.slow_s = min(self.limits)
-        self.slice = shared_slice()
+        self.slice = shared_slice() if shared is None else shared
         self.clock = self.slice.clock
         self.slice.join(budget_s)
         finalize(self, self.slice.leave, budget_s).atexit = False

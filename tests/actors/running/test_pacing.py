@@ -1,0 +1,81 @@
+"""The sessions of an event loop share one slice of time in each of its turns."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import trio
+
+from partita.actors import open_session
+from partita.actors.running.pacing import DEFAULT_BUDGET_S, Pacer, SharedSlice, shared_slice
+from partita.graph.builder import GraphBuilder
+
+
+class Clock:
+    """A clock that stands still unless a test sets it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_the_first_after_a_switch_begins_a_slice_and_others_use_what_it_leaves(clock: Clock) -> None:
+    """Of tasks that all waited since slice 0, one begins slice 1; the rest goes on while that lasts."""
+    shared = SharedSlice(clock)
+    shared.join(0.010)
+    clock.now_s = 1.0
+    before = shared.number
+    assert shared.may_go_on(before)
+    clock.now_s += 0.004
+    assert shared.may_go_on(before)
+    clock.now_s += 0.002
+    assert not shared.may_go_on(before)
+    assert shared.may_go_on(shared.number)
+
+
+def test_the_smallest_budget_counts_until_its_owner_leaves(clock: Clock) -> None:
+    shared = SharedSlice(clock)
+    for budget_s in (0.010, 0.002, 0.004):
+        shared.join(budget_s)
+    shared.may_go_on(shared.number)
+    assert shared.end == pytest.approx(0.001)
+    shared.leave(0.002)
+    shared.may_go_on(shared.number)
+    assert shared.end == pytest.approx(0.002)
+    shared.leave(0.004)
+    shared.leave(0.010)
+    shared.may_go_on(shared.number)
+    assert shared.end == pytest.approx(DEFAULT_BUDGET_S / 2)
+
+
+def test_a_pacer_that_is_gone_has_left(clock: Clock) -> None:
+    shared = SharedSlice(clock)
+    pacer = Pacer(0.001, shared=shared)
+    assert shared.end == pytest.approx(0.0005)
+    del pacer
+    gc.collect()
+    shared.may_go_on(shared.number)
+    assert shared.end == pytest.approx(DEFAULT_BUDGET_S / 2)
+
+
+async def test_sessions_of_one_loop_share_a_slice_and_those_of_two_do_not() -> None:
+    b = GraphBuilder()
+    b.op("Neg", 1.0, name="one")
+
+    async def slice_of_a_session() -> SharedSlice:
+        async with open_session(b.graph_def(), "cpu:2") as session:
+            await session.run("one")
+            (worker,) = session.workers.values()
+            (actor,) = (a for name, a in worker.actors.items() if name.endswith("CPU:0"))
+            return actor.pacer.slice
+
+    assert await slice_of_a_session() is await slice_of_a_session() is shared_slice()
+    assert await trio.to_thread.run_sync(trio.run, slice_of_a_session) is not shared_slice()
