@@ -26,7 +26,7 @@ _LEARNING = 12  # steps until slow kernels are known
 _LATER = 5
 
 
-class _Beats:
+class Beats:
     """A task that passes checkpoints, and its longest waits by both clocks."""
 
     def __init__(self) -> None:
@@ -43,6 +43,10 @@ class _Beats:
         wall, cpu = perf_counter(), thread_time()
         self._longest = longer(self._longest, Figure(wall - self._wall, cpu - self._cpu))
         self._wall, self._cpu = wall, cpu
+
+    def add(self, hold: Figure) -> None:
+        """Counts a hold that was taken before."""
+        self._longest = longer(self._longest, hold)
 
     def longest(self) -> Figure:
         """The longest waits since the call before."""
@@ -78,7 +82,7 @@ async def _longest_hold(bench: Bench, *, at_first: bool) -> Measured:
     async with open_session(loop(1).data):
         pass  # loads modules
     for workload in workloads(bench):
-        beats = _Beats()
+        beats = Beats()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(beats.run)
             await trio.lowlevel.checkpoint()
