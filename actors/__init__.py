@@ -27,6 +27,7 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph import CallableOptions as CallableOptions, RunMetadata as RunMetadata, RunOptions as RunOptions
+    from .running.threads import run_in_thread as run_in_thread
     from .sessions.bridges.asyncio_session import (
         AsyncioFunctionRuntime as AsyncioFunctionRuntime,
         AsyncioSavedModel as AsyncioSavedModel,

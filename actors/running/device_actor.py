@@ -29,7 +29,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import trio
@@ -39,15 +39,27 @@ from ..plans.instructions import run_instructions
 from .chunks.chunk import SlowChunk, locate_error, run_slow_chunk
 from .chunks.executor import run_in_turns
 from .chunks.learning import learn
-from .messages import Begin, Continue, Message, Resume, Return, RunInThread, RunSegment, Shutdown, TurnedWork
+from .messages import (
+    Begin,
+    Continue,
+    FirstRun,
+    Message,
+    Other,
+    Resume,
+    Return,
+    RunInThread,
+    RunSegment,
+    SlowWork,
+    TurnedWork,
+)
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
     from ..plans.instructions import Slots
     from ..plans.plan import Chunk
+    from .chunks.chunk import Turns
     from .messages import Owner, PartRun
     from .pacing import Pacer
-    from .part import Part
     from .step import Step
 
 
@@ -68,7 +80,7 @@ class ActorGroup:
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
-        self.starts: deque[tuple[Part, Slots]] = deque()
+        self.starts: deque[tuple[DeviceActor, PartRun, Slots]] = deque()
         self.is_serving = False
         self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
@@ -114,7 +126,7 @@ class ActorGroup:
 
     def _start_part(self) -> float:
         """Starts the part that has waited longest; returns the time."""
-        part, slots = self.starts.popleft()
+        _, part, slots = self.starts.popleft()
         if part.step.error is None:
             part.start(slots)
         return self.pacer.clock()
@@ -127,7 +139,7 @@ class ActorGroup:
     def find_server(self) -> None:
         """Wakes the task of an actor to serve the mail that is left, unless one is awake. One is enough for all."""
         if self.server is None and self.has_work:
-            for actor in chain(self.turns, (part.actor for part, _ in self.starts)):
+            for actor in chain(self.turns, (actor for actor, _, _ in self.starts)):
                 if actor.wake():
                     self.server = actor
                     break
@@ -137,44 +149,6 @@ class ActorGroup:
         if self.server is actor:
             self.server = None
             self.find_server()
-
-
-class SlowWork(NamedTuple):
-    """What a worker thread runs for a step; afterwards `go_on` is called, or `fail` with the error."""
-
-    step: Step
-    chunk: SlowChunk
-    go_on: Callable[[], None]
-    fail: Callable[[PartitaError], None]
-
-
-class FirstRun:
-    """The owner of the first run of a segment, which may take several turns; its end is the end of the segment."""
-
-    __slots__ = ("_number", "_part")
-    op = "segment"
-
-    def __init__(self, part: PartRun, number: int) -> None:
-        self._part = part
-        self._number = number
-
-    @property
-    def step(self) -> Step:
-        """The step of the part."""
-        return self._part.step
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether the step has failed."""
-        return self._part.step.error is not None
-
-    def done(self, *_outputs: object) -> None:
-        """All instructions have run."""
-        self._part.finished(self._number)
-
-    def fail(self, error: PartitaError) -> None:
-        """Fails the step with the error of an instruction."""
-        self._part.fail(error)
 
 
 class DeviceActor:
@@ -221,13 +195,13 @@ class DeviceActor:
         self.mailbox.appendleft(message)
         self._actor_group.turns.append(self)
 
-    def start(self, part: Part, slots: Slots) -> None:
+    def start(self, part: PartRun, slots: Slots) -> None:
         """Starts a part of a step, at once or when it is its turn, see `ActorGroup`."""
         group = self._actor_group
         if not (group.starts or group.pacer.is_due):
             part.start(slots)
             return
-        group.starts.append((part, slots))
+        group.starts.append((self, part, slots))
         if not group.is_serving:
             group.find_server()
 
@@ -289,7 +263,7 @@ class DeviceActor:
         segment = part.plan.segments[number]
         if chunks is None:
             if not segment.has_run:
-                return self._run_first(part, number)
+                return self._run_first(part, number, run_in_turns(part.plan, segment, part.slots, self.pacer))
             chunks = segment.chunks
         if segment.slow and id(chunks[next_chunk]) in segment.slow:
             chunk = SlowChunk(part.plan, segment, chunks, next_chunk, part.slots)
@@ -311,11 +285,23 @@ class DeviceActor:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _run_first(self, part: PartRun, number: int) -> float:
-        """Runs a segment that has not run yet, in turns, as nobody knows how long its kernels take."""
-        plan, pacer = part.plan, self._actor_group.pacer
-        self.continue_work(FirstRun(part, number), run_in_turns(plan, plan.segments[number], part.slots, pacer))
-        return pacer.clock()
+    def _run_first(self, part: PartRun, number: int, work: Turns) -> float:
+        """Goes on with the first run of a segment, until it ends or other tasks or a thread must run."""
+        go_on = partial(self.post_first, FirstRun(part, number, work))
+        try:
+            slow_chunk = next(work)
+        except StopIteration:
+            part.finished(number)
+        except PartitaError as error:
+            part.fail(error)
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            part.step.interrupt(error)
+        else:
+            if slow_chunk is None:
+                go_on()
+            else:
+                self._begin_slow_work(SlowWork(part.step, slow_chunk, go_on, part.fail))
+        return self._actor_group.pacer.clock()
 
     def _continue_segment(self, part: PartRun, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
         """Posts the chunk after one that has run; after the last one the segment is finished."""
@@ -329,7 +315,7 @@ class DeviceActor:
         self.slow_work = work
         self.wake()
 
-    def _serve_other(self, message: Continue | RunInThread | Begin | Return | Resume | Shutdown, now: float) -> float:
+    def _serve_other(self, message: Other, now: float) -> float:
         if isinstance(message, Begin):
             if message.step.error is None:
                 message.step.call_starts[self].pop()()
@@ -341,6 +327,8 @@ class DeviceActor:
         if isinstance(message, Resume):
             self._resume(*message)
             return self._actor_group.pacer.clock()
+        if isinstance(message, FirstRun):
+            return now if message.part.step.error is not None else self._run_first(*message)
         if isinstance(message, Continue):
             self.continue_work(*message)
             return self._actor_group.pacer.clock()
@@ -367,7 +355,7 @@ class DeviceActor:
         try:
             slow_chunk = next(work) if error is None else work.throw(error)
         except StopIteration as end:
-            owner.done(*end.value or ())
+            owner.done(*end.value)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             owner.fail(of_kernel(owner.op, error))
         except BaseException as error:  # noqa: BLE001 - see `serve_one`

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...errors import PartitaError
     from ..plans.instructions import Slots
     from ..plans.plan import Chunk, Plan
-    from .chunks.chunk import SlowChunk
+    from .chunks.chunk import SlowChunk, Turns
     from .step import Step
 
 TurnedWork: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"
@@ -25,6 +25,9 @@ class PartRun(Protocol):
     step: Step
     plan: Plan
     slots: Slots
+
+    def start(self, slots: Slots) -> None:
+        """Begins with these slots."""
 
     def finished(self, segment: int) -> None:
         """All chunks of a segment have run."""
@@ -62,6 +65,15 @@ class CallResults(Protocol):
         """Passes the results on to the node that called."""
 
 
+class SlowWork(NamedTuple):
+    """What a worker thread runs for a step; afterwards `go_on` is called, or `fail` with the error."""
+
+    step: Step
+    chunk: SlowChunk
+    go_on: Callable[[], None]
+    fail: Callable[[PartitaError], None]
+
+
 class RunSegment(NamedTuple):
     """Run a segment whose inputs have arrived, from chunk number `next_chunk` on.
 
@@ -73,6 +85,14 @@ class RunSegment(NamedTuple):
     segment: int
     next_chunk: int = 0
     chunks: tuple[Chunk, ...] | None = None
+
+
+class FirstRun(NamedTuple):
+    """Go on with the first run of a segment. Before it has ended no other segment runs: they may use the same slots."""
+
+    part: PartRun
+    segment: int
+    work: Turns
 
 
 class Continue(NamedTuple):
@@ -118,4 +138,5 @@ class Shutdown(NamedTuple):
     """End after the messages that were posted before this one."""
 
 
-Message = RunSegment | Continue | RunInThread | Begin | Return | Resume | Shutdown
+Other = FirstRun | Continue | RunInThread | Begin | Return | Resume | Shutdown
+Message = RunSegment | Other

@@ -24,7 +24,7 @@ from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare, takes_long
 from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
-from .requests import RequestNames, fed_values, inputs_of, timeout_seconds
+from .requests import RequestNames, fed_in_turn, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
@@ -374,10 +374,10 @@ class Session:
         try:
             await trio.lowlevel.checkpoint_if_cancelled()
             await self._workers.pacer.yield_if_due()
-            self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             self._check_options(options)
             check_recording(self._workers.clock, recording)
-            fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
+            fed = await fed_in_turn(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
+            self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             number = self._begun(prepared)
             self._running += 1
             try:

@@ -82,7 +82,7 @@ def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[fl
             slow.add(id(chunk))
             is_open = False
         elif is_open and together_s + took_s <= limits.chunk_s / 2 and len(chunks[-1]) < CHUNK:
-            chunks[-1] += chunk
+            chunks[-1] = chunks[-1] + chunk
             together_s += took_s
         else:
             chunks.append(chunk)
