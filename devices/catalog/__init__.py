@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
+from ...entry_points import import_modules
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from ...graph.ops.installed import DEVICE_KINDS, import_installed
+from ...graph.ops.device_kinds import GROUP
 from ...graph.suggestions import suggestion
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
@@ -275,7 +276,7 @@ def provenance(name: str) -> dict[str, Sourced]:
 
 def _table(folder: str, name: str) -> Mapping[str, Any]:
     if name not in tables_of_kind(folder) and name not in _aliases():
-        import_installed(DEVICE_KINDS)  # a package that adds a kind of device adds models of it too
+        import_modules(GROUP)  # a package that adds a kind of device adds models of it too
     known = tables_of_kind(folder)
     if folder == "device":
         name = _aliases().get(name, name)

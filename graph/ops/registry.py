@@ -11,18 +11,19 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+from ... import entry_points
 from ...errors import InvalidArgumentError, NotFoundError, Reason
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
 from .collectives import is_collective
-from .installed import OPS, import_installed
 from .record import OpRecord, record_of
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of TensorFlow 2.21
 MIN_PRODUCER = 0
 RELEASE = "2.21.0"
+_GROUP = "partita.ops"  # the entry points of packages that add ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def find_op(name: str) -> OpSignature | None:
     if signature is None and is_built_in(name):
         signature = _signatures[name] = OpSignature(_messages()[name])
     elif signature is None:
-        import_installed(OPS)
+        entry_points.import_modules(_GROUP)
         signature = _signatures.get(name)
     return signature
 
@@ -174,5 +175,5 @@ def add_signature(message: OpDef) -> OpSignature:
 
 def op_names() -> list[str]:
     """Names of all registered ops, those of installed packages too, sorted."""
-    import_installed(OPS)
+    entry_points.import_modules(_GROUP)
     return sorted(_messages().keys() | _signatures.keys())

@@ -15,14 +15,7 @@ from ...lazy import load_lazily
 if TYPE_CHECKING:
     from .body_graph import body_graph as body_graph, stateful_nodes as stateful_nodes
     from .optimising.optimizer import optimize as optimize
-    from .registry import (
-        GraphContext as GraphContext,
-        GraphPass as GraphPass,
-        PartitionContext as PartitionContext,
-        PartitionPass as PartitionPass,
-        graph_passes as graph_passes,
-        register_pass as register_pass,
-    )
+    from .registry import GraphContext as GraphContext, graph_passes as graph_passes
     from .static_shapes import (
         check_fed_shape as check_fed_shape,
         shapes_of_fed as shapes_of_fed,

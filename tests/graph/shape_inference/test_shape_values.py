@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.graph import DataType
+from partita.graph.analysis.value_rules import MAX_ELEMENTS, VALUES, evaluate, is_partial, known_sizes
 from partita.graph.dtypes import Array, Shape
 from partita.graph.ops.properties import properties_of
 from partita.graph.ops.registry import lookup_op
-from partita.graph.shape_inference import values as shape_values
-from partita.graph.shape_inference.values import MAX_ELEMENTS, evaluate, is_partial, known_sizes
 
 INT32 = DataType.INT32
 
@@ -109,7 +108,7 @@ def test_an_unknown_input_gives_nothing() -> None:
 
 def test_every_listed_op_exists() -> None:
     """In the op registry."""
-    assert all(lookup_op(op).name == op for op in shape_values._EVALUATORS)
+    assert all(lookup_op(op).name == op for op in VALUES)
 
 
 def test_floats_are_not_followed() -> None:
