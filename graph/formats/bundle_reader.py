@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataLossError, InvalidArgumentError, OutOfRangeError, UnimplementedError
-from ..analysis.tensor_slices import TensorSlice, index_of, joined, slice_from_proto
 from ..dtypes import Array, DataType, dtype_name, item_size, numpy_dtype
+from ..ops.files.tensor_slices import TensorSlice, index_of, joined, slice_from_proto
 from ..protos import BundleEntryProto, BundleHeaderProto
 from ..tensor import shape_from_proto
 from .bundle_index import BundleIndex, data_file

@@ -18,8 +18,8 @@ from google.protobuf.message import DecodeError
 
 from ...errors import DataLossError, InternalError, InvalidArgumentError, NotFoundError, PartitaError
 from ..analysis.dims import shape_text
-from ..analysis.tensor_slices import TensorSlice, joined, slice_from_proto
 from ..dtypes import Array, DataType
+from ..ops.files.tensor_slices import TensorSlice, joined, slice_from_proto
 from ..protos import SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTensorSlices, TensorProto, VersionDef
 from ..tensor import fill_fields, shape_from_proto, shape_to_proto, tensor_to_numpy
 from .file_system import LOCAL

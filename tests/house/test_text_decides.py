@@ -28,7 +28,7 @@ ALLOWED = {
     "devices/short_names.py": GRAMMAR,
     "devices/units.py": GRAMMAR,
     "devices/timing/fits/sourced.py": GRAMMAR,
-    "graph/analysis/tensor_slices.py": GRAMMAR,
+    "graph/ops/files/tensor_slices.py": GRAMMAR,
     "graph/builder/front_end.py": GRAMMAR,
     "graph/device_name.py": GRAMMAR,
     "graph/graphdef/import_names.py": GRAMMAR,
