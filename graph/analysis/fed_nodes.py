@@ -1,6 +1,8 @@
-"""The nodes through which fed tensors enter a graph: placeholders, and the nodes that a client graph has instead.
+"""The nodes through which fed tensors enter a graph: placeholders, or what a request puts in their place.
 
-x: Placeholder    --fed-->    _arg_x_0_0: _Arg, or a receive from the client, of the tensor "x:0"
+x: Placeholder                the graph that a user wrote; feeding x:0 gives its value
+_arg_x_0_0: _Arg              the graph of a request that feeds x:0, by position
+_recv_x_0: _Recv              the same, where the client sends the value
 """
 
 from __future__ import annotations

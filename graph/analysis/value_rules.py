@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import Array, DataType, Shape, numpy_dtype
+from ..dtypes import Array, DataType, Shape, known_dims, numpy_dtype
 from ..ops.op_table import FAMILIES, OpTable
 from ..ops.properties import NodeProperties
 
@@ -68,7 +68,7 @@ class ValueContext:
             return None
         values: list[Array] = []
         for value, shape, dtype in zip(self.values, self.shapes, self.properties.input_types, strict=True):
-            sizes = known_shape(shape)
+            sizes = known_dims(shape)
             if value is not None:
                 values.append(value)
             elif numpy_dtype(dtype).kind in "iu" and sizes is not None and prod(sizes) <= MAX_ELEMENTS:
@@ -126,12 +126,6 @@ def is_partial(value: Array) -> bool:
 def known_sizes(value: Array) -> tuple[int | None, ...]:
     """The elements of a partly known value in order, None for unknown ones."""
     return tuple(None if np.isnan(x) else int(x) for x in value.reshape(-1).tolist())
-
-
-def known_shape(shape: Shape) -> tuple[int, ...] | None:
-    """The shape if all its sizes are known, else None."""
-    known = tuple(size for size in shape or () if size is not None)
-    return known if shape is not None and len(known) == len(shape) else None
 
 
 def sizes_value(shape: tuple[int | None, ...], dtype: np.dtype[Any]) -> Array:  # numpy's dtypes are generic

@@ -20,9 +20,8 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
 from ..analysis.fed_nodes import given_names
-from ..analysis.value_rules import known_shape
 from ..arrays import owners
-from ..dtypes import DataType, Shape, base_type
+from ..dtypes import DataType, Shape, base_type, known_dims
 from ..edge_ends import Output
 from ..ops.record import TRANSFERS, NodeClass
 
@@ -149,7 +148,7 @@ def _sources(graph: JoinedGraph, n: int) -> list[Output]:
 
 def counted_size(shape: Shape) -> tuple[int, ...]:
     """The shape, if its sizes are known; else one of no elements: once sizes are checked, nobody reads the tensor."""
-    known = known_shape(shape)
+    known = known_dims(shape)
     return (0,) if known is None else known
 
 

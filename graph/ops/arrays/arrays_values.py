@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,10 @@ from ...analysis.value_rules import (
     InferredValues,
     ValueContext,
     array_rule,
-    known_shape,
     sizes_value,
     value_rule,
 )
-from ...dtypes import Array, numpy_dtype
+from ...dtypes import Array, known_dims, numpy_dtype
 from .strided import Masks, numpy_index
 
 # What shapes tell
@@ -30,8 +30,8 @@ def shape(c: ValueContext) -> InferredValues:
 @value_rule("Size")
 def size(c: ValueContext) -> InferredValues | None:
     """The number of elements."""
-    sizes = known_shape(c.shapes[0])
-    return None if sizes is None else [np.array(np.prod(sizes, dtype=np.int64), c.dtype)]
+    sizes = known_dims(c.shapes[0])
+    return None if sizes is None else [np.array(prod(sizes), c.dtype)]
 
 
 @value_rule("Rank")
