@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.partition import TransferTable, transfer_of
+from ...graph.analysis.transfers import TransferTable, transfer_of
 from ...rendezvous.key import stem, stems
 
 if TYPE_CHECKING:
+    from ...graph.analysis.transfers import TransferredTensor
     from ...graph.arrays import Numbers
     from ...graph.graph import Graph
-    from ...graph.partition import TransferredTensor
 
 
 def stem_of(transfer: TransferredTensor) -> str:

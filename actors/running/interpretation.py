@@ -13,8 +13,8 @@ import numpy as np
 
 from ...errors import PartitaError
 from ...graph.analysis.control_flow import build_control_flow_info
+from ...graph.analysis.transfers import transfer_of
 from ...graph.dtypes import is_ref
-from ...graph.partition import transfer_of
 from ...rendezvous.key import frame_text
 from ..plans import instructions as form
 from ..plans.binding import check_complete

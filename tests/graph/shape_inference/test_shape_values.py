@@ -104,6 +104,7 @@ def test_an_unknown_input_gives_nothing() -> None:
     assert only(values("Reshape", [1, 2, 3], [2])) is None
     assert only(values("Range", 0, MAX_ELEMENTS + 1, 1, Tidx=INT32)) is None
     assert only(values("Fill", [MAX_ELEMENTS + 1], 1, index_type=INT32)) is None
+    assert only(values("Size", None, shapes=[(1 << 20, 1 << 20)])) is None  # beyond int32
 
 
 def test_every_listed_op_exists() -> None:
