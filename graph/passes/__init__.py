@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         PartitionContext as PartitionContext,
         PartitionPass as PartitionPass,
         graph_passes as graph_passes,
+        partition_passes as partition_passes,
         register_pass as register_pass,
     )
     from .static_shapes import (
