@@ -25,6 +25,7 @@ from ...graph.suggestions import suggestion
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
+from ..tables import check_keys, naming, without_sources
 from ..units import (
     parse_bytes,
     parse_bytes_per_s,
@@ -73,22 +74,14 @@ class Sourced:
     date: str
 
 
-def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> None:
-    """InvalidArgumentError for the first key of `table` that is not allowed, with the nearest one that is."""
-    for key in table:
-        if key not in allowed:
-            raise InvalidArgumentError(f"{where}: unknown key {key!r}{suggestion(key, allowed)}")
-
-
 def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
     import cattrs  # late: importing it takes longer than the rest of devices/, and only reading files needs it
 
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
-        return converter.structure(table, cls)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {error.message}") from None
+        with naming(where):
+            return converter.structure(table, cls)
     except cattrs.BaseValidationError as group:
         first = _first_of_ours(group)
         text = first.message if first else "; ".join(cattrs.transform_error(group, path="it"))
@@ -107,10 +100,8 @@ def _numbers(table: Mapping[str, Any], values: Mapping[str, tuple[str, Parser]],
     fields: dict[str, object] = {}
     for key, (name, parse) in values.items():
         if key in table:
-            try:
+            with naming(f"{where}: {key}"):
                 fields[name] = parse(table[key])
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None
     return fields
 
 
@@ -221,13 +212,6 @@ def sourced_values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
             yield from sourced_values(inner, (*path, key))
 
 
-def _texts(value: Any) -> Any:
-    """A table of the catalog with every sourced value replaced by its text."""
-    if not isinstance(value, Mapping):
-        return value
-    return value["value"] if "value" in value else {key: _texts(inner) for key, inner in value.items()}
-
-
 def device_names() -> list[str]:
     """Names of all devices of the catalog, sorted."""
     return list(tables_of_kind("device"))
@@ -242,13 +226,13 @@ def link_names() -> list[str]:
 def device_spec(name: str) -> DeviceSpec:
     """The device of that name or alias; NotFoundError with the nearest name otherwise."""
     table = {key: value for key, value in _table("device", name).items() if key not in _NOT_OF_SPEC}
-    return device_spec_from(_texts(table), f"catalog device {name!r}")
+    return device_spec_from(without_sources(table), f"catalog device {name!r}")
 
 
 @cache
 def link_spec(name: str) -> LinkSpec:
     """The link of that name; NotFoundError with the nearest name otherwise."""
-    return link_spec_from(_texts(_table("link", name)), f"catalog link {name!r}")
+    return link_spec_from(without_sources(_table("link", name)), f"catalog link {name!r}")
 
 
 def fits_of(name: str) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, Dims, item_size
@@ -70,6 +70,7 @@ class Product(NamedTuple):
     is_implicit: bool = False
 
 
+T = TypeVar("T")
 MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
 CountFunction = Callable[[CostContext], int]
 ProductOf = Callable[[CostContext], Product | None]
@@ -83,11 +84,11 @@ _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs
 _MATRIX: dict[str, MatrixClass] = {}
 
 
-def _register(table: OpTable[CountFunction], ops: Sequence[str]) -> Callable[[CountFunction], CountFunction]:
-    def register(count: CountFunction) -> CountFunction:
+def _register(table: OpTable[T], ops: Sequence[str]) -> Callable[[T], T]:
+    def register(entry: T) -> T:
         for op in ops:
-            table.add(op, count)
-        return count
+            table.add(op, entry)
+        return entry
 
     return register
 
@@ -115,13 +116,7 @@ def moves(*ops: str) -> None:
 
 def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
     """Registers what says which matrix product `ops` are, or None; AlreadyExistsError if one has it."""
-
-    def register(product: ProductOf) -> ProductOf:
-        for op in ops:
-            _PRODUCTS.add(op, product)
-        return product
-
-    return register
+    return _register(_PRODUCTS, ops)
 
 
 def waits(*ops: str) -> Callable[[CountFunction], CountFunction]:
@@ -151,8 +146,7 @@ def elementwise(*ops: str) -> None:
 
 def free(*ops: str) -> None:
     """Registers ops that take no time on a device: they only pass on names or shapes. Views are free anyway."""
-    for op in ops:
-        _FREE.add(op, True)
+    _register(_FREE, ops)(True)
 
 
 def tables() -> dict[str, OpTable[CountFunction]]:

@@ -166,17 +166,7 @@ class Lowered:
         wiring: Wiring = NO_WIRING,
     ) -> Pruned:
         """As `Placed.prune`, for a request or call that is placed after pruning."""
-        client = self.pipeline.cluster.client
-        request = ClientRequest(
-            feeds,
-            fetches,
-            targets,
-            device=client.name,
-            incarnation=client.incarnation,
-            by_rendezvous=by_rendezvous,
-            wiring=wiring,
-        )
-        return _pruned(self, request, is_placed=False)
+        return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +194,31 @@ class Placed:
         """
         # First, as this indexes the graph by name, and copies take the index along.
         fed_shapes = passes.shapes_of_fed(self.graph, feeds) if with_shapes else None
-        client = self.pipeline.cluster.client
-        request = ClientRequest(
-            feeds,
-            fetches,
-            targets,
-            device=client.name,
-            incarnation=client.incarnation,
-            by_rendezvous=by_rendezvous,
-            wiring=wiring,
-        )
-        pruned = _pruned(self, request, is_placed=True)
+        pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=True)
         pruned.graph.fed_shapes = fed_shapes
         return pruned
 
 
-def _pruned(stage: Lowered | Placed, request: ClientRequest, *, is_placed: bool) -> Pruned:
+def _pruned(
+    stage: Lowered | Placed,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    *,
+    by_rendezvous: bool,
+    wiring: Wiring,
+    is_placed: bool,
+) -> Pruned:
+    client = stage.pipeline.cluster.client
+    request = ClientRequest(
+        feeds,
+        fetches,
+        targets,
+        device=client.name,
+        incarnation=client.incarnation,
+        by_rendezvous=by_rendezvous,
+        wiring=wiring,
+    )
     graph, types = typed_client_graph(stage.graph, request)
     if graph.functions:
         passes.drop_surplus_outputs(graph)

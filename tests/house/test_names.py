@@ -19,7 +19,6 @@ ALLOWED = {
     "graph/checking.py": "switches on the checkers between stages",
     "devices/timing/costs/measured.py": "a source of costs that programs make from a file of another runtime",
     "actors/sessions/graph_manager.py": TENSORFLOWS,
-    "devices/timing/costs/static_estimates.py": TENSORFLOWS,
     "graph/analysis/cost_model.py": TENSORFLOWS,
     "graph/analysis/schedule.py": TENSORFLOWS,
     "graph/builder/node_builder.py": TENSORFLOWS,

@@ -1,4 +1,6 @@
-"""Fits efficiency and constant of memory-bound ops: time = bytes / (bandwidth * efficiency) + constant.
+"""From bytes and times of memory-bound ops to numbers: time = bytes / (bandwidth * efficiency) + constant.
+
+    1 MiB in 30.2 us, 64 MiB in 42.6 us, ... on 8 TB/s     ->  efficiency 67 %, constant 30 us, spread 20 %
 
 The fit is in log time with a robust loss (soft L1), so that small and large ops weigh the same and a few outliers do
 not matter. The spread of the residuals is the interval.

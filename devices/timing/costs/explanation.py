@@ -17,9 +17,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from attrs import evolve, field, frozen
 
 from ....graph.dtypes import Dims
+from ....graph.ops.properties import NodeProperties
 from ...spec import DeviceSpec
 from ...units import format_ns
-from .source import CostRequest, CostSource, OpCost, OpProperties, checked_cost, cost_of
+from .source import CostRequest, CostSource, OpCost, checked_cost, cost_of
 
 
 class ExplainedNumber(NamedTuple):
@@ -89,7 +90,7 @@ class ExplainingSource(CostSource, Protocol):
     """A source that says where its times come from."""
 
     def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> Explanation:
         """What `cost` says for the same question, with its reasons."""
         ...

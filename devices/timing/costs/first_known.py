@@ -18,8 +18,8 @@ from .source import CostRequest, CostSource, OpCost, UnknownCost, cost_of, costs
 
 if TYPE_CHECKING:
     from ....graph.dtypes import Dims
+    from ....graph.ops.properties import NodeProperties
     from ...spec import DeviceSpec
-    from .source import OpProperties
 
 
 class FirstKnown:
@@ -32,7 +32,7 @@ class FirstKnown:
         self.sources = sources
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The cost of the first source that knows it; the UnknownCost of the last if none does."""
         return self._first(CostRequest(properties, inputs, outputs, spec))[1]
@@ -58,7 +58,7 @@ class FirstKnown:
         raise UnknownCost(f"no source knows the {batch[left[0]].properties.op} asked for")
 
     def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> Explanation:
         """What the source that knows the cost says of it, and which ones do not know it."""
         request = CostRequest(properties, inputs, outputs, spec)

@@ -19,6 +19,7 @@ from attrs import evolve
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Dims
+from ....graph.ops.properties import NodeProperties
 from ...kernels.op_cost import (
     CostContext,
     Product,
@@ -41,7 +42,7 @@ from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+from .source import CostRequest, OpCost, Provenance, context, rate_type
 
 
 class OpFits(Protocol):
@@ -77,7 +78,7 @@ class FittedSource:
         self._cache = CostCache()
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The fitted time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
@@ -102,7 +103,7 @@ class FittedSource:
         return [self._cache[request] for request in batch]
 
     def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Dims, dtype_name
+from ....graph.ops.properties import NodeProperties
 from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import (
     CostContext,
@@ -31,7 +32,7 @@ from ...kernels.op_cost import (
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import ExplainedNumber, Explanation
-from .source import FREE, CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+from .source import FREE, CostRequest, OpCost, Provenance, context, rate_type
 
 LOW_PERCENT = 95
 HIGH_PERCENT = 135
@@ -57,7 +58,7 @@ class RooflineSource:
         self._cache = CostCache()
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The roofline time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
@@ -65,7 +66,7 @@ class RooflineSource:
         return self._cache.put(request, roofline(context(properties, inputs, outputs), spec)) if cost is None else cost
 
     def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> Explanation:
         """The formula of the cost with its numbers."""
         return explain_roofline(context(properties, inputs, outputs), spec)
