@@ -25,6 +25,9 @@ from ...graph.dtypes import DataType, Dims, item_size
 from ...graph.ops.op_table import OpTable
 from ...graph.ops.record import record_of
 
+PortDims = tuple[Dims, ...]
+"""the shapes of all inputs, or of all outputs, of a node, every size known"""
+
 
 @dataclass(frozen=True, slots=True)
 class CostContext:
@@ -32,8 +35,8 @@ class CostContext:
 
     op: str
     attrs: Mapping[str, Any]  # decoded attr values: their type depends on the attr
-    inputs: tuple[Dims, ...]
-    outputs: tuple[Dims, ...]
+    inputs: PortDims
+    outputs: PortDims
     input_types: tuple[DataType, ...]
     output_types: tuple[DataType, ...]
 
@@ -96,7 +99,8 @@ def _register(table: OpTable[T], ops: Sequence[str]) -> Callable[[T], T]:
 def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[CountFunction], CountFunction]:
     """Registers the decorated operation count for each of `ops`.
 
-    `matrix` marks ops that run on the units for matrix products (tensor cores), and says whose times err alike.
+    `matrix` marks ops that run on the units for matrix products (tensor cores), and is the class of ops whose times err
+    in the same direction (`timing/costs/classes.py`).
     AlreadyExistsError if an op has a count.
     """
     if matrix is not None:
@@ -115,7 +119,10 @@ def moves(*ops: str) -> None:
 
 
 def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
-    """Registers what says which matrix product `ops` are, or None; AlreadyExistsError if one has it."""
+    """Registers the function that returns which matrix product one use of `ops` is, None for none.
+
+    AlreadyExistsError if one of them has such a function.
+    """
     return _register(_PRODUCTS, ops)
 
 

@@ -14,7 +14,6 @@ TENSORFLOWS = "functions of the module of TensorFlow that it stands for, compare
 ALLOWED = {
     "actors/plans/printer.py": "the printer of a stage, whose text tests compare",
     "actors/running/reference.py": "the interpreter that is the oracle of tests",
-    "devices/catalog/hosts.py": "names and sources of hosts, as `catalog` has them of devices and links",
     "graph/builder/testlib.py": "nodes for the graphs of tests, ours and those of programs outside",
     "graph/checking.py": "switches on the checkers between stages",
     "devices/timing/costs/measured.py": "a source of costs that programs make from a file of another runtime",

@@ -18,10 +18,10 @@ from typing import Protocol
 from attrs import evolve
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims
 from ....graph.ops.properties import NodeProperties
 from ...kernels.op_cost import (
     CostContext,
+    PortDims,
     Product,
     bytes_of,
     flops_of,
@@ -77,9 +77,7 @@ class FittedSource:
         self._calibration = Calibration.of_catalog() if calibration is None else calibration
         self._cache = CostCache()
 
-    def cost(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The fitted time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
@@ -102,9 +100,7 @@ class FittedSource:
             self._ask(terms, rows)
         return [self._cache[request] for request in batch]
 
-    def explain(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
         null, product = explain_roofline(c, spec), self._product(c, spec)

@@ -14,9 +14,8 @@ from __future__ import annotations
 from math import ceil
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims
 from ....graph.ops.properties import NodeProperties
-from ...kernels.op_cost import CostContext
+from ...kernels.op_cost import CostContext, PortDims
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import ExplainedNumber, Explanation
@@ -43,9 +42,7 @@ class GrapplerSource:
         self._device = device
         self._cache = CostCache()
 
-    def cost(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The estimator's execution time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
@@ -56,9 +53,7 @@ class GrapplerSource:
             cost = self._cache.put(request, OpCost(time_ns, count.operations, count.bytes, provenance))
         return cost
 
-    def explain(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """The formula of the cost with its numbers."""
         cost, device = self.cost(properties, inputs, outputs, spec), self._of(spec)
         compute_ns, memory_ns = times_ns(GrapplerCount(cost.flops, cost.bytes), device)

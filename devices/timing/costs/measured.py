@@ -43,15 +43,16 @@ from .roofline import datasheet_ns, explain_roofline, roofline
 from .source import CostRequest, OpCost, UnknownCost, context
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Dims, Shape
+    from ....graph.dtypes import Shape
     from ....graph.graphdef.sources import GraphSource
     from ....graph.ops.properties import NodeProperties
     from ....graph.shape_inference.infer import Shapes
     from ...cluster import Cluster
+    from ...kernels.op_cost import PortDims
     from ...spec import DeviceSpec
 
 Graphs: TypeAlias = "Mapping[str, Graph | GraphSource] | Graph | GraphSource"
-_TimedKey: TypeAlias = "tuple[str, str, tuple[Hashable, ...], tuple[Dims, ...], tuple[Dims, ...], str]"
+_TimedKey: TypeAlias = "tuple[str, str, tuple[Hashable, ...], PortDims, PortDims, str]"
 
 
 class MeasuredSource:
@@ -97,17 +98,13 @@ class MeasuredSource:
         runs = {node.name: _Runs(node.device, [node.time_ns]) for node in here}
         return cls(_times_by_key(_ops(joined, hardware, runs, {node.name: node.shapes for node in here})))
 
-    def cost(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The median of all runs, with the 10th and 90th percentile; UnknownCost for an op that never ran so."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
         return self._cache.put(request, self._cost(request)) if cost is None else cost
 
-    def explain(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """Of how many runs the cost is the median; UnknownCost as `cost`."""
         cost, c = self.cost(properties, inputs, outputs, spec), context(properties, inputs, outputs)
         if cost.provenance == "free":

@@ -12,11 +12,12 @@ because of products that take a microsecond or less by the roofline.) The same i
 from __future__ import annotations
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims, dtype_name
+from ....graph.dtypes import dtype_name
 from ....graph.ops.properties import NodeProperties
 from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import (
     CostContext,
+    PortDims,
     bytes_of,
     elements_written,
     flops_of,
@@ -57,17 +58,13 @@ class RooflineSource:
     def __init__(self) -> None:
         self._cache = CostCache()
 
-    def cost(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The roofline time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
         return self._cache.put(request, roofline(context(properties, inputs, outputs), spec)) if cost is None else cost
 
-    def explain(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """The formula of the cost with its numbers."""
         return explain_roofline(context(properties, inputs, outputs), spec)
 

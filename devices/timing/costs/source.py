@@ -13,9 +13,9 @@ from numbers import Integral
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from ....errors import InvalidArgumentError, NotFoundError
-from ....graph.dtypes import DataType, Dims, item_size
+from ....graph.dtypes import DataType, item_size
 from ....graph.ops.properties import NodeProperties
-from ...kernels.op_cost import CostContext
+from ...kernels.op_cost import CostContext, PortDims
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
@@ -55,17 +55,15 @@ class CostRequest(NamedTuple):
     """One question: the arguments of `CostSource.cost`."""
 
     properties: NodeProperties
-    inputs: tuple[Dims, ...]
-    outputs: tuple[Dims, ...]
+    inputs: PortDims
+    outputs: PortDims
     spec: DeviceSpec
 
 
 class CostSource(Protocol):
     """Returns how long an op takes on a device."""
 
-    def cost(
-        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The cost of one run; all sizes in the shapes are known. UnknownCost if the source does not know it."""
         ...
 
@@ -160,7 +158,7 @@ def unknown_cost(source: CostSource, batch: Sequence[CostRequest], nodes: Sequen
     )
 
 
-def context(properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...]) -> CostContext:
+def context(properties: NodeProperties, inputs: PortDims, outputs: PortDims) -> CostContext:
     """The cost context of a node with those shapes."""
     return CostContext(
         properties.op, properties.attrs, inputs, outputs, properties.input_types, properties.output_types

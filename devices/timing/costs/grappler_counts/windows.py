@@ -64,17 +64,8 @@ def windows(c: CostContext, image: Dims, window: tuple[int, int]) -> Windows:
         _outputs(image[axis], size, strides[axis], text(c, "padding"))
         for axis, size in zip((height, width), window, strict=True)
     ]
-    return Windows(
-        image[0],
-        image[height],
-        image[width],
-        image[depth],
-        *window,
-        strides[height],
-        strides[width],
-        sizes[0],
-        sizes[1],
-    )
+    sides = (image[axis] for axis in (0, height, width, depth))
+    return Windows(*sides, *window, strides[height], strides[width], *sizes)
 
 
 def _outputs(size: int, window: int, stride: int, padding: str) -> int:
