@@ -22,45 +22,37 @@ from attrs import frozen
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.ops.installed import DEVICE_KINDS, import_installed
 from ...graph.suggestions import suggestion
+from .. import units
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
 from ..tables import check_keys, naming, without_sources
-from ..units import (
-    parse_bytes,
-    parse_bytes_per_s,
-    parse_count,
-    parse_flops_per_s,
-    parse_multiprocessors,
-    parse_ns,
-    parse_share,
-)
 
 Parser = Callable[[Any], int | float]  # Any: a text, or for counts a number
 T = TypeVar("T")
 
 # Key in a TOML file -> (field of the class, parser of the text). Units are in the text, so keys have none.
 _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
-    "memory": ("memory_bytes", parse_bytes),
-    "memory_bandwidth": ("memory_bandwidth_bytes_per_s", parse_bytes_per_s),
-    "host_memory": ("host_memory_bytes", parse_bytes),
-    "launch_overhead": ("launch_overhead_ns", parse_ns),
-    "kernel_floor": ("kernel_floor_ns", parse_ns),
-    "lanes": ("lanes", parse_count),
-    "copy_engines": ("copy_engines", parse_count),
-    "sm_count": ("sm_count", parse_multiprocessors),
-    "l2": ("l2_bytes", parse_bytes),
-    "matrix_efficiency": ("matrix_efficiency", parse_share),
-    "vector_efficiency": ("vector_efficiency", parse_share),
-    "memory_efficiency": ("memory_efficiency", parse_share),
+    "memory": ("memory_bytes", units.parse_bytes),
+    "memory_bandwidth": ("memory_bandwidth_bytes_per_s", units.parse_bytes_per_s),
+    "host_memory": ("host_memory_bytes", units.parse_bytes),
+    "launch_overhead": ("launch_overhead_ns", units.parse_ns),
+    "kernel_floor": ("kernel_floor_ns", units.parse_ns),
+    "lanes": ("lanes", units.parse_count),
+    "copy_engines": ("copy_engines", units.parse_count),
+    "sm_count": ("sm_count", units.parse_multiprocessors),
+    "l2": ("l2_bytes", units.parse_bytes),
+    "matrix_efficiency": ("matrix_efficiency", units.parse_share),
+    "vector_efficiency": ("vector_efficiency", units.parse_share),
+    "memory_efficiency": ("memory_efficiency", units.parse_share),
 }
 _ASSUMED_OR_GIVEN = ("launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency")
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
 _DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
 _NOT_OF_SPEC = ("aliases", "fits")  # of a file of the catalog: other names of the model, and models fitted to it
 _LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
-    "bandwidth": ("bandwidth_bytes_per_s", parse_bytes_per_s),
-    "latency": ("latency_ns", parse_ns),
+    "bandwidth": ("bandwidth_bytes_per_s", units.parse_bytes_per_s),
+    "latency": ("latency_ns", units.parse_ns),
 }
 _LINK_TEXTS = ("name",)
 
@@ -135,7 +127,7 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
         if key not in table and key not in assumed:
             raise InvalidArgumentError(f"{where}: {key!r} is missing; nothing is assumed of a {table['kind']}")
     fields |= _numbers({**assumed, **table}, _DEVICE_VALUES, where) | {"assumed": assumed}
-    parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}
+    parsers: dict[str, tuple[str, Parser]] = {family: (family, units.parse_flops_per_s) for family in rates}
     fields["peak_flops_per_s"] = _numbers(rates, parsers, f"{where}: peak_flops")
     return structure(fields, DeviceSpec, where)
 

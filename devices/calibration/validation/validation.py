@@ -91,10 +91,10 @@ def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) 
             work.append(_Work(each, rows, jobs, folds=of_part))
     parts = []
     predictions: dict[str, SetPredictions] = {}
-    for (each, rows, _, _, of_part), answer in zip(work, _answers(work, advance), strict=True):
-        tested = np.sort(np.concatenate([fold.test for fold in of_part]))
-        least = min(len(fold.fit) for fold in of_part)
-        parts.append(ValidatedPart(each, of_part[0].part, rows.take(tested), answer.take(tested), least, 0))
+    for (each, rows, _, _, tested_folds), answer in zip(work, _answers(work, advance), strict=True):
+        tested = np.sort(np.concatenate([fold.test for fold in tested_folds]))
+        least = min(len(fold.fit) for fold in tested_folds)
+        parts.append(ValidatedPart(each, tested_folds[0].part, rows.take(tested), answer.take(tested), least, 0))
         if len(tested) == len(rows):  # the folds of all rows; another part holds out some of them in another way
             predictions.setdefault(each.name, SetPredictions(each, rows, answer))
     return Validation(tuple(parts), tuple(predictions.values()), left_out)
