@@ -82,7 +82,7 @@ class TextColumn:
     def __getitem__(self, index: int) -> str:
         return self.texts[int(self.numbers[index])]
 
-    def in_order(self, of: slice) -> Iterator[str]:
+    def in_order(self, of: slice | Numbers) -> Iterator[str]:
         """The texts of some events."""
         texts = self.texts
         return (texts[number] for number in self.numbers[of].tolist())
@@ -171,13 +171,13 @@ class Events:
 
     def __getitem__(self, index: int) -> TimelineEvent:
         at = range(len(self))[index]  # IndexError for what there is not
-        return next(self._rows(slice(at, at + 1)))
+        return next(self.rows(slice(at, at + 1)))
 
     def __iter__(self) -> Iterator[TimelineEvent]:
-        return self._rows(slice(None))
+        return self.rows(slice(None))
 
-    def _rows(self, of: slice) -> Iterator[TimelineEvent]:
-        """Some of the events, made of their columns."""
+    def rows(self, of: slice | Numbers) -> Iterator[TimelineEvent]:
+        """Some of the events, by their numbers."""
         columns = (
             *(column.in_order(of) for column in (self.device, self.stream, self.node, self.op)),
             (KINDS[kind] for kind in self.kind[of].tolist()),
