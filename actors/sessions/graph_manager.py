@@ -36,6 +36,7 @@ from ..plans.compiler import compile_plans
 from ..running.device_actor import ActorGroup, DeviceActor
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
+from ..running.make_evaluator import make_evaluator
 from ..running.messages import Shutdown
 from ..running.step import Step
 from .lifetime import OwnerThread
@@ -169,7 +170,7 @@ class GraphManager:
         self._check_devices(share)
         self.bind_functions(Graph(share.library))
         pipeline = Pipeline(self.cluster, passes, schedule_receives=recv_scheduling, new_name=self._new_name)
-        return self.add(pipeline.cut_share(share).optimise(running.ConstantEvaluator()))
+        return self.add(pipeline.cut_share(share).optimise(make_evaluator))
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
         """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""

@@ -16,12 +16,12 @@ from ... import rendezvous
 from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
 from ...rendezvous import LocalRendezvous, refuse_stale
-from .. import running
 from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
+from ..running.make_evaluator import make_evaluator
 from ..running.step import Step
 from .graph_manager import GraphManager
 from .worker_steps import WorkerSteps
@@ -147,7 +147,7 @@ class Workers:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
-        optimised = partitioned.optimise(running.ConstantEvaluator())
+        optimised = partitioned.optimise(make_evaluator)
         check()
         if self.clock is not None:
             return Shares((), optimised.graphs, virtual=self._virtual_body(optimised.in_order()))

@@ -261,11 +261,15 @@ class Partitioned:
     pipeline: Pipeline
     graphs: Mapping[str, Graph]
 
-    def optimise(self, evaluator: Evaluator) -> Partitioned:
-        """Each graph after the passes over partitions; `evaluator` computes the values of constant nodes."""
+    def optimise(self, make_evaluator: Callable[[], Evaluator]) -> Partitioned:
+        """Each graph after the passes over partitions, if there are any.
+
+        What `make_evaluator` returns computes the values of constant nodes. Raises as `partition_passes`.
+        """
         wanted = self.pipeline.passes
-        if not wanted.names:
+        if not wanted.names or not passes.partition_passes(wanted.names):
             return self
+        evaluator = make_evaluator()
         optimised = {name: passes.optimize(part, wanted, evaluator) for name, part in self.graphs.items()}
         return replace(self, graphs=optimised)
 

@@ -15,7 +15,11 @@ from ...lazy import load_lazily
 if TYPE_CHECKING:
     from .body_graph import body_graph as body_graph, stateful_nodes as stateful_nodes
     from .optimising.optimizer import optimize as optimize
-    from .registry import GraphContext as GraphContext, graph_passes as graph_passes
+    from .registry import (
+        GraphContext as GraphContext,
+        graph_passes as graph_passes,
+        partition_passes as partition_passes,
+    )
     from .static_shapes import (
         check_fed_shape as check_fed_shape,
         shapes_of_fed as shapes_of_fed,
