@@ -61,7 +61,6 @@ ALLOWED = {
     "devices/kernels/files/": "patterns and schemes of file names",
     "devices/kernels/datasets/csv_files.py": STRINGS,
     "devices/kernels/": VARIANTS,
-    "actors/plans/levels.py": VARIANTS,
     "devices/timing/bodies/": "nodes of a called body are told by the prefix that inlining gives them",
 }
 """files, or folders with a slash, and why text decides there; the first that fits counts"""

@@ -22,7 +22,6 @@ NAMES_OPS = {
     "graph/analysis/known_values.py": "how counters of loops are computed is attached by name",
     "graph/shape_inference/op_shapes.py": "handles of variables and tensor arrays are followed by op",
     "graph/passes/optimising/foldable.py": "shapes of constants are computed by op",
-    "actors/plans/levels.py": "compiles loops of Enter, Exit and NextIteration, not those on references",
 }
 
 
