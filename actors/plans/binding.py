@@ -93,6 +93,12 @@ class Binder:
         other.functions = functions
         return other
 
+    def within(self, site: str, function: str) -> Binder:
+        """A binder for the nodes of a function called from `site`; it shares device and kernels with this one."""
+        other = copy(self)
+        other.state = self.state.within(site, function)
+        return other
+
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:
         """The kernel of a node.
 

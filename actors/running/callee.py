@@ -180,19 +180,12 @@ class Callee:
                 results[result.index] = slots[result.slot]
         return self.checked_results(results)
 
-    def start(
-        self,
-        call: PendingCall,
-        arguments: Values,
-        done: TakeResults,
-        turn: CallTurn | None = None,
-        scope: TraceScope | None = None,
-    ) -> None:
+    def start(self, call: PendingCall, arguments: Values, done: TakeResults, turn: CallTurn | None = None) -> None:
         """Calls the function for a deferred node; `done` gets the results.
 
-        `turn` tells the calls of a loop or a map apart. `scope` is that of the call in a traced step.
+        `turn` tells the calls of a loop or a map apart.
         """
-        caller = call.part
+        caller, scope = call.part, self._scope_of(call, turn)
         depth, text = self.depth_of(call), "" if turn is None else turn.text
         frame = frame_text(call_number(caller.frame, caller.actor.name, call.number, text), 0)
         send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
@@ -210,6 +203,10 @@ class Callee:
             slots = fresh_slots(plan, arguments, send)
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
+
+    def _scope_of(self, _call: PendingCall, _turn: CallTurn | None) -> TraceScope | None:
+        """The scope of a call in a traced step."""
+        return None
 
     def depth_of(self, call: PendingCall) -> int:
         """The depth of one call; ResourceExhaustedError if it is too deep."""

@@ -192,7 +192,7 @@ class Functions:
                 if needed is not None:
                     waiting.append(self._compilation(needed))
                     continue
-                callee = self._callees[innermost.called.key] = self._finished_at_site(innermost)
+                callee = self._callees[innermost.called.key] = self._finished(innermost)
             except PartitaError as error:
                 for caller in reversed(waiting if needed is not None else waiting[:-1]):
                     caller.add_caller(error)
@@ -241,35 +241,28 @@ class Functions:
         calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
         return Compilation(called, body, placed.graph, parts, calls)
 
-    def _finished_at_site(self, compilation: Compilation) -> Callee:
-        """As `_finished`, with the generators of the call and the private resources of the function."""
-        function = compilation.called.function
-        binders = list(self._binders.values())
-        states = [binder.state for binder in binders]
-        try:
-            for binder, state in zip(binders, states, strict=True):
-                binder.state = state.within(compilation.called.site, canonical_name(function.name, function.attr))
-            return self._finished(compilation)
-        finally:
-            for binder, state in zip(binders, states, strict=True):
-                binder.state = state
-
     def _finished(self, compilation: Compilation) -> Callee:
         """Compiles a body whose callees are known."""
         parts, body, called = compilation.parts, compilation.body, compilation.called
+        binders = self._binders_at(called)
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
         types = body.argument_types, body.result_types
         kind = running.TracedCallee if self._every_node else running.Callee
-        bound = [(part, self._binders[name]) for name, part in parts.items()]
+        bound = [(part, binders[name]) for name, part in parts.items()]
         try:
             plans = compile_plans(bound, every_node=self._every_node, called=True)
         except Unfoldable:
-            uncut = running.interpret(compilation.graph, self._binders)
+            uncut = running.interpret(compilation.graph, binders)
             return kind(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
         work = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
         return kind(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
+
+    def _binders_at(self, called: CalledFunction) -> dict[str, Binder]:
+        """By device: what makes kernels with the generators of a call and the private resources of its function."""
+        owner = canonical_name(called.function.name, called.function.attr)
+        return {name: binder.within(called.site, owner) for name, binder in self._binders.items()}
 
     def _size(self, plan: Plan) -> int:
         """The number of instructions of a plan as `Callee.size` counts them."""
