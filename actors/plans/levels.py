@@ -35,8 +35,13 @@ from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...graph.dtypes import DataType
     from ...graph.graph import Graph
+    from .numbering import SlotNumber
+
+    _Row = tuple[SlotNumber, ...]
 
 ROOT = ""
 _DEFERRED = unlisted("_Deferred")
@@ -82,8 +87,8 @@ class Loop:
     """One frame of a partition: the columns of an iteration, with its `_Arg` and `_Retval` nodes.
 
     The arguments, by index: `num_variables` values that each iteration passes to the next; `num_invariants` values of
-    constant Enters; then for each of `num_counted` variables the index of the input that its Merge took, which is 0 in
-    the first iteration and 1 later. The results: the next values of the variables, then `num_exits` values that leave.
+    constant Enters; then for some variables the index of the input that its Merge took, which is 0 in the first
+    iteration and 1 later. The results: the next values of the variables, then the values that leave.
     """
 
     name: str
@@ -91,10 +96,18 @@ class Loop:
     columns: OrderedGraph
     num_variables: int
     num_invariants: int
-    num_counted: int
-    num_exits: int
     parallel: int
     """how many iterations may be under way at a time"""
+
+    def entering(self, slots: Mapping[int, SlotNumber]) -> tuple[_Row, _Row]:
+        """The slots of arguments, given by index: those of variables and invariants, and those of the indices."""
+        ordered, first = tuple(slots[index] for index in sorted(slots)), self.num_variables + self.num_invariants
+        return ordered[:first], ordered[first:]
+
+    def leaving(self, slots: Mapping[int, SlotNumber]) -> tuple[_Row, _Row]:
+        """The slots of results, given by index: those of the next values of the variables, and those of the exits."""
+        ordered = tuple(slots[index] for index in sorted(slots))
+        return ordered[: self.num_variables], ordered[self.num_variables :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,8 +291,6 @@ class _Folding:
             columns=level.columns(),
             num_variables=len(frame.merges),
             num_invariants=len(self._constants(frame)),
-            num_counted=len(self.counted.intersection(frame.merges)),
-            num_exits=len(frame.exits),
             parallel=max(1, frame.parallel_iterations),
         )
 

@@ -253,31 +253,29 @@ class DeviceActor:
         self.wake()
 
     def _serve_other(self, message: Continue | RunInThread | Begin | Return | Resume | Shutdown, now: float) -> float:
-        if isinstance(message, Begin):
-            if message.step.error is None:
-                message.step.call_starts[self].pop()()
-            return self._actor_group.pacer.clock()
-        if isinstance(message, Return):
-            if not message.call.is_ended:
-                message.results.deliver()
-            return self._actor_group.pacer.clock()
-        if isinstance(message, Resume):
-            self._resume(*message)
-            return self._actor_group.pacer.clock()
-        if isinstance(message, Continue):
-            self.continue_work(*message)
-            return self._actor_group.pacer.clock()
-        if isinstance(message, RunInThread):
-            owner, work, chunk = message
-            if owner.is_ended:
-                work.close()
-            else:
-                go_on = partial(self.post_first, Continue(owner, work))
-                self._begin_slow_work(SlowWork(owner.step, chunk, go_on, partial(self.continue_work, owner, work)))
-            return now
-        self._ended = True
-        self.wake()
-        return now
+        match message:
+            case Begin(step):
+                if step.error is None:
+                    step.call_starts[self].pop()()
+            case Return(call, results):
+                if not call.is_ended:
+                    results.deliver()
+            case Resume():
+                self._resume(*message)
+            case Continue():
+                self.continue_work(*message)
+            case RunInThread(owner, work, chunk):
+                if owner.is_ended:
+                    work.close()
+                else:
+                    go_on = partial(self.post_first, Continue(owner, work))
+                    self._begin_slow_work(SlowWork(owner.step, chunk, go_on, partial(self.continue_work, owner, work)))
+                return now
+            case Shutdown():
+                self._ended = True
+                self.wake()
+                return now
+        return self._actor_group.pacer.clock()
 
     def continue_work(self, owner: Owner, work: TurnedWork, error: PartitaError | None = None) -> None:
         """Runs work until it ends or yields, for other tasks or for a chunk in a thread; then it posts what comes next.

@@ -13,7 +13,9 @@ import numpy as np
 
 from ...errors import PartitaError
 from ...graph.analysis.control_flow import build_control_flow_info
+from ...graph.analysis.levels import frame_name
 from ...graph.dtypes import is_ref
+from ...graph.ops.record import NodeClass
 from ...graph.partition import transfer_of
 from ...rendezvous.key import frame_text
 from ..plans import instructions as form
@@ -41,12 +43,12 @@ class Interpretation:
         self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))
         self.roles = [role_of(p.op_def.name) for p in self.properties]
         self.frame_ops = {
-            node: self.properties[node].op.removeprefix("Ref")
+            node: self.properties[node].op_def.record.node_class
             for node, role in enumerate(self.roles)
             if role is Role.FRAME
         }
-        enters = [node for node, op in self.frame_ops.items() if op == "Enter"]
-        self.num_enters = Counter(self.frame_name(node) for node in enters)
+        enters = [node for node, node_class in self.frame_ops.items() if node_class is NodeClass.ENTER]
+        self.num_enters = Counter(frame_name(self.properties[node]) for node in enters)
         self.consumers: list[list[tuple[int, int, int]]] = [[] for _ in self.names]
         for src, output, dst, port in zip(*(column.tolist() for column in columns.data), strict=True):
             self.consumers[src].append((dst, port, output))
@@ -74,19 +76,6 @@ class Interpretation:
     def num_outputs(self, node: int) -> int:
         """Number of data outputs."""
         return len(self.properties[node].output_types)
-
-    def frame_name(self, enter: int) -> str:
-        """The attr `frame_name` of an Enter."""
-        name: bytes = self.properties[enter].attrs["frame_name"]
-        return name.decode()
-
-    def parallel_iterations(self, enter: int) -> int:
-        """How many iterations of its frame may run at a time: an attr of an Enter."""
-        return int(self.properties[enter].attrs["parallel_iterations"])
-
-    def is_constant_enter(self, enter: int) -> bool:
-        """Whether an Enter gives its value to every iteration of its frame."""
-        return bool(self.properties[enter].attrs["is_constant"])
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
         """The key of a Send or Recv in one iteration, with the name of the frame, which both ends can compute."""

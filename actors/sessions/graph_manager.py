@@ -34,14 +34,15 @@ from ..running.device_actor import ActorGroup, DeviceActor
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.messages import Shutdown
+from ..running.ports import read_only
 from ..running.step import Step
 from .lifetime import OwnerThread
-from .outputs import Outputs, PendingOutputs, live_array
 from .registered_graphs import RegisteredGraphs
 from .worker_steps import start_step
 
 if TYPE_CHECKING:
     from ...devices.device import Device
+    from ...graph.dtypes import Array
     from ...rendezvous import Policy, Rendezvous
 
 
@@ -209,21 +210,18 @@ class GraphManager:
             self._actor_group.serve_mailboxes()
 
     @trio.lowlevel.enable_ki_protection
-    async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> Outputs:
+    async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> dict[str, Array]:
         """Waits for the tensors of these keys; read-only arrays by key.
 
         Raises the error of the step, InvalidArgumentError for a dead tensor.
         """
-        outputs: Outputs = {}
+        outputs: dict[str, Array] = {}
         for key in keys:
-            outputs[key] = live_array(key, await rendezvous.recv(key))
+            received = await rendezvous.recv(key)
+            if received.is_dead:
+                raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
+            outputs[key] = read_only(received.value)
         return outputs
-
-    def recv_outputs_async(
-        self, rendezvous: Rendezvous, keys: Iterable[str], done: Callable[[Outputs | PartitaError], object]
-    ) -> None:
-        """As `recv_outputs`, with a callback: `done` is called once, with all arrays or the first error."""
-        PendingOutputs(rendezvous, list(keys), done)
 
     def _check_devices(self, share: GraphDef) -> None:
         for node in share.node:

@@ -174,25 +174,19 @@ async def test_a_run_outlives_its_registration() -> None:
         assert outputs[key("last:0")].tolist() == [-1, -1]
 
 
-async def test_outputs_are_received_by_callback_too() -> None:
-    """The callback is called once, with all outputs or with the first error."""
-    results: list[Any] = []
+async def test_a_dead_output_is_an_error() -> None:
+    """Outputs are those of live tensors; an aborted rendezvous raises its error."""
     async with worker() as manager:
-        handle = manager.register(share(("y:0", "live:0")))
-        for alive in (True, False):
-            rendezvous = LocalRendezvous()
-            manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-            await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(alive)})
-        manager.recv_outputs_async(LocalRendezvous(), [], results.append)
+        handle, keys = manager.register(share(("y:0", "live:0"))), [key("y:0"), key("live:0")]
         rendezvous = LocalRendezvous()
-        rendezvous.abort(AbortedError("gone"))
-        manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-    live, dead, nothing, aborted = results
-    assert {name: value.tolist() for name, value in live.items()} == {key("y:0"): [-1, -1], key("live:0"): [-1, -1]}
-    assert isinstance(dead, InvalidArgumentError)
-    assert "was not valid" in dead.message
-    assert nothing == {}
-    assert isinstance(aborted, AbortedError)
+        await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(True)})
+        outputs = await manager.recv_outputs(rendezvous, keys)
+        assert {name: value.tolist() for name, value in outputs.items()} == {name: [-1, -1] for name in keys}
+        rendezvous = LocalRendezvous()
+        await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(False)})
+        with pytest.raises(InvalidArgumentError, match="was not valid"):
+            await manager.recv_outputs(rendezvous, keys)
+        rendezvous.close()
 
 
 async def test_an_error_ends_one_step() -> None:
