@@ -1,5 +1,9 @@
 """Kernels for nodes: looks up the function that computes a node, once for all nodes that can share it.
 
+    "a" Neg(float), "b" Neg(float)      one kernel, which both call
+    "c" RandomUniform                   a kernel of its own, with the generator of node "c"
+    "d" PartitionedCall of f            what calls f: `CallResolver.kernel` gives it
+
 Nodes of a stateless op with the same properties share one kernel on one device. Kernels from outside of this package
 are checked (`output_checks`). Ops without a kernel are collected, so that one error names them all. Transfers, control
 flow and arguments have no kernel: the executor carries them out.

@@ -1,4 +1,8 @@
-"""Loops that several devices run together: what one device does in an iteration is a plan of its own.
+"""The plans of what devices do in one iteration go in, the shares of these devices in the loop come out.
+
+    while i < n: i = i + 1, x = x * x      i on CPU:0, x on CPU:1
+    CPU:0 in an iteration                  compares, sends the predicate, adds
+    CPU:1 in an iteration                  receives the predicate, multiplies
 
 One device computes the loop's condition. The others receive the predicate from it in every iteration.
 """

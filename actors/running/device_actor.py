@@ -85,6 +85,8 @@ class ActorGroup:
             while turns:
                 actor = turns.popleft()
                 if actor.slow_work is not None:
+                    # What comes after the chunk in the thread reads what it writes, so the mail waits: its turns come
+                    # back, before all others, when the chunk has run.
                     actor.postponed_turns += 1
                     continue
                 now = actor.serve_one(now)
@@ -195,6 +197,8 @@ class DeviceActor:
 
     async def _serve(self, pacer: Pacer) -> None:
         """Serves all mailboxes as the server of the group, which it stays while there is mail."""
+        # Somebody else may have used up the slice since this task was woken, and a server that went on regardless would
+        # keep the event loop for a slice of its own.
         if not pacer.may_go_on(self._last_slice):
             await pacer.yield_now()
         actor_group = self._actor_group

@@ -1,5 +1,10 @@
 """The functions that the nodes of a session's graph call: their bodies are placed, cut and compiled like graphs.
 
+    scale(x) = 2 * x, called by node "s" on CPU:0        CalledFunction(scale, "CPU:0") goes in
+    body, placed and cut                                 CPU:0: x -> Mul(x, 2) -> result
+    compiled                                             a Callee with one plan of one instruction, on CPU:0's actor
+    kernel of "s"                                        its size is below 64: runs the plan at once, 3.0 -> 6.0
+
 There is a `Callee` per function, calling device, and devices of its resource arguments. All nodes with effects in a
 body run, whether its results are used or not. A function that may call itself is compiled when it is first
 called. `devices/pipeline/bodies.py` says to which devices the nodes of a body go.
@@ -194,6 +199,8 @@ class Functions:
                     continue
                 callee = self._callees[innermost.called.key] = self._finished(innermost)
             except PartitaError as error:
+                # A function that could not be placed is not on the stack, so that all on it have called; one that could
+                # not be compiled is its top, and those below have called.
                 for caller in reversed(waiting if needed is not None else waiting[:-1]):
                     caller.add_caller(error)
                 raise

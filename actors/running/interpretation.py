@@ -1,5 +1,9 @@
 """A graph prepared for the reference executor: consumers, initial counts of inputs, and a kernel for each node.
 
+    y = a + a           consumers of a      [(y, port 0, output 0), (y, port 1, output 0)]
+                        initial count       a 0: it is a root; y 2
+    m = Merge(p, q)     initial count       1, and 2 more for each control input
+
 It is made once for a placed graph, cut or not, and shared by all steps. Nodes are numbered as in `OrderedGraph`.
 """
 

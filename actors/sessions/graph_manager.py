@@ -1,5 +1,9 @@
 """One worker: the devices of a task, their actors, and the graphs that a master has registered.
 
+    handle = worker.register(share)                          "0000000000000000": y = -x on its devices, compiled
+    await worker.execute(handle, rendezvous, {key_x: 2.0})   sends x, runs every plan, and ends
+    await worker.recv_outputs(rendezvous, [key_y])           {key_y: array(-2.)}
+
 register   a graph on the worker's devices -> a handle; the graph is cut by device and compiled
 execute    runs a registered graph once; the step exchanges tensors with other workers at the master's rendezvous
 graphs     those registered: their plans by handle (`registered_graphs`)

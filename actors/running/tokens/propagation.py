@@ -64,6 +64,7 @@ class Propagation:
             self._enter(token, outputs)
         elif op is NodeClass.EXIT:
             self._exit(token, outputs)
+        # A dead value goes no further: every iteration would begin the next one, for ever.
         elif not token.is_dead:
             self._next_iteration(token, outputs[0])
         frame.iterations[iteration].outstanding_ops -= 1
@@ -108,6 +109,8 @@ class Propagation:
             )
         if not token.is_dead:
             self._activate(token, frame.parent, frame.parent_iteration, outputs)
+        # In all iterations but the last the exits are dead, which says nothing of the loop. Which is the last is known
+        # when the frame ends: `_begin_iteration` forgets those of the one before.
         elif token.iteration == frame.latest:
             frame.dead_exits.append(token.node)
 
