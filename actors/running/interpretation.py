@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import PartitaError
 from ...graph.analysis.control_flow import build_control_flow_info
 from ...graph.analysis.levels import frame_name
 from ...graph.dtypes import is_ref
@@ -26,6 +25,7 @@ from ..plans import instructions as form
 from ..plans.binding import check_complete
 from ..plans.columns import columns_of
 from ..plans.keys import stem_of
+from ..plans.levels import located
 from ..plans.roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -65,10 +65,11 @@ class Interpretation:
             for node, (role, controls) in enumerate(zip(self.roles, num_controls, strict=True))
         ]
         self.roots = [n for n in range(len(self.names)) if not num_controls[n] and not self.num_inputs(n)]
+        is_deferred = {device: located(graph, binder.is_deferred) for device, binder in binders.items()}
         self.deferred = {
             node
             for node, device in enumerate(self.devices)
-            if self.roles[node] is Role.COMPUTE and self._is_deferred(node, binders[device])
+            if self.roles[node] is Role.COMPUTE and is_deferred[device](self.properties[node])
         }
         self._stems: dict[int, str] = {}
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
@@ -111,14 +112,6 @@ class Interpretation:
     def start(self, node: int, call: PendingCall, *inputs: Any) -> None:
         """Starts a live node of `deferred`, whose outputs come later."""
         self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
-
-    def _is_deferred(self, node: int, binder: Binder) -> bool:
-        """Whether the outputs of a node come later; raises, located, the errors of functions that it calls."""
-        try:
-            return binder.is_deferred(self.properties[node])
-        except PartitaError as error:
-            name, op = self.names[node], self.properties[node].op
-            raise error.located(node=name, op=op, device=self.devices[node]) from error.__cause__
 
     def _kernel(self, node: int, binder: Binder) -> Kernel:
         properties, role = self.properties[node], self.roles[node]
