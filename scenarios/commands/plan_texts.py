@@ -12,9 +12,9 @@ from .failure import ConfigurationError
 def plan_texts(partitioned: Partitioned, graph: Graph) -> dict[str, str]:
     """The text of the plan of every part, compiled as a worker does; `graph` has the functions that parts may call."""
     worker = GraphManager(partitioned.pipeline.cluster)
-    worker.bind_functions(graph, soft=partitioned.pipeline.allow_soft_placement)
+    functions = worker.functions_of(graph, soft=partitioned.pipeline.allow_soft_placement)
     try:
-        work = worker.work(worker.add(partitioned, from_elsewhere=False))
+        work = worker.graphs.work(worker.graphs.add(partitioned, functions, from_elsewhere=False))
     except Unfoldable as error:
         raise ConfigurationError(f"--stage plan: the graph is interpreted, there is no plan of it: {error}") from error
     return {name: str(plan) for name, (plan, _) in zip(partitioned.graphs, work, strict=True)}

@@ -19,7 +19,6 @@ NAMES_OPS = {
     "devices/timing/fits/memory_bound.py": "measured kinds of ops, such as permute, are attached by name",
     "graph/analysis/known_values.py": "how counters of loops are computed is attached by name",
     "graph/shape_inference/op_shapes.py": "handles of variables and tensor arrays are followed by op",
-    "actors/plans/levels.py": "compiles loops of Enter, Exit and NextIteration, not those on references",
 }
 
 
