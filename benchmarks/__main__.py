@@ -31,6 +31,7 @@ from . import (
     bench_setup,
     bench_simulate,
     bench_steps,
+    bench_virtual,
 )
 from .bench import QUICK, Bench, Sizes
 from .peers.process import KNOWN, Peers
@@ -50,6 +51,7 @@ CASES: list[Case] = [
     *bench_scale.CASES,
     *bench_flows.CASES,
     *bench_simulate.CASES,
+    *bench_virtual.CASES,
     *bench_cnn.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)
