@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.levels import frames_of
 from partita.graph.builder import GraphBuilder
@@ -14,7 +16,7 @@ def nested() -> JoinedGraph:
     value, predicate = b.placeholder("x", "float32", ()), b.placeholder("p", "bool", ())
     backs = []
     for frame in ("outer", "inner"):
-        attrs = {"frame_name": frame, "parallel_iterations": 7}
+        attrs: dict[str, Any] = {"frame_name": frame, "parallel_iterations": 7}
         enter = b.op("Enter", value, name=f"{frame}/enter", **attrs)[0]
         predicate = b.op("Enter", predicate, name=f"{frame}/p", is_constant=True, **attrs)[0]
         merge = b.op("Merge", [enter, enter], name=f"{frame}/merge")[0]
