@@ -32,6 +32,7 @@ from . import (
     bench_setup,
     bench_simulate,
     bench_steps,
+    bench_virtual,
 )
 from .bench import QUICK, Bench, Sizes
 from .peers.process import KNOWN, Peers
@@ -52,6 +53,7 @@ CASES: list[Case] = [
     *bench_scale.CASES,
     *bench_flows.CASES,
     *bench_simulate.CASES,
+    *bench_virtual.CASES,
     *bench_cnn.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)

@@ -127,6 +127,23 @@ def stages(nodes: int, shape: Shape = (), *, devices: int) -> Workload:
     return writer.workload(f"stages {nodes} {shape} {devices}", nodes, shape, target="done", devices=devices)
 
 
+def called(calls: int, shape: Shape = ()) -> Workload:
+    """A chain of calls of one function, whose body is one op."""
+    writer, last = _Writer(shape), "x"
+    function = writer.graph.library.function.add(ret={"y": "negated:y:0"})
+    function.signature.name = "negative"
+    function.signature.input_arg.add(name="x", type=_FLOAT)
+    function.signature.output_arg.add(name="y", type=_FLOAT)
+    function.node_def.add(name="negated", op="Neg", input=["x"]).attr["T"].type = _FLOAT
+    for index in range(calls):
+        node = writer.add(f"call{index}", "PartitionedCall", last)
+        node.attr["f"].func.name = "negative"
+        for types in ("Tin", "Tout"):
+            node.attr[types].list.type.append(_FLOAT)
+        last = node.name
+    return writer.workload(f"called {calls} {shape}", calls, shape, last)
+
+
 def hops(devices: int) -> Workload:
     """One node on each device, each reading the one before."""
     writer, last = _Writer(()), "x"

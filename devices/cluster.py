@@ -169,7 +169,7 @@ def local_cluster(
 
 
 def _asked(text: str, specs: Iterable[str]) -> Iterator[str]:
-    """The kinds that a text and names of specs speak of, well-formed or not."""
+    """The kinds of devices named in a text and in names of specs, also where the text is malformed."""
     yield from (item.partition(":")[0].strip().upper() for item in text.split(","))
     yield from map(str.upper, specs)
 

@@ -34,7 +34,6 @@ the tables of network ports and switches.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +44,7 @@ from attrs import evolve, frozen
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph.ops.device_kinds import CPU, device_kind
 from ..graph.suggestions import suggestion
-from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from
+from .catalog import device_spec, device_spec_from, link_spec, link_spec_from
 from .cluster import Cluster, check_count, default_spec
 from .device import Device
 from .fabric import FabricRules
@@ -54,6 +53,7 @@ from .host_tables import with_hosts
 from .link import LinkSpec
 from .profile_file import ProfileReader
 from .spec import DeviceSpec
+from .tables import check_keys, naming, parse_toml, tables
 from .topology import LinkRules, joinable
 
 _DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
@@ -98,38 +98,24 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
 
     Raises InvalidArgumentError for wrong content.
     """
-    table = _parse_toml(source, name) if isinstance(source, str) else source
+    table = parse_toml(source, name) if isinstance(source, str) else source
     check_keys(table, ["device", "host", "link", "nic", "switch", "slow", "degrade"], name)
     table = with_hosts(table, name)
-    entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
+    entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(tables(table, "device", name))]
     if not entries:
         raise InvalidArgumentError(f"{name}: a cluster needs at least one device; write [[device]] with a spec")
     devices = _devices(entries, name)
     cluster = Cluster(devices)
     rules = LinkRules()
-    for i, item in enumerate(_tables(table, "link", name)):
+    for i, item in enumerate(tables(table, "link", name)):
         rules = _with_link(rules, item, cluster, f"{name}: link {i}")
     linked = Cluster(devices, evolve(rules, fabric=_fabric(table, devices, name)))
     reader = ProfileReader(linked)
-    for i, item in enumerate(_tables(table, "slow", name)):
+    for i, item in enumerate(tables(table, "slow", name)):
         reader.add_slow(item, f"{name}: slow {i}")
-    for i, item in enumerate(_tables(table, "degrade", name)):
+    for i, item in enumerate(tables(table, "degrade", name)):
         reader.add_degrade(item, f"{name}: degrade {i}")
     return Cluster(devices, linked.topology.rules, reader.profiles)
-
-
-def _parse_toml(text: str, name: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"{name}: this is not TOML: {error}") from None
-
-
-def _tables(table: Mapping[str, Any], key: str, name: str) -> Sequence[Mapping[str, Any]]:
-    tables = table.get(key, [])
-    if not isinstance(tables, list) or not all(isinstance(item, Mapping) for item in tables):
-        raise InvalidArgumentError(f"{name}: {key!r} must be a list of tables; write [[{key}]] with double brackets")
-    return tables
 
 
 def _entry(table: Mapping[str, Any], where: str) -> _DeviceEntry:
@@ -153,19 +139,13 @@ def _entry(table: Mapping[str, Any], where: str) -> _DeviceEntry:
         raise InvalidArgumentError(f"{where}: job = {texts['job']!r} must be letters, digits and _, a letter first")
     spec = table["spec"]
     if isinstance(spec, str):
-        device = _located(device_spec, spec, where)
+        with naming(where, NotFoundError):
+            device = device_spec(spec)
     elif isinstance(spec, Mapping):
         device = device_spec_from(spec, f"{where}: spec")
     else:
         raise InvalidArgumentError(f"{where}: spec = {spec!r} must be a name of the catalog or a table")
     return _DeviceEntry(device, **numbers, **texts)
-
-
-def _located(read: Any, name: str, where: str) -> Any:  # Any: a spec of a device or of a link, as `read` returns it
-    try:
-        return read(name)
-    except NotFoundError as error:
-        raise InvalidArgumentError(f"{where}: {error.message}") from None
 
 
 def _devices(entries: Sequence[_DeviceEntry], name: str) -> list[Device]:
@@ -212,19 +192,17 @@ def _with_link(rules: LinkRules, table: Mapping[str, Any], cluster: Cluster, whe
     if not isinstance(between, list) or len(between) != 2 or not all(isinstance(name, str) for name in between):
         known = ", ".join(map(repr, joins))
         raise InvalidArgumentError(f"{where}: between = {between!r} must be one of {known} or a pair of device names")
-    try:
+    with naming(where):
         pair = cluster.find(between[0]).name, cluster.find(between[1]).name
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {error.message}") from None
     return evolve(rules, pairs={**rules.pairs, pair: spec})
 
 
 def _fabric(table: Mapping[str, Any], devices: Sequence[Device], name: str) -> FabricRules:
     reader = FabricReader(devices)
-    for i, item in enumerate(_tables(table, "nic", name)):
+    for i, item in enumerate(tables(table, "nic", name)):
         where = f"{name}: nic {i}"
         reader.add_nic(item, _link({key: item[key] for key in item if key in LINK_KEYS}, where), where)
-    for i, item in enumerate(_tables(table, "switch", name)):
+    for i, item in enumerate(tables(table, "switch", name)):
         reader.add_switch(item, f"{name}: switch {i}")
     return reader.finish(name)
 
@@ -234,5 +212,5 @@ def _link(table: Mapping[str, Any], where: str) -> LinkSpec:
         return link_spec_from({key: table[key] for key in table if key != "between"}, where)
     if len(table.keys() & {"bandwidth", "latency"}):
         raise InvalidArgumentError(f"{where}: give either link (a model of the catalog) or bandwidth and latency")
-    spec: LinkSpec = _located(link_spec, table["link"], where)
-    return spec
+    with naming(where, NotFoundError):
+        return link_spec(table["link"])

@@ -14,17 +14,6 @@ from .spec import DeviceSpec
 ILLEGAL_INCARNATION = 0
 
 
-@frozen
-class DeviceAttributes:
-    """What a session lists about a device: the fields of TensorFlow's DeviceAttributes message, memory in bytes."""
-
-    name: str
-    device_type: str
-    memory_limit_bytes: int
-    incarnation: int
-    physical_device_desc: str
-
-
 def _legal(owner: object, attribute: Attribute[int], value: int) -> None:
     if not 0 < value < 2**64:
         raise InvalidArgumentError(f"incarnation {value} must be between 1 and 2**64 - 1; 0 means unknown")
@@ -69,10 +58,6 @@ class Device:
     def local_name(self) -> str:
         """Name inside its own task: "/device:GPU:0"."""
         return f"/device:{self.type}:{self.index}"
-
-    def attributes(self) -> DeviceAttributes:
-        """What a session lists about the device."""
-        return DeviceAttributes(self.name, self.type, self.spec.memory_bytes, self.incarnation, self.spec.name)
 
     def restarted(self) -> Device:
         """The device after a restart: the same one with the next incarnation."""

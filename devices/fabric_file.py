@@ -35,10 +35,10 @@ from attrs import evolve
 
 from ..errors import InvalidArgumentError
 from ..graph.suggestions import suggestion
-from .catalog import check_keys
 from .device import Device
 from .fabric import FabricRules, LeafRule, NicRule, PcieRule, SpineRule, SwitchRate, local_names
 from .link import LinkSpec
+from .tables import check_keys, quantity, texts
 from .units import parse_bytes_per_s, parse_ns
 
 LINK_KEYS = ["link", "bandwidth", "latency"]
@@ -74,7 +74,7 @@ class FabricReader:
             hint = suggestion(kind, list(_SWITCH_KEYS))
             raise InvalidArgumentError(f"{where}: kind = {kind!r} must be {', '.join(map(repr, _SWITCH_KEYS))}{hint}")
         check_keys(table, _SWITCH_KEYS[kind], f"{where} ({kind})")
-        rate, latency_ns = _rate(table, where), _quantity(table, "latency", parse_ns, where)
+        rate, latency_ns = _rate(table, where), quantity(table, "latency", parse_ns, where)
         if kind == "leaf":
             self._add_leaves(table, rate, latency_ns, where)
         elif kind == "spine":
@@ -121,7 +121,7 @@ class FabricReader:
         self.rules = evolve(self.rules, pcie=(*self.rules.pcie, rule))
 
     def _known_hosts(self, table: Mapping[str, Any], where: str) -> tuple[str, ...]:
-        hosts = _texts(table, "hosts", where)
+        hosts = texts(table, "hosts", where)
         for host in hosts:
             if host not in self._hosts:
                 hint = suggestion(host, list(self._hosts))
@@ -129,20 +129,13 @@ class FabricReader:
         return hosts
 
     def _known_devices(self, table: Mapping[str, Any], hosts: tuple[str, ...], where: str) -> tuple[str, ...]:
-        names = _texts(table, "devices", where)
+        names = texts(table, "devices", where)
         known = {name: None for host in hosts or self._hosts for name in local_names(self._hosts[host])}
         for name in names:
             if name not in known:
                 hint = suggestion(name, list(known))
                 raise InvalidArgumentError(f"{where}: devices: no machine has a {name!r}{hint}")
         return names
-
-
-def _texts(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    texts = table.get(key, [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InvalidArgumentError(f"{where}: {key} = {texts!r} must be a list of names")
-    return tuple(texts)
 
 
 def _count(table: Mapping[str, Any], key: str, default: int, where: str) -> int:
@@ -159,16 +152,8 @@ def _rate(table: Mapping[str, Any], where: str) -> SwitchRate:
             "links below could carry over that)"
         )
     if "bandwidth" in table:
-        return SwitchRate(_quantity(table, "bandwidth", parse_bytes_per_s, where))
+        return SwitchRate(quantity(table, "bandwidth", parse_bytes_per_s, where))
     share = table["oversubscription"]
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 10**6:
         raise InvalidArgumentError(f"{where}: oversubscription = {share!r} must be a number above 0, such as 2")
     return SwitchRate(oversubscription=Fraction(str(share)))
-
-
-def _quantity(table: Mapping[str, Any], key: str, parse: Any, where: str) -> int:  # Any: a parser of `units`
-    try:
-        number: int = parse(table[key]) if key in table else 0
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None
-    return number

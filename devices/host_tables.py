@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InvalidArgumentError, NotFoundError
-from .catalog import check_keys
 from .catalog.hosts import HostModel, host_model
+from .tables import check_keys, naming, tables
 from .units import MOST_COUNT
 
 _KEYS = ["model", "job", "tasks", "task", "replica"]
@@ -27,18 +27,10 @@ def with_hosts(table: TomlTable, name: str) -> dict[str, Any]:
     """The table of a file with every [[host]] written out, after the tables of the file. `name` begins errors."""
     if "host" not in table:
         return dict(table)
-    tables = table["host"]
-    if not isinstance(tables, list) or not all(isinstance(item, Mapping) for item in tables):
-        raise InvalidArgumentError(f"{name}: 'host' must be a list of tables; write [[host]] with double brackets")
     whole = {key: value for key, value in table.items() if key != "host"}
-    parts = [_written_out(item, f"{name}: host {i}") for i, item in enumerate(tables)]
+    parts = [_written_out(item, f"{name}: host {i}") for i, item in enumerate(tables(table, "host", name))]
     for key in ("device", "nic", "switch"):
-        own = whole.get(key, [])
-        if not isinstance(own, list):
-            raise InvalidArgumentError(
-                f"{name}: {key!r} must be a list of tables; write [[{key}]] with double brackets"
-            )
-        whole[key] = own + [item for part in parts for item in part[key]]
+        whole[key] = tables(whole, key, name) + [item for part in parts for item in part[key]]
     return whole
 
 
@@ -46,10 +38,8 @@ def _written_out(table: TomlTable, where: str) -> dict[str, list[TomlTable]]:
     check_keys(table, _KEYS, where)
     if not isinstance(table.get("model"), str):
         raise InvalidArgumentError(f"{where}: model = {table.get('model')!r} must name a machine of the catalog")
-    try:
+    with naming(where, NotFoundError):
         model = host_model(table["model"])
-    except NotFoundError as error:
-        raise InvalidArgumentError(f"{where}: {error.message}") from None
     place = {key: table[key] for key in ("job", "tasks", "task", "replica") if key in table}
     devices = [{"spec": model.cpu, **place}] if model.cpu else []
     machines = _machines(place, where)

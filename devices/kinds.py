@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 
 from attrs import Factory, frozen
 
+from ..entry_points import import_modules
 from ..errors import AlreadyExistsError, NotFoundError
 from ..graph.ops import device_kinds
 from ..graph.ops.device_kinds import DeviceKind
-from ..graph.ops.installed import DEVICE_KINDS, import_installed
 
 
 @frozen
@@ -73,7 +73,7 @@ def cluster_kinds(asked: Iterable[str] = ()) -> list[str]:
     Where one of `asked` is not registered, the kinds of installed packages are registered first.
     """
     if any(name not in _defaults for name in asked):
-        import_installed(DEVICE_KINDS)
+        import_modules(device_kinds.GROUP)
     return list(_defaults)
 
 

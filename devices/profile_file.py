@@ -28,9 +28,9 @@ from attrs import evolve
 
 from ..errors import InvalidArgumentError
 from ..graph.suggestions import suggestion
-from .catalog import check_keys
 from .cluster import Cluster
 from .profiles import Profiles, RandomWindows, Window
+from .tables import check_keys, naming, quantity
 from .topology import Link
 from .units import parse_ns
 
@@ -49,10 +49,9 @@ class ProfileReader:
     def add_slow(self, table: Mapping[str, Any], where: str) -> None:
         """Adds a table [[slow]]."""
         check_keys(table, ["device", *_WINDOW_KEYS], where)
-        try:
-            device = self._cluster.find(_text(table, "device", where)).name
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{where}: {error.message}") from None
+        name = _text(table, "device", where)
+        with naming(where):
+            device = self._cluster.find(name).name
         self.profiles = evolve(self.profiles, slow=(*self.profiles.slow, (device, _windows(table, where))))
 
     def add_degrade(self, table: Mapping[str, Any], where: str) -> None:
@@ -81,7 +80,11 @@ class ProfileReader:
 def _windows(table: Mapping[str, Any], where: str) -> Window | RandomWindows:
     factor = _factor(table, where)
     if "random" not in table:
-        window = Window(factor, _time(table, "from", where), _time(table, "to", where) if "to" in table else None)
+        window = Window(
+            factor,
+            quantity(table, "from", parse_ns, where),
+            quantity(table, "to", parse_ns, where) if "to" in table else None,
+        )
         if window.to_ns is not None and window.to_ns <= window.from_ns:
             raise InvalidArgumentError(f"{where}: to = {table['to']!r} must be after from")
         return window
@@ -97,7 +100,7 @@ def _windows(table: Mapping[str, Any], where: str) -> Window | RandomWindows:
     seed = drawn["seed"]
     if type(seed) is not int or seed < 0:
         raise InvalidArgumentError(f"{where}: random: seed = {seed!r} must be a whole number of at least 0")
-    every, lasts = (_time(drawn, key, f"{where}: random") for key in ("every", "lasts"))
+    every, lasts = (quantity(drawn, key, parse_ns, f"{where}: random") for key in ("every", "lasts"))
     if not every or not lasts:
         raise InvalidArgumentError(f"{where}: random: every and lasts must be above 0")
     return RandomWindows(factor, seed, every, lasts)
@@ -117,10 +120,3 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str:
     if not isinstance(text, str):
         raise InvalidArgumentError(f"{where}: {key} = {text!r} must be a name")
     return text
-
-
-def _time(table: Mapping[str, Any], key: str, where: str) -> int:
-    try:
-        return parse_ns(table[key]) if key in table else 0
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None

@@ -1,4 +1,26 @@
-"""What is computed: graphs, how they are made, read and written, changed by passes, and cut over devices."""
+"""What is computed: graphs, how they are made, read and written, changed by passes, and cut over devices.
+
+In: a GraphDef, from a file, a message, a `GraphBuilder` or a SavedModel. Out: GraphDefs, or one `Graph` per device.
+
+    >>> b = GraphBuilder()
+    >>> x = b.placeholder("x", "float32", (None, 2))
+    >>> y = b.op("Neg", x, name="y")
+    >>> graph = b.graph()
+    >>> print(graph)
+    2 nodes
+    x: float = Placeholder() {shape=[?,2]}
+    y: float = Neg(x)
+    >>> infer_shapes(graph, {"x": (3, 2)})["y"]
+    ((3, 2),)
+
+    graph.py, columns.py, node.py     the graph itself: columns, and views of single nodes and edges
+    graphdef/ builder/ formats/       GraphDef -> Graph, node by node, from checkpoints and SavedModels
+    ops/ library/ functions/          what an op is; functions that nodes call, and their bodies
+    analysis/ shape_inference/        facts about a graph: loops, shapes, costs
+    passes/ gradients/ partition/     Graph -> Graph: lowering, pruning, folding, gradients, one graph per device
+
+Names are imported when they are first used: a program that only builds graphs loads no passes.
+"""
 
 from __future__ import annotations
 

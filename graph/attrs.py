@@ -41,9 +41,11 @@ _FROM_FIELD: dict[str, Callable[[Any], Any]] = {
     "func": lambda value: value,
     "placeholder": str,
 }
-_FIELD_OF_TYPE = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
+FIELD_OF_TYPE = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
     name: name for name in ("type", "shape", "tensor", "func")
 }
+"""by type of an attr, as an OpDef writes it, the field of an AttrValue, and of its list, in TensorFlow's order"""
+TYPE_OF_FIELD = {field: name for name, field in FIELD_OF_TYPE.items()}
 
 
 def _decode_message(value: AttrValue) -> Any:
@@ -81,14 +83,13 @@ def decode(value: AttrValue | bytes) -> Any:
 
 def kind_of(value: AttrValue) -> str:
     """The declared type that a value fits: "int", "list(type)"; "list" for an empty list, "" for an unset value."""
-    names = {field: name for name, field in _FIELD_OF_TYPE.items()}
     kind: str | None = value.WhichOneof("value")
     if kind is None:
         return ""
     if kind != "list":
-        return names.get(kind, kind)
+        return TYPE_OF_FIELD.get(kind, kind)
     for descriptor, _ in value.list.ListFields():
-        return f"list({names[descriptor.name]})"
+        return f"list({TYPE_OF_FIELD[descriptor.name]})"
     return "list"
 
 
@@ -169,10 +170,10 @@ def encode(value: Any, type_string: str) -> AttrValue:
         return value
     is_list = type_string.startswith("list(")
     item_type = type_string[5:-1] if is_list else type_string
-    if item_type not in _FIELD_OF_TYPE:
-        known = ", ".join(_FIELD_OF_TYPE)
+    if item_type not in FIELD_OF_TYPE:
+        known = ", ".join(FIELD_OF_TYPE)
         raise InvalidArgumentError(f"{type_string!r} is no type of an attr; write one of {known}, or list(...) of one")
-    field, convert = _FIELD_OF_TYPE[item_type], _TO_FIELD[item_type]
+    field, convert = FIELD_OF_TYPE[item_type], _TO_FIELD[item_type]
     message = AttrValue()
     try:
         if is_list:

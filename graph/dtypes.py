@@ -141,6 +141,12 @@ _BY_NAME = {d.name.lower(): d for d in DataType if d is not DataType.INVALID}
 _ALIASES = {"float32": DataType.FLOAT, "float64": DataType.DOUBLE, "float16": DataType.HALF}
 
 
+def known_dims(shape: Shape) -> Dims | None:
+    """The shape if all its sizes are known, else None."""
+    known = tuple(size for size in shape or () if size is not None)
+    return known if shape is not None and len(known) == len(shape) else None
+
+
 def is_ref(dtype: int) -> bool:
     """Whether `dtype` is a reference type."""
     return dtype > REF_OFFSET

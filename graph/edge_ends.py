@@ -11,7 +11,7 @@ from .arrays import Flags, Integers, Numbers
 from .columns import CONTROL_SLOT
 
 Output = tuple[int, int]
-"""(node number, port); the numbers are ids of nodes, or those of a graph of several bodies"""
+"""(node, port); a node is given by its id, or in a `JoinedGraph` by its joint number"""
 
 
 class EdgeEnds(NamedTuple):

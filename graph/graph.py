@@ -6,14 +6,18 @@ here: the importer does that. Single changes keep EdgeSet orders, which generate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidArgumentError, OutOfRangeError, shown
+from .arrays import Flags
 from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns
 from .exporter import requested_inputs, to_graph_def
 from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
+from .ops.record import NodeClass
 from .ops.summaries import node_for_error
 from .printer import graph_text
 from .protos import FunctionDefLibrary, GraphDef
@@ -62,6 +66,16 @@ class Graph(Columns):
     def edges(self) -> Iterator[Edge]:
         """Live edges by ascending id."""
         return (Edge(self, e) for e, src in enumerate(self._src) if src != REMOVED)
+
+    def node_classes(self) -> set[NodeClass]:
+        """The classes of the ops of its nodes."""
+        return {kind.op_def.record.node_class for kind in self.distinct_properties()[0]}
+
+    def flags(self, holds: Callable[[NodeProperties], bool]) -> Flags:
+        """By node id whether `holds` is true of the node's kind; False for removed nodes."""
+        kinds, kind_of = self.distinct_properties()
+        flags: Flags = np.array([*map(holds, kinds), False], np.bool_)[kind_of]
+        return flags
 
     def find_node(self, name: str) -> Node | None:
         """The node of that name (the last one added if there are several), or None."""

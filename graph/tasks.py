@@ -13,7 +13,8 @@ from .device_name import parse_full_name
 from .graph import Graph
 from .graphdef.importer import graph_def_to_graph
 from .node import Node
-from .partition import PartitionOptions, partition
+from .partition.options import PartitionOptions
+from .partition.split import partition
 from .protos import GraphDef
 
 MASTER_SEPARATOR, WORKER_SEPARATOR = "_S", "_G"

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ..errors import InvalidArgumentError, ResourceExhaustedError
+from ..errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from .dtypes import Array, DataType, Shape, dtype_name, from_numpy, is_ref, numpy_dtype
 from .protos import ResourceHandleProto, TensorProto, TensorShapeProto
+from .varint import read_varint
 
 _INT_VAL = ("int_val", np.dtype(np.int32))
 # The typed field of each element type, and the numpy type of its items.
@@ -91,6 +92,11 @@ def _sizes_text(sizes: Sequence[int]) -> str:
     return "[" + ",".join("?" if size == -1 else str(size) for size in sizes) + "]"
 
 
+def recorded_shape(proto: TensorShapeProto) -> Shape:
+    """The shape in a record of a step, which is not checked: every negative size is an unknown one."""
+    return None if proto.unknown_rank else tuple(None if dim.size < 0 else dim.size for dim in proto.dim)
+
+
 def shape_to_proto(shape: Shape) -> TensorShapeProto:
     """The message of a shape, unknown sizes as -1."""
     if shape is None:
@@ -108,24 +114,15 @@ def full_shape(proto: TensorProto) -> tuple[int, ...]:
     return known
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(data):
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise InvalidArgumentError("string tensor_content ends inside a length; the file is damaged")
-
-
 def _split_strings(data: bytes, count: int) -> list[bytes]:
     """Strings laid out as `count` varint lengths followed by all their bytes."""
     position, lengths = 0, []
-    for _ in range(count):
-        length, position = _varint(data, position)
-        lengths.append(length)
+    try:
+        for _ in range(count):
+            length, position = read_varint(data, position)
+            lengths.append(length)
+    except DataLossError:
+        raise InvalidArgumentError("string tensor_content ends inside a length; the file is damaged") from None
     if sum(lengths) != len(data) - position:
         raise InvalidArgumentError(
             f"string tensor_content holds {len(data) - position} bytes, its lengths add up to {sum(lengths)}"

@@ -15,7 +15,7 @@ from .attrs import attr_value, decode
 from .columns import Columns
 from .dtypes import DataType, dtype_name, is_ref
 from .ops.attr_checks import check_value
-from .ops.properties import Attrs, NodeProperties
+from .ops.properties import Attrs
 from .ops.registry import AttrDef, OpSignature
 from .ops.summaries import node_for_error, summarize_node, summarize_op
 from .ops.type_inference import input_output_types
@@ -62,34 +62,31 @@ def check_inputs(name: str, inputs: Iterable[str]) -> None:
             )
 
 
-def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
+def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages, *, may_be_open: bool = True) -> None:
     """Raises InvalidArgumentError for an attr whose value does not fit its declaration, or a missing attr.
 
-    As in TensorFlow, attrs that the op does not declare are ignored (a newer producer may know more), and so are
-    placeholders, which the body of a function leaves to its caller.
+    As in TensorFlow, attrs that the op does not declare are ignored (a newer producer may know more). `may_be_open`
+    allows placeholders, which the body of a function leaves to its caller.
     """
-    check_given_attrs(name, signature, attrs, may_be_open=True)
-    _check_none_is_missing(name, signature, attrs)
+    check_given_attrs(name, signature, attrs, may_be_open=may_be_open)
+    missing = [key for key in signature.attrs if key not in attrs]
+    if missing:
+        raise InvalidArgumentError(
+            f"NodeDef missing attr{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))} from "
+            f"{summarize_op(signature)}; NodeDef: {node_for_error(name)}",
+            node=name,
+            op=signature.name,
+        )
 
 
 def check_kinds(graph: Columns) -> None:
     """`check_attrs` for every kind of node of a graph that is to run; the error names the first node of the kind."""
     for kind in graph.distinct_properties()[0]:
         try:
-            _check_closed("", kind)
+            check_attrs("", kind.op_def, kind.attrs, may_be_open=False)
         except InvalidArgumentError:
             first = next(i for i, shared in enumerate(graph.shared_properties()) if shared is kind)
-            _check_closed(graph.node_name(first), kind)
-
-
-def _check_closed(name: str, kind: NodeProperties) -> None:
-    check_given_attrs(name, kind.op_def, kind.attrs)
-    _check_none_is_missing(name, kind.op_def, kind.attrs)
-
-
-def _check_none_is_missing(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
-    if any(key not in attrs for key in signature.attrs):
-        raise _missing([key for key in signature.attrs if key not in attrs], name, signature)
+            check_attrs(graph.node_name(first), kind.op_def, kind.attrs, may_be_open=False)
 
 
 def check_given_attrs(
@@ -131,16 +128,6 @@ def _message(attrs: Attrs | AttrMessages, key: str) -> AttrValue:
         return attrs.message(key)
     value = attrs[key]
     return attr_value(value) if isinstance(value, bytes) else value
-
-
-def _missing(keys: Sequence[str], name: str, signature: OpSignature) -> InvalidArgumentError:
-    listed = ", ".join(map(repr, keys))
-    return InvalidArgumentError(
-        f"NodeDef missing attr{'s' if len(keys) > 1 else ''} {listed} from {summarize_op(signature)}; "
-        f"NodeDef: {node_for_error(name)}",
-        node=name,
-        op=signature.name,
-    )
 
 
 def _num_data(inputs: Iterable[str]) -> int:

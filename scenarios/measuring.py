@@ -5,7 +5,7 @@ As in `cli`, a command imports its own module when it runs.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +25,7 @@ from .options import FILE, OUTPUT, json_option
 )
 @click.option("--predictions", type=OUTPUT, metavar="DIR", help="Write a CSV per set; the folder is made if missing.")
 @json_option
-def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path | None, as_json: bool) -> None:
+def validate(**flags: Any) -> None:  # Any: flags differ in type
     """Say how far predicted times are off, beside null models.
 
     Fits the models to the files of one folder and predicts those of another. docs/validation.md has the names and
@@ -38,7 +38,7 @@ def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path 
     """
     from .commands.validate import validate as execute
 
-    execute(fit, test, folds, predictions, as_json)
+    execute(**flags)
 
 
 @click.command(cls=Command)
@@ -52,16 +52,7 @@ def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path 
 @click.option("--collective", metavar="KIND", help="What logs of nccl-tests ran, where they do not say it.")
 @click.option("--graph", type=FILE, metavar="FILE", help="The GraphDef that ran, for traces that have none.")
 @json_option
-def calibrate(
-    sources: tuple[Path, ...],
-    device: str,
-    cluster: Path | None,
-    output: Path,
-    date: str | None,
-    collective: str | None,
-    graph: Path | None,
-    as_json: bool,
-) -> None:
+def calibrate(**flags: Any) -> None:  # Any: flags differ in type
     """Fit the models of a device to measurements of it.
 
     A SOURCE is a CSV of op timings (op,shapes,dtype,latency_ms), the trace of a step (RunMetadata or StepStats in a
@@ -76,4 +67,4 @@ def calibrate(
     """
     from .commands.calibrate import calibrate as execute
 
-    execute(sources, device, cluster, output, date, collective, graph, as_json)
+    execute(**flags)

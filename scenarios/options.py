@@ -39,124 +39,112 @@ recv_epochs_option = click.option(
     help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
 )
 
+
+def _together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options or arguments as one decorator, in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 _TRIPS_HELP = (
     "How often a loop runs, by its frame_name, or by the node of a While or For; "
     "several numbers: one per iteration of the loops around it."
 )
 _BRANCH_HELP = "Which branch an If or Case takes (of an If 1 is then); by the node of the predicate for a Switch."
 
+choice_options = _together(
+    click.option("--trips", "trips", multiple=True, metavar="FRAME=N[,N...]", help=_TRIPS_HELP),
+    click.option("--branch", "branches", multiple=True, metavar="NODE=K[,K...]", help=_BRANCH_HELP),
+)
+"""the flags for counts of loops and branches that do not follow from the graph"""
 
-def choice_options(command: Command) -> Command:
-    """The flags for counts of loops and branches that do not follow from the graph."""
-    trips = click.option("--trips", "trips", multiple=True, metavar="FRAME=N[,N...]", help=_TRIPS_HELP)
-    return trips(
-        click.option("--branch", "branches", multiple=True, metavar="NODE=K[,K...]", help=_BRANCH_HELP)(command)
-    )
+placement_options = _together(
+    click.argument("graph", type=FILE),
+    click.option("--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."),
+    click.option(
+        "--feeds", "feeds_file", type=FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
+    ),
+    click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
+    click.option("--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."),
+    click.option(
+        "--devices",
+        metavar="LIST",
+        help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
+    ),
+    click.option("--cluster", type=FILE, metavar="FILE.toml", help="Devices and links from a file."),
+    click.option(
+        "--soft-placement",
+        is_flag=True,
+        help="If the device that a node requests does not exist, use another one of its task.",
+    ),
+    click.option(
+        "--signature",
+        metavar="NAME",
+        help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
+    ),
+    tags_option,
+    click.option(
+        "--passes",
+        cls=ListingOption,
+        listed=SUMMARIES,
+        group=GROUP,
+        metavar="LIST",
+        default=INLINE,
+        show_default=True,
+        help="Passes that rewrite the graph before it runs, in order, separated by commas.",
+    ),
+    click.option(
+        "--inline/--no-inline",
+        default=None,
+        help="Inline calls of functions, as --passes does unless it is given, or keep them.",
+    ),
+)
+"""the flags that all commands on a request share"""
 
+cost_options = _together(
+    click.option(
+        "--costs",
+        metavar="SOURCE",
+        help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.  "
+        "[default: fitted]",
+    ),
+    click.option(
+        "--calibration",
+        "calibrations",
+        type=FILE,
+        multiple=True,
+        metavar="FILE.toml",
+        help="Fits for a model of device, in place of the catalog's; the first file that has one counts.",
+    ),
+    click.option("--no-tf32", is_flag=True, help="Compute products of float32 at full precision on GPUs."),
+)
+"""the flags that say where the times of ops come from"""
 
-def placement_options(command: Command) -> Command:
-    """The flags that all commands on a request share."""
-    for option in reversed(
-        [
-            click.argument("graph", type=FILE),
-            click.option(
-                "--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."
-            ),
-            click.option(
-                "--feeds", "feeds_file", type=FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
-            ),
-            click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
-            click.option(
-                "--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."
-            ),
-            click.option(
-                "--devices",
-                metavar="LIST",
-                help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
-            ),
-            click.option("--cluster", type=FILE, metavar="FILE.toml", help="Devices and links from a file."),
-            click.option(
-                "--soft-placement",
-                is_flag=True,
-                help="If the device that a node requests does not exist, use another one of its task.",
-            ),
-            click.option(
-                "--signature",
-                metavar="NAME",
-                help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
-            ),
-            tags_option,
-            click.option(
-                "--passes",
-                cls=ListingOption,
-                listed=SUMMARIES,
-                group=GROUP,
-                metavar="LIST",
-                default=INLINE,
-                show_default=True,
-                help="Passes that rewrite the graph before it runs, in order, separated by commas.",
-            ),
-            click.option(
-                "--inline/--no-inline",
-                default=None,
-                help="Inline calls of functions, as --passes does unless it is given, or keep them.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def cost_options(command: Command) -> Command:
-    """The flags that say where the times of ops come from."""
-    for option in reversed(
-        [
-            click.option(
-                "--costs",
-                metavar="SOURCE",
-                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.  "
-                "[default: fitted]",
-            ),
-            click.option(
-                "--calibration",
-                "calibrations",
-                type=FILE,
-                multiple=True,
-                metavar="FILE.toml",
-                help="Fits for a model of device, in place of the catalog's; the first file that has one counts.",
-            ),
-            click.option("--no-tf32", is_flag=True, help="Compute products of float32 at full precision on GPUs."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def unknown_options(command: Command) -> Command:
-    """The flags that say what a graph leaves open, for a step that is timed without being run."""
-    for option in reversed(
-        [
-            click.option(
-                "--shape",
-                "shapes",
-                multiple=True,
-                metavar="NAME=2,3",
-                help="Shape of a tensor: a feed without values, or what a node computes; NAME= for a scalar.",
-            ),
-            click.option(
-                "--assume-size",
-                type=click.IntRange(min=0),
-                metavar="N",
-                help="Take every unknown size as N.  [default: an unknown size is an error]",
-            ),
-            click.option(
-                "--trace-in",
-                type=FILE,
-                metavar="FILE.pb",
-                help="Take what is unknown from the trace of a real step: RunMetadata, TensorFlow's too.",
-            ),
-            click.option("--trace-times", is_flag=True, help="Take the times of ops from that trace too."),
-        ]
-    ):
-        command = option(command)
-    return command
+unknown_options = _together(
+    click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=2,3",
+        help="Shape of a tensor: a feed without values, or what a node computes; NAME= for a scalar.",
+    ),
+    click.option(
+        "--assume-size",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Take every unknown size as N.  [default: an unknown size is an error]",
+    ),
+    click.option(
+        "--trace-in",
+        type=FILE,
+        metavar="FILE.pb",
+        help="Take what is unknown from the trace of a real step: RunMetadata, TensorFlow's too.",
+    ),
+    click.option("--trace-times", is_flag=True, help="Take the times of ops from that trace too."),
+)
+"""the flags that say what a graph leaves open, for a step that is timed without being run"""

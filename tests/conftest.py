@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import iscoroutinefunction
+from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
@@ -55,6 +56,25 @@ def ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], Path]:
+    """Installs a package of one module for the length of a test, as pip does: install(module, source, entry points).
+
+    Returns the folder that is on the path.
+    """
+
+    def write(module: str, source: str, entry_points: str) -> Path:
+        (tmp_path / f"{module}.py").write_text(source)
+        info = tmp_path / f"{module}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entry_points)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return tmp_path
+
+    return write
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from partita.devices.kernels import in_place, op_cost, registry
-from partita.graph.analysis import gradient_rules, shape_functions
+from partita.graph.analysis import counters, gradient_rules, shape_functions, value_rules
 from partita.graph.ops.op_table import OpTable
 from partita.graph.ops.record import record_of
 
 ROOT = Path(__file__).parent.parent
 TABLES: dict[str, OpTable[object]] = {
     f"{module.__name__.rpartition('.')[2]}.{name}": table
-    for module in (registry, in_place, shape_functions, gradient_rules, op_cost)
+    for module in (registry, in_place, shape_functions, gradient_rules, value_rules, counters, op_cost)
     for name, table in vars(module).items()
     if isinstance(table, OpTable)
 }
-ENDINGS = ("_shapes", "_gradients", "_costs", "_in_place", "_refusals")
+ENDINGS = ("_shapes", "_gradients", "_values", "_counters", "_costs", "_in_place", "_refusals")
 KERNELS, RULES = ROOT / "devices" / "kernels", ROOT / "graph" / "ops"
 
 

@@ -54,7 +54,7 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units spec link catalog kinds device fabric topology profiles short_names cluster "
+        "units tables spec link catalog kinds device fabric topology profiles short_names cluster "
         "fabric_file host_tables profile_file cluster_file given_cluster visible state",
         "kernels",
         "placement",

@@ -32,7 +32,7 @@ def package(name: str) -> LazyPackage:
 
 def test_lazy_packages_are_found() -> None:
     """The tests below walk all of them."""
-    assert len(LAZY) >= 11
+    assert len(LAZY) >= 9
 
 
 @pytest.mark.parametrize("name", LAZY)

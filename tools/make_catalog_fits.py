@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.devices.calibration.fitting.attention import fit_attention
 from partita.devices.calibration.fitting.collectives import CollectiveRows, fit_collectives
-from partita.devices.calibration.fitting.grouped import fit_grouped
+from partita.devices.calibration.fitting.layers import ATTENTION, GROUPED, fit_layers
 from partita.devices.calibration.fitting.products import fit_products
-from partita.devices.calibration.sources.layer_tables import attentions_of, grouped_products_of
+from partita.devices.calibration.sources.layer_tables import in_columns
 from partita.devices.calibration.sources.measurements import STATED_PEAK_FLOPS_PER_S, Measurements, joined
 from partita.devices.calibration.sources.reading import read_source
 from partita.devices.calibration.tables import ColumnSpec, read_table
@@ -60,15 +59,14 @@ def product_table(rows: Measurements, device: str, date: str) -> dict[str, Any]:
 
 def layer_tables(rows: Measurements, date: str) -> dict[str, Any]:
     """The tables `[fits.attention]` and `[fits.grouped]`, those of which there are rows."""
-    models: dict[str, Any] = {}
-    peak, sources = STATED_PEAK_FLOPS_PER_S, [f"SimuMax 4dcaae5 (Apache-2.0), {name}" for name in LAYER_FILES]
-    if rows.attentions:
-        layers, shares = attentions_of(sorted(rows.attentions)), [row.share for row in sorted(rows.attentions)]
-        models["attention"] = fit_attention(layers, np.array(shares), peak, source=sources[0], date=date)
-    if rows.grouped:
-        grouped, shares = grouped_products_of(sorted(rows.grouped)), [row.share for row in sorted(rows.grouped)]
-        models["grouped"] = fit_grouped(grouped, np.array(shares), peak, source=sources[1], date=date)
-    return {name: model.to_table() for name, model in models.items()}
+    sorts = (("attention", ATTENTION, rows.attentions), ("grouped", GROUPED, rows.grouped))
+    tables: dict[str, Any] = {}
+    for (part, fit, measured), file in zip(sorts, LAYER_FILES, strict=True):
+        if measured:
+            timed, source = sorted(measured), f"SimuMax 4dcaae5 (Apache-2.0), {file}"
+            layers, share = in_columns(timed, fit.model.LAYERS), np.array([row.share for row in timed])
+            tables[part] = fit_layers(fit, layers, share, STATED_PEAK_FLOPS_PER_S, source=source, date=date).to_table()
+    return tables
 
 
 def collective_tables(of_device: dict[str, Measurements], date: str) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,8 @@
-"""Turns the nodes of a draft into instructions.
+"""A draft and the slots of its values go in, the instructions of its nodes come out.
+
+    y = -x + 1          slots: 1 is in s5 (it needs no instruction), x in s6, -x in s8, y in s7
+    neg                 (np.negative, 6, 0, 8)         s8 = neg(s6)
+    y                   (np.add, 8, 5, 7)              s7 = add(s8, s5)
 
 Nodes of one or two inputs and one output that cannot be dead are nearly all nodes of most graphs. Their instructions
 are made in bulk, column by column; the others one by one.

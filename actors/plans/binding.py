@@ -1,5 +1,9 @@
 """Kernels for nodes: looks up the function that computes a node, once for all nodes that can share it.
 
+    "a" Neg(float), "b" Neg(float)      one kernel, which both call
+    "c" RandomUniform                   a kernel of its own, with the generator of node "c"
+    "d" PartitionedCall of f            what calls f: `CallResolver.kernel` gives it
+
 Nodes of a stateless op with the same properties share one kernel on one device. Kernels from outside of this package
 are checked (`output_checks`). Ops without a kernel are collected, so that one error names them all. Transfers, control
 flow and arguments have no kernel: the executor carries them out.
@@ -91,6 +95,12 @@ class Binder:
         """A binder whose nodes may call these functions; it shares device, state and kernels with this one."""
         other = copy(self)
         other.functions = functions
+        return other
+
+    def within(self, site: str, function: str) -> Binder:
+        """A binder for the nodes of a function called from `site`; it shares device and kernels with this one."""
+        other = copy(self)
+        other.state = self.state.within(site, function)
         return other
 
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:

@@ -1,4 +1,8 @@
-"""Loops that several devices run together: what one device does in an iteration is a plan of its own.
+"""The plans of what devices do in one iteration go in, the shares of these devices in the loop come out.
+
+    while i < n: i = i + 1, x = x * x      i on CPU:0, x on CPU:1
+    CPU:0 in an iteration                  compares, sends the predicate, adds
+    CPU:1 in an iteration                  receives the predicate, multiplies
 
 One device computes the loop's condition. The others receive the predicate from it in every iteration.
 """
@@ -9,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...rendezvous.key import destination
-from .instructions import picker
+from .instructions import values_of
 from .plan import DistributedLoop, Plan
 
 if TYPE_CHECKING:
@@ -34,13 +38,16 @@ def distributed_loops(loops: Sequence[Loop], plans: Sequence[Plan], *, from_else
 
 
 def _share(loop: Loop, plan: Plan, awaited: tuple[str, ...]) -> DistributedLoop:
-    slot_of = {argument.index: argument.slot for argument in plan.arguments}
-    entering = loop.num_variables + loop.num_invariants
-    arguments = tuple(slot_of[index] for index in range(entering))
-    counted = tuple(slot_of[index] for index in range(entering, entering + loop.num_counted))
-    results = {result.index: result.slot for result in plan.results}
-    variables = [results[index] for index in range(loop.num_variables)]
-    exits = tuple((number, results[loop.num_variables + number]) for number in range(loop.num_exits))
+    arguments, counted = loop.entering({argument.index: argument.slot for argument in plan.arguments})
+    variables, exits = loop.leaving({result.index: result.slot for result in plan.results})
     return DistributedLoop(
-        loop.name, plan, loop.num_variables, arguments, counted, picker(variables), exits, loop.parallel, awaited
+        frame=loop.name,
+        plan=plan,
+        num_variables=loop.num_variables,
+        arguments=arguments,
+        counted=counted,
+        next_values=values_of(variables),
+        exits=tuple(enumerate(exits)),
+        parallel=loop.parallel,
+        awaited=awaited,
     )

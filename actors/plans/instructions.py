@@ -64,13 +64,6 @@ def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
             k(slots)
 
 
-def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
-    """A function that returns the values of `slots`."""
-    if len(slots) > 1:
-        return itemgetter(*slots)
-    return lambda values: [values[slot] for slot in slots]
-
-
 def whole(step: SlotStep, reads: Sequence[int] = (), writes: Sequence[int] = ()) -> Instruction:
     """The instruction of a step that loads and stores by itself.
 

@@ -1,5 +1,9 @@
 """The rendezvous keys of the transfers that partitions make: stems, to which a run adds its frame.
 
+    send of "neg:0" on CPU:0 to CPU:1      stem "CPU:0;1;CPU:1;edge_3_neg;"      (with the full names of devices)
+    in the graph itself                    "CPU:0;1;CPU:1;edge_3_neg;0:0"
+    in iteration 2 of a loop               "CPU:0;1;CPU:1;edge_3_neg;" and the number of the loop, then ":2"
+
 Stems are made from the rows of a partitioning, or from the attrs of `_Send` and `_Recv` nodes that came with a graph;
 `rendezvous.key` spells them. The two ends of a transfer get the same one.
 """
@@ -11,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.partition import TransferTable, transfer_of
+from ...graph.analysis.transfers import TransferTable, transfer_of
 from ...rendezvous.key import stem, stems
 
 if TYPE_CHECKING:
+    from ...graph.analysis.transfers import TransferredTensor
     from ...graph.arrays import Numbers
     from ...graph.graph import Graph
-    from ...graph.partition import TransferredTensor
 
 
 def stem_of(transfer: TransferredTensor) -> str:

@@ -55,9 +55,9 @@ def _is_followed(properties: NodeProperties) -> bool:
 
 
 def _can_compute(properties: NodeProperties) -> bool:
-    from ...graph.shape_inference.values import can_evaluate
+    from ...graph.analysis.value_rules import VALUES
 
-    if not properties.input_types or properties.op_def.is_stateful or not can_evaluate(properties.op):
+    if not properties.input_types or properties.op_def.is_stateful or properties.op not in VALUES:
         return False
     return find_op(properties.op) is properties.op_def  # and no function of that name
 
@@ -101,7 +101,7 @@ class _Evaluation:
 
     def _evaluate(self, node: NodeNumber, inputs: Sequence[Array]) -> list[Array] | None:
         """What shape inference makes of a node; None if it is not an integer, or large."""
-        from ...graph.shape_inference.values import evaluate
+        from ...graph.analysis.value_rules import evaluate
 
         outputs = evaluate(self.columns.properties[node], [x.shape for x in inputs], inputs)
         known = [value for value in outputs if value is not None]

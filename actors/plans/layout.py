@@ -1,4 +1,8 @@
-"""Where the values of a draft live: slots for all of them, and the constants that are there from the beginning.
+"""A draft and the order of its nodes go in; the slot of each value and what the slots hold at first come out.
+
+    values of -x + 1     1: the constant 1     2: x      3: -x     4: y
+    slots                s5                    s6        s8        s7
+    template             [None, None, None, None, None, 1.0, None, None, None]
 
 Values behind identities share the slot of their source. Values that are fetched, or that the caller wants to read when
 the program has ended, keep their slot to the end. The rest is decided in `slots`.

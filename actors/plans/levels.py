@@ -15,8 +15,8 @@ one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,16 +24,24 @@ import numpy as np
 from ...errors import PartitaError, UnimplementedError
 from ...graph.analysis.control_flow import build_control_flow_info
 from ...graph.analysis.joined import JoinedGraph
-from ...graph.analysis.levels import OUTSIDE, Frames, frames_of
-from ...graph.columns import SINK_ID
+from ...graph.analysis.levels import OUTSIDE, Frame, Frames, frames_of, is_constant_enter
+from ...graph.arrays import owners
+from ...graph.columns import CONTROL_SLOT, SINK_ID
+from ...graph.dtypes import is_ref
 from ...graph.ops.properties import NodeProperties, properties_of
+from ...graph.ops.record import NodeClass
 from ...graph.ops.registry import lookup_op, unlisted
 from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...graph.dtypes import DataType
     from ...graph.graph import Graph
+    from .numbering import SlotNumber
+
+    _Row = tuple[SlotNumber, ...]
 
 ROOT = ""
 _DEFERRED = unlisted("_Deferred")
@@ -79,8 +87,8 @@ class Loop:
     """One frame of a partition: the columns of an iteration, with its `_Arg` and `_Retval` nodes.
 
     The arguments, by index: `num_variables` values that each iteration passes to the next; `num_invariants` values of
-    constant Enters; then for each of `num_counted` variables the index of the input that its Merge took, which is 0 in
-    the first iteration and 1 later. The results: the next values of the variables, then `num_exits` values that leave.
+    constant Enters; then for some variables the index of the input that its Merge took, which is 0 in the first
+    iteration and 1 later. The results: the next values of the variables, then the values that leave.
     """
 
     name: str
@@ -88,10 +96,18 @@ class Loop:
     columns: OrderedGraph
     num_variables: int
     num_invariants: int
-    num_counted: int
-    num_exits: int
     parallel: int
     """how many iterations may be under way at a time"""
+
+    def entering(self, slots: Mapping[int, SlotNumber]) -> tuple[_Row, _Row]:
+        """The slots of arguments, given by index: those of variables and invariants, and those of the indices."""
+        ordered, first = tuple(slots[index] for index in sorted(slots)), self.num_variables + self.num_invariants
+        return ordered[:first], ordered[first:]
+
+    def leaving(self, slots: Mapping[int, SlotNumber]) -> tuple[_Row, _Row]:
+        """The slots of results, given by index: those of the next values of the variables, and those of the exits."""
+        ordered = tuple(slots[index] for index in sorted(slots))
+        return ordered[: self.num_variables], ordered[self.num_variables :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,205 +145,168 @@ def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Le
     return _Folding(graph, is_deferred).fold()
 
 
-@dataclass
 class _Level:
     """The nodes and edges of a level so far; nodes are numbered in the order in which they are added."""
 
-    name: str
-    parent: int = OUTSIDE
-    depth: int = 0
-    ids: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    kinds: list[NodeProperties] = field(default_factory=list)
-    edges: list[tuple[int, int, int, int]] = field(default_factory=list)
-    enters: list[int] = field(default_factory=list)
-    exits: list[int] = field(default_factory=list)
-    merges: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._nodes: list[tuple[int, str, NodeProperties]] = []
+        self._edges: list[tuple[int, int, int, int]] = []
 
     def add(self, node_id: int, name: str, kind: NodeProperties) -> int:
         """The number of the new node in the level."""
-        self.ids.append(node_id)
-        self.names.append(name)
-        self.kinds.append(kind)
-        return len(self.ids) - 1
+        self._nodes.append((node_id, name, kind))
+        return len(self._nodes) - 1
 
     def connect(self, src: int, output: int, dst: int, port: int) -> None:
         """Both ends are nodes of the level."""
-        self.edges.append((src, output, dst, port))
+        self._edges.append((src, output, dst, port))
 
     def columns(self) -> OrderedGraph:
         """The columns of the finished level."""
         distinct: dict[NodeProperties, int] = {}
-        kind = [distinct.setdefault(properties, len(distinct)) for properties in self.kinds]
-        nodes = Nodes(self.ids, self.names, list(distinct), np.array(kind, np.int64))
-        return ordered_columns(nodes, NumberedEdges(*np.array(self.edges, np.int64).reshape(-1, 4).T))
+        kind = [distinct.setdefault(properties, len(distinct)) for _, _, properties in self._nodes]
+        ids, names = [node_id for node_id, _, _ in self._nodes], [name for _, name, _ in self._nodes]
+        nodes = Nodes(ids, names, list(distinct), np.array(kind, np.int64))
+        return ordered_columns(nodes, NumberedEdges(*np.array(self._edges, np.int64).reshape(-1, 4).T))
 
 
 class _Folding:
+    """Nodes are numbered as in the joined graph, levels as its frames."""
+
     def __init__(self, graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> None:
-        self.graph = graph
         self.is_deferred = is_deferred
         build_control_flow_info(graph)  # for its errors
-        self.joined = JoinedGraph({"": graph}, joins_transfers=False)
-        self.frames: Frames = frames_of(self.joined)
-        self.kind = {i: graph.node_properties(i) for i in graph.node_ids() if i > SINK_ID}
-        self.number = {i: n for n, i in enumerate(self.kind)}
-        self.op = {i: kind.op.removeprefix("Ref") for i, kind in self.kind.items()}
-        self.levels: dict[int, _Level] = {OUTSIDE: _Level(ROOT)}
+        self.ids = [i for i in graph.node_ids() if i > SINK_ID]
+        self.graph = JoinedGraph({"": graph}, joins_transfers=False)
+        self.frames: Frames = frames_of(self.graph)
+        self.levels = [_Level() for _ in self.frames.all]
         self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.index_taken: dict[int, int] = {}  # by loop merge: the node for the index of the input that it took
-        self.counted: set[int] = set()  # loop merges whose index output is read
         self.enter_of: dict[int, int] = {}  # by loop merge
         self.next_of: dict[int, int] = {}
+        self.edges = _edges_of(self.graph)
+        self._find_variables()
+        self.counted = {src for src, output, _, _ in self.edges if output == 1 and src in self.enter_of}
+        """loop merges whose index output is read"""
 
     def fold(self) -> Levels:
-        """Opens a level per frame, places the nodes and edges, and closes the levels from the inside out."""
-        for node in self.kind:
-            if self.op[node] == "Enter":
-                self._open(self._level_of(node)).enters.append(node)
-        self._find_variables()
-        for node in self.kind:
-            self._place(node)
-        loops = sorted((level for level in self.levels.values() if level.name), key=lambda level: -level.depth)
-        for level in loops:
-            self._place_variables(level)
+        """Places the nodes and edges, and closes the levels from the inside out."""
+        for node in range(len(self.graph)):
+            if node not in self.enter_of:
+                self._place(node)
+        frames = self.frames.all
+        inner_first = sorted(range(OUTSIDE + 1, len(frames)), key=lambda number: -frames[number].depth)
+        for number in inner_first:
+            self._place_variables(frames[number], self.levels[number])
         self._connect()
-        for level in loops:
-            self._fold_into_parent(level)
-        return Levels(self.levels[OUTSIDE].columns(), [self._loop(level) for level in loops])
-
-    def _open(self, number: int) -> _Level:
-        """The level of a frame; it is made for the first of its Enters, after those around it."""
-        if number not in self.levels:
-            frame = self.frames.all[number]
-            self.levels[number] = _Level(frame.name, frame.parent, self._open(frame.parent).depth + 1)
-        return self.levels[number]
-
-    def _level_of(self, node: int) -> int:
-        """The frame in whose level a node is: an Enter is in that which it opens."""
-        number = self.number[node]
-        return self.frames.of[number] if self.op[node] != "Enter" else self.frames.after(self.joined, number)
-
-    def _edges(self) -> Iterator[tuple[int, int, int, int]]:
-        arrays = self.graph.edge_arrays()
-        for src, output, dst, port in zip(
-            arrays.src.tolist(), arrays.src_output.tolist(), arrays.dst.tolist(), arrays.dst_input.tolist(), strict=True
-        ):
-            if src > SINK_ID and dst > SINK_ID:
-                yield src, output, dst, port
+        for number in inner_first:
+            self._fold_into_parent(frames[number])
+        loops = [self._loop(frames[number], self.levels[number]) for number in inner_first]
+        return Levels(self.levels[OUTSIDE].columns(), loops)
 
     def _find_variables(self) -> None:
-        """Finds the merges that begin iterations, with the Enter and the NextIteration of each."""
-        begins = {dst for src, _, dst, port in self._edges() if port >= 0 and self.op[src] == "NextIteration"}
-        for src, output, dst, port in self._edges():
-            if dst in begins:
-                source_of = {"Enter": self.enter_of, "NextIteration": self.next_of}.get(self.op[src])
-                if source_of is None or port != (0 if source_of is self.enter_of else 1) or self._is_constant(src):
-                    raise Unfoldable(self.graph.node_name(dst))
-                source_of[dst] = src
-            elif (self.op[src] == "NextIteration") or (self.op[src] == "Enter" and not self._is_constant(src)):
-                raise Unfoldable(self.graph.node_name(src))
-            if src in begins and output == 1:
-                self.counted.add(src)
-        if any(merge not in self.enter_of for merge in begins):
-            raise Unfoldable(next(self.graph.node_name(m) for m in begins if m not in self.enter_of))
-        for merge in begins:
-            self.levels[self._level_of(merge)].merges.append(merge)
+        """Finds the Enter and the NextIteration of each merge that begins iterations; these lead nowhere else."""
+        graph = self.graph
+        for merge in (merge for frame in self.frames.all for merge in frame.merges):
+            enter, *others = [src for src, _ in graph.inputs_of(merge)]
+            is_usual = self._is_variable(enter) and [*map(graph.node_class, others)] == [NodeClass.NEXT_ITERATION]
+            if not is_usual or graph.controls_of(merge):
+                raise Unfoldable(graph.names[merge])
+            self.enter_of[merge], self.next_of[merge] = enter, others[0]
+        for src, _, dst, _ in self.edges:
+            goes_on = graph.node_class(src) is NodeClass.NEXT_ITERATION or self._is_variable(src)
+            if goes_on and dst not in self.enter_of:
+                raise Unfoldable(graph.names[src])
 
-    def _is_constant(self, node: int) -> bool:
-        return self.op[node] == "Enter" and bool(self.kind[node].attrs.get("is_constant", False))
+    def _is_variable(self, node: int) -> bool:
+        """Whether a node is an Enter of the first iteration alone."""
+        return self.graph.node_class(node) is NodeClass.ENTER and not is_constant_enter(self.graph.properties[node])
 
-    def _constants(self, level: _Level) -> list[int]:
+    def _constants(self, frame: Frame) -> list[int]:
         """The constant Enters of a loop."""
-        return [enter for enter in level.enters if self._is_constant(enter)]
+        return [enter for enter in frame.enters if not self._is_variable(enter)]
 
     def _place(self, node: int) -> None:
-        """Gives a node its place, or places, in the levels."""
-        op, kind, name = self.op[node], self.kind[node], self.graph.node_name(node)
-        level = self.levels[self._level_of(node)]
-        if node in self.enter_of:
-            return
-        if op in ("Enter", "Exit"):
-            outer = self.levels[level.parent]
-            self.node[node] = outer.add(_SYNTHETIC, name, _passing_on(kind))
-            if op == "Exit":
-                level.exits.append(node)
-        elif op == "NextIteration":
+        """Adds a node to the level in which its outputs are used; an Exit and an Enter are in the outer one."""
+        graph, kind, name = self.graph, self.graph.properties[node], self.graph.names[node]
+        number, node_class = self.frames.of[node], self.graph.node_class(node)
+        level = self.levels[self.frames.after(graph, node) if node_class is NodeClass.EXIT else number]
+        if role_of(kind.op_def.name) is Role.FRAME:
             self.node[node] = level.add(_SYNTHETIC, name, _passing_on(kind))
-        elif level.name and role_of(kind.op_def.name) is Role.RETVAL:
+        elif number != OUTSIDE and node_class is NodeClass.RETVAL:
             raise Unfoldable(name)  # a fetch that an iteration sets, and the next one sets again
-        elif self.is_deferred(kind):
-            self.node[node] = level.add(node, name, Deferred(kind))
         else:
-            self.node[node] = level.add(node, name, kind)
+            self.node[node] = level.add(self.ids[node], name, Deferred(kind) if self.is_deferred(kind) else kind)
 
-    def _place_variables(self, level: _Level) -> None:
+    def _place_variables(self, frame: Frame, level: _Level) -> None:
         """Adds to a loop's level the arguments and results of an iteration."""
-        constant = self._constants(level)
-        for index, node in enumerate([*level.merges, *constant]):
-            self.inner[node] = level.add(_SYNTHETIC, self.graph.node_name(node), _argument(self.kind[node], 0, index))
-        first = len(level.merges) + len(constant)
-        for index, merge in enumerate([merge for merge in level.merges if merge in self.counted]):
-            self.index_taken[merge] = level.add(
-                _SYNTHETIC, self.graph.node_name(merge), _argument(self.kind[merge], 1, first + index)
-            )
-        for index, node in enumerate([*(self.next_of[merge] for merge in level.merges), *level.exits]):
-            kind = self.kind[node]
-            place = level.add(_SYNTHETIC, self.graph.node_name(node), _result(kind, index))
-            if self.op[node] == "Exit":
-                self.inner[node] = place
-            else:
-                level.connect(self.node[node], 0, place, 0)
+        kinds, names = self.graph.properties, self.graph.names
+        arguments = [*frame.merges, *self._constants(frame)]
+        for index, node in enumerate(arguments):
+            self.inner[node] = level.add(_SYNTHETIC, names[node], _argument(kinds[node], 0, index))
+        for index, merge in enumerate((m for m in frame.merges if m in self.counted), len(arguments)):
+            self.index_taken[merge] = level.add(_SYNTHETIC, names[merge], _argument(kinds[merge], 1, index))
+        for index, merge in enumerate(frame.merges):
+            node = self.next_of[merge]
+            level.connect(self.node[node], 0, level.add(_SYNTHETIC, names[node], _result(kinds[node], index)), 0)
+        for index, node in enumerate(frame.exits, len(frame.merges)):
+            self.inner[node] = level.add(_SYNTHETIC, names[node], _result(kinds[node], index))
 
     def _connect(self) -> None:
         """Adds the edges of the partition to the levels they are in."""
-        for src, output, dst, port in self._edges():
+        graph = self.graph
+        for src, output, dst, port in self.edges:
             if dst in self.enter_of:
                 continue
-            if src in self.enter_of and port < 0 and role_of(self.kind[dst].op_def.name) is Role.RECV:
+            if src in self.enter_of and port < 0 and role_of(graph.properties[dst].op_def.name) is Role.RECV:
                 continue  # the receives of an iteration are posted when it begins, without this edge
-            frame = self.frames.after(self.joined, self.number[src])
-            place = self.inner if self.op[dst] == "Exit" else self.node
-            self.levels[frame].connect(*self._place_of_output(src, output), place[dst], port)
+            level = self.levels[self.frames.after(graph, src)]
+            place = self.inner if graph.node_class(dst) is NodeClass.EXIT else self.node
+            level.connect(*self._place_of_output(src, output), place[dst], port)
 
     def _place_of_output(self, src: int, output: int) -> tuple[int, int]:
         """The node in the level that has an output of a node of the graph, and the number of that output."""
-        if src in self.enter_of:
-            return (self.index_taken[src], 0) if output == 1 else (self.inner[src], output)
-        if self.op[src] == "Enter":
-            return self.inner[src], output
-        return self.node[src], output
+        if src in self.index_taken and output == 1:
+            return self.index_taken[src], 0
+        is_argument = src in self.enter_of or self.graph.node_class(src) is NodeClass.ENTER
+        return (self.inner if is_argument else self.node)[src], output
 
-    def _fold_into_parent(self, level: _Level) -> None:
+    def _fold_into_parent(self, frame: Frame) -> None:
         """Adds to the outer level the node that stands for a loop."""
-        outer = self.levels[level.parent]
-        takes = [*(self.enter_of[merge] for merge in level.merges), *self._constants(level)]
-        types = tuple(self.kind[enter].output_types[0] for enter in takes)
-        gives = tuple(self.kind[exit_].output_types[0] for exit_ in level.exits)
-        loop = outer.add(_SYNTHETIC, level.name, _loop_properties(level.name, types, gives))
+        outer, kinds = self.levels[frame.parent], self.graph.properties
+        takes = [*(self.enter_of[merge] for merge in frame.merges), *self._constants(frame)]
+        types = tuple(kinds[enter].output_types[0] for enter in takes)
+        gives = tuple(kinds[exit_].output_types[0] for exit_ in frame.exits)
+        loop = outer.add(_SYNTHETIC, frame.name, _loop_properties(frame.name, types, gives))
         for port, enter in enumerate(takes):
             outer.connect(self.node[enter], 0, loop, port)
-        for output, exit_ in enumerate(level.exits):
+        for output, exit_ in enumerate(frame.exits):
             outer.connect(loop, output, self.node[exit_], 0)
 
-    def _loop(self, level: _Level) -> Loop:
+    def _loop(self, frame: Frame, level: _Level) -> Loop:
         return Loop(
-            name=level.name,
-            depth=level.depth,
+            name=frame.name,
+            depth=frame.depth,
             columns=level.columns(),
-            num_variables=len(level.merges),
-            num_invariants=len(self._constants(level)),
-            num_counted=sum(merge in self.counted for merge in level.merges),
-            num_exits=len(level.exits),
-            parallel=max(1, int(self.kind[level.enters[0]].attrs["parallel_iterations"])),
+            num_variables=len(frame.merges),
+            num_invariants=len(self._constants(frame)),
+            parallel=max(1, frame.parallel_iterations),
         )
+
+
+def _edges_of(graph: JoinedGraph) -> list[tuple[int, int, int, int]]:
+    """All edges: source, output, destination, port; the last two of a control edge are CONTROL_SLOT."""
+    dst, control_dst = owners(np.diff(graph.input_start)), owners(np.diff(graph.control_start))
+    port, control = np.arange(len(dst)) - graph.input_start[dst], np.full(len(control_dst), CONTROL_SLOT)
+    data = zip(graph.input_src.tolist(), graph.input_output.tolist(), dst.tolist(), port.tolist(), strict=True)
+    waits = zip(graph.control_src.tolist(), control.tolist(), control_dst.tolist(), control.tolist(), strict=True)
+    return [*data, *waits]
 
 
 def _passing_on(kind: NodeProperties) -> NodeProperties:
     """An identity in place of an Enter, an Exit or a NextIteration."""
-    op = "RefIdentity" if kind.op.startswith("Ref") else "Identity"
-    return properties_of(op, {"T": kind.attrs["T"]})
+    return properties_of("RefIdentity" if is_ref(kind.output_types[0]) else "Identity", {"T": kind.attrs["T"]})
 
 
 def _argument(kind: NodeProperties, output: int, index: int) -> NodeProperties:

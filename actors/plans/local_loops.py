@@ -177,18 +177,18 @@ class _Compiler:
         arguments, returns = draft.nodes(Role.ARG).tolist(), draft.nodes(Role.RETVAL).tolist()
         slot_of = {columns.properties[node].attrs["index"]: self.slots[draft.first[node]] for node in arguments}
         results = {columns.properties[node].attrs["index"]: self.slots[draft.result(node)] for node in returns}
-        entering = self.loop.num_variables + self.loop.num_invariants
-        leaving = self.loop.num_variables + self.loop.num_exits
+        entering, counted = self.loop.entering(slot_of)
+        next_values, exits = self.loop.leaving(results)
         template = template_of(draft, self.assembler, self.num_slots)
         return LocalLoop(
             plan=Plan(self.device, template, columns.names, columns.properties),
             condition=tuple(stretches[False]),
             body=tuple(stretches[True]),
             predicate=self.predicate,
-            arguments=tuple(slot_of[index] for index in range(entering)),
-            counted=tuple(slot_of[index] for index in range(entering, entering + self.loop.num_counted)),
-            next_values=tuple(results[index] for index in range(self.loop.num_variables)),
-            exits=tuple(results[index] for index in range(self.loop.num_variables, leaving)),
+            arguments=entering,
+            counted=counted,
+            next_values=next_values,
+            exits=exits,
         )
 
     def _add(self, stretches: list[Stretch], node: NodeNumber, instruction: Instruction) -> None:

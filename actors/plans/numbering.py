@@ -4,7 +4,6 @@
     ValueNumber     a tensor that one node makes and others read, from 1 on; 0 stands for none
     SlotNumber      the place of a value in the slots of a step, from 4 on; several values take turns in it
     SegmentNumber   the instructions that wait for the same messages; segment 0 waits for nothing
-    TransferNumber  a pair of a send and a receive
 
 An array has a row per node, edge, value or transfer, and its comment or docstring says which.
 """
@@ -17,4 +16,3 @@ NodeNumber = NewType("NodeNumber", int)
 ValueNumber = NewType("ValueNumber", int)
 SlotNumber = NewType("SlotNumber", int)
 SegmentNumber = NewType("SegmentNumber", int)
-TransferNumber = NewType("TransferNumber", int)

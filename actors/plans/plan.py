@@ -1,7 +1,13 @@
 """What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
 
+    y = -x + 1      template        1 in s5
+                    arguments       feed 0 goes to s6
+                    segments        one: s8 = neg(s6), s7 = add(s8, s5)
+                    results         fetch 0 is in s7
+    To run it       slots = template.copy(), slots[6] = 2.0, run the segment; then slots[7] is -1.0
+
 A plan is shared by all steps that run it and keeps nothing of any step, except how its segments are cut. A chunk that
-takes long is cut further (`running.learning`): that changes when the event loop gets its turn, not what is computed.
+takes long is cut further (`running.chunks`): that changes when the event loop gets its turn, not what is computed.
 """
 
 from __future__ import annotations

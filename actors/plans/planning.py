@@ -1,4 +1,8 @@
-"""The plan of one level of a partition, when its draft and its share in the transfers are known.
+"""A draft and its share in the transfers go in, the plan of this level of a partition comes out.
+
+    draft of -x + 1, x fed, fetched        nodes 0 one, 1 _arg_x, 2 neg, 3 y, 4 _retval_y; 2 and 3 need an instruction
+    program                                nodes [2, 3], both in segment 0
+    plan                                   s5 holds 1; argument 0 -> s6; s8 = neg(s6); s7 = add(s8, s5); result 0 = s7
 
 The program is the nodes that need an instruction, segment by segment. Each value gets a slot, each node of the program
 an instruction. Arguments, results, messages and deferred nodes are listed with their slots.

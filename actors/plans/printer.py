@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.dtypes import dtype_name
-from ...graph.library.named import functions_in
+from ...graph.library.function_library import functions_in
 from .deferred import DeferredEnd
 from .draft import Draft
 from .instructions import Instruction, slots_read, slots_written

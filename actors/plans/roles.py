@@ -1,5 +1,10 @@
 """The role of a node in a plan, by its op: computed by a kernel, or carried out by the executor itself.
 
+    Const       CONST        its value is in a slot from the beginning
+    Identity    ALIAS        shares the slot of its input
+    _Send       SEND         the executor gives the tensor to the rendezvous
+    MatMul      COMPUTE      a kernel
+
 The executor carries out transfers, control flow and arguments. Constants, identities and no-ops cost nothing at run
 time. An op that has none of these classes in its record is computed by a kernel.
 """

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         size_of_call as size_of_call,
     )
     from .callee import Callee as Callee
-    from .evaluation import ConstantEvaluator as ConstantEvaluator
     from .from_kernels.calls import KernelCallees as KernelCallees, KernelFunction as KernelFunction
     from .interpretation import interpret as interpret
     from .interpreted_part import InterpretedPart as InterpretedPart, start_interpreted as start_interpreted

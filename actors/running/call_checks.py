@@ -1,5 +1,8 @@
 """Checks that the arguments and results of a function fit the node that calls it. Errors are those of TensorFlow.
 
+    f(float) -> float, called with an int        Expects arg[0] to be float but int32 is provided: function 'f'
+    called by a node with two outputs            Missing 1-th output: function 'f' gives 1 results
+
 A function is checked when a node calls it for the first time, so never if it is not called, like the other branch of a
 conditional.
 """

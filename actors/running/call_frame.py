@@ -1,5 +1,9 @@
 """Checks the call frame of a request: the feeds that `_Arg` nodes read and the fetches that `_Retval` nodes write.
 
+    run("y", {"x": 2.0})      feeds [float], fetches [float]
+    _Arg of index 0, float        fits; of index 1, or an int: InvalidArgumentError
+    two _Retval of index 0        InternalError
+
 The checks are made once per request, so that steps need none. A partial run has no call frame: its feeds and fetches go
 through the rendezvous.
 """

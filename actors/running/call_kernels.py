@@ -1,5 +1,9 @@
 """The kernels of nodes that call functions: calls, conditionals, loops, maps, remote calls.
 
+    c = If(p, x), then: double, else: negate, both short        a kernel: p = True, x = 3.0 -> double's plan runs -> 6.0
+    w = While(i), or a branch that sends or is long             a function that starts a deferred node: the outputs come
+                                                                later, and others run meanwhile
+
 A node has an ordinary kernel if all functions it may call are short, otherwise a function that starts a deferred node.
 The functions get the data inputs of the node, without the predicate of a conditional and the target of a remote call.
 

@@ -21,7 +21,7 @@ from ...devices.kernels.functions import TakeResults, Values
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import call_number, frame_text
-from ..plans.instructions import DEAD, TRACE_SLOT
+from ..plans.instructions import DEAD, TRACE_SLOT, Slots
 from .chunks.chunk import run_chunk
 from .chunks.executor import fresh_slots, run_in_turns
 from .interpreted_part import InterpretedPart
@@ -163,8 +163,7 @@ class Callee:
                         run_chunk(plan, segment, chunks, number, slots)
                     except PartitaError as error:
                         raise error.inside(self.name) from error.__cause__
-            for result in plan.results:
-                results[result.index] = slots[result.slot]
+            _store_results(plan, slots, results)
         return self.checked_results(results)
 
     def run_in_turns(self, arguments: Values, pacer: Pacer) -> TurnedWork:
@@ -177,23 +176,15 @@ class Callee:
                     yield from run_in_turns(plan, segment, slots, pacer)
             except PartitaError as error:
                 raise error.inside(self.name) from error.__cause__
-            for result in plan.results:
-                results[result.index] = slots[result.slot]
+            _store_results(plan, slots, results)
         return self.checked_results(results)
 
-    def start(
-        self,
-        call: PendingCall,
-        arguments: Values,
-        done: TakeResults,
-        turn: CallTurn | None = None,
-        scope: TraceScope | None = None,
-    ) -> None:
+    def start(self, call: PendingCall, arguments: Values, done: TakeResults, turn: CallTurn | None = None) -> None:
         """Calls the function for a deferred node; `done` gets the results.
 
-        `turn` tells the calls of a loop or a map apart. `scope` is that of the call in a traced step.
+        `turn` tells the calls of a loop or a map apart.
         """
-        caller = call.part
+        caller, scope = call.part, self._scope_of(call, turn)
         depth, text = self.depth_of(call), "" if turn is None else turn.text
         frame = frame_text(call_number(caller.frame, caller.actor.name, call.number, text), 0)
         send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
@@ -211,6 +202,10 @@ class Callee:
             slots = fresh_slots(plan, arguments, send)
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
+
+    def _scope_of(self, _call: PendingCall, _turn: CallTurn | None) -> TraceScope | None:
+        """The scope of a call in a traced step."""
+        return None
 
     def depth_of(self, call: PendingCall) -> int:
         """The depth of one call; ResourceExhaustedError if it is too deep."""
@@ -245,8 +240,7 @@ class _ResultCollector:
         if isinstance(part, InterpretedPart):
             self._results = [part.result(index) for index in range(self._callee.num_results)]
         else:
-            for result in part.plan.results:
-                self._results[result.index] = part.slots[result.slot]
+            _store_results(part.plan, part.slots, self._results)
         self._num_running -= 1
         if not self._num_running:
             self._call.part.actor.post(Return(self._call, self))
@@ -257,6 +251,11 @@ class _ResultCollector:
             self._done(self._callee.checked_results(self._results))
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             self._call.fail(of_kernel(self._call.op, error))
+
+
+def _store_results(plan: Plan, slots: Slots, results: list[Any]) -> None:
+    for result in plan.results:
+        results[result.index] = slots[result.slot]
 
 
 def _send_in_frame(send: Callable[..., None], frame: str, stem: str, value: Any, is_dead: bool = False) -> None:

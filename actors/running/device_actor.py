@@ -49,6 +49,7 @@ from .messages import (
     Return,
     RunInThread,
     RunSegment,
+    Shutdown,
     SlowWork,
     TurnedWork,
 )
@@ -116,6 +117,8 @@ class ActorGroup:
                 elif (actor := turns.popleft()).slow_work is None:
                     now = actor.serve_one(now)
                 else:
+                    # What comes after the chunk in the thread reads what it writes, so the mail waits: its turns come
+                    # back, before all others, when the chunk has run.
                     actor.postponed_turns += 1
                     continue
                 if now > end:
@@ -238,6 +241,8 @@ class DeviceActor:
 
     async def _serve(self, pacer: Pacer) -> None:
         """Serves all mailboxes as the server of the group, which it stays while there is mail."""
+        # Somebody else may have used up the slice since this task was woken, and a server that went on regardless would
+        # keep the event loop for a slice of its own.
         if not pacer.slice.may_go_on(self._last_slice):
             await pacer.yield_now()
         actor_group = self._actor_group
@@ -316,33 +321,31 @@ class DeviceActor:
         self.wake()
 
     def _serve_other(self, message: Other, now: float) -> float:
-        if isinstance(message, Begin):
-            if message.step.error is None:
-                message.step.call_starts[self].pop()()
-            return self._actor_group.pacer.clock()
-        if isinstance(message, Return):
-            if not message.call.is_ended:
-                message.results.deliver()
-            return self._actor_group.pacer.clock()
-        if isinstance(message, Resume):
-            self._resume(*message)
-            return self._actor_group.pacer.clock()
-        if isinstance(message, FirstRun):
-            return now if message.part.step.error is not None else self._run_first(*message)
-        if isinstance(message, Continue):
-            self.continue_work(*message)
-            return self._actor_group.pacer.clock()
-        if isinstance(message, RunInThread):
-            owner, work, chunk = message
-            if owner.is_ended:
-                work.close()
-            else:
-                go_on = partial(self.post_first, Continue(owner, work))
-                self._begin_slow_work(SlowWork(owner.step, chunk, go_on, partial(self.continue_work, owner, work)))
-            return now
-        self._ended = True
-        self.wake()
-        return now
+        match message:
+            case Begin(step):
+                if step.error is None:
+                    step.call_starts[self].pop()()
+            case Return(call, results):
+                if not call.is_ended:
+                    results.deliver()
+            case Resume():
+                self._resume(*message)
+            case FirstRun(part):
+                return now if part.step.error is not None else self._run_first(*message)
+            case Continue():
+                self.continue_work(*message)
+            case RunInThread(owner, work, chunk):
+                if owner.is_ended:
+                    work.close()
+                else:
+                    go_on = partial(self.post_first, Continue(owner, work))
+                    self._begin_slow_work(SlowWork(owner.step, chunk, go_on, partial(self.continue_work, owner, work)))
+                return now
+            case Shutdown():
+                self._ended = True
+                self.wake()
+                return now
+        return self._actor_group.pacer.clock()
 
     def continue_work(self, owner: Owner, work: TurnedWork, error: PartitaError | None = None) -> None:
         """Runs work until it ends or yields, for other tasks or for a chunk in a thread; then it posts what comes next.

@@ -1,5 +1,9 @@
 """A graph prepared for the reference executor: consumers, initial counts of inputs, and a kernel for each node.
 
+    y = a + a           consumers of a      [(y, port 0, output 0), (y, port 1, output 0)]
+                        initial count       a 0: it is a root; y 2
+    m = Merge(p, q)     initial count       1, and 2 more for each control input
+
 It is made once for a placed graph, cut or not, and shared by all steps. Nodes are numbered as in `OrderedGraph`.
 """
 
@@ -11,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import PartitaError
 from ...graph.analysis.control_flow import build_control_flow_info
+from ...graph.analysis.levels import frame_name
+from ...graph.analysis.transfers import transfer_of
 from ...graph.dtypes import is_ref
-from ...graph.partition import transfer_of
+from ...graph.ops.record import NodeClass
 from ...rendezvous.key import frame_text
 from ..plans import instructions as form
 from ..plans.binding import check_complete
 from ..plans.columns import columns_of
 from ..plans.keys import stem_of
+from ..plans.levels import located
 from ..plans.roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -41,12 +47,12 @@ class Interpretation:
         self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))
         self.roles = [role_of(p.op_def.name) for p in self.properties]
         self.frame_ops = {
-            node: self.properties[node].op.removeprefix("Ref")
+            node: self.properties[node].op_def.record.node_class
             for node, role in enumerate(self.roles)
             if role is Role.FRAME
         }
-        enters = [node for node, op in self.frame_ops.items() if op == "Enter"]
-        self.num_enters = Counter(self.frame_name(node) for node in enters)
+        enters = [node for node, node_class in self.frame_ops.items() if node_class is NodeClass.ENTER]
+        self.num_enters = Counter(frame_name(self.properties[node]) for node in enters)
         self.consumers: list[list[tuple[int, int, int]]] = [[] for _ in self.names]
         for src, output, dst, port in zip(*(column.tolist() for column in columns.data), strict=True):
             self.consumers[src].append((dst, port, output))
@@ -59,10 +65,11 @@ class Interpretation:
             for node, (role, controls) in enumerate(zip(self.roles, num_controls, strict=True))
         ]
         self.roots = [n for n in range(len(self.names)) if not num_controls[n] and not self.num_inputs(n)]
+        is_deferred = {device: located(graph, binder.is_deferred) for device, binder in binders.items()}
         self.deferred = {
             node
             for node, device in enumerate(self.devices)
-            if self.roles[node] is Role.COMPUTE and self._is_deferred(node, binders[device])
+            if self.roles[node] is Role.COMPUTE and is_deferred[device](self.properties[node])
         }
         self._stems: dict[int, str] = {}
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
@@ -74,19 +81,6 @@ class Interpretation:
     def num_outputs(self, node: int) -> int:
         """Number of data outputs."""
         return len(self.properties[node].output_types)
-
-    def frame_name(self, enter: int) -> str:
-        """The attr `frame_name` of an Enter."""
-        name: bytes = self.properties[enter].attrs["frame_name"]
-        return name.decode()
-
-    def parallel_iterations(self, enter: int) -> int:
-        """How many iterations of its frame may run at a time: an attr of an Enter."""
-        return int(self.properties[enter].attrs["parallel_iterations"])
-
-    def is_constant_enter(self, enter: int) -> bool:
-        """Whether an Enter gives its value to every iteration of its frame."""
-        return bool(self.properties[enter].attrs["is_constant"])
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
         """The key of a Send or Recv in one iteration, with the name of the frame, which both ends can compute."""
@@ -118,14 +112,6 @@ class Interpretation:
     def start(self, node: int, call: PendingCall, *inputs: Any) -> None:
         """Starts a live node of `deferred`, whose outputs come later."""
         self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
-
-    def _is_deferred(self, node: int, binder: Binder) -> bool:
-        """Whether the outputs of a node come later; raises, located, the errors of functions that it calls."""
-        try:
-            return binder.is_deferred(self.properties[node])
-        except PartitaError as error:
-            name, op = self.names[node], self.properties[node].op
-            raise error.located(node=name, op=op, device=self.devices[node]) from error.__cause__
 
     def _kernel(self, node: int, binder: Binder) -> Kernel:
         properties, role = self.properties[node], self.roles[node]

@@ -81,6 +81,7 @@ class InterpretedPart(Reference):
     def arrive(self, number: int, outputs: Values) -> None:
         """Passes the outputs of a deferred node on, and continues if no turn is posted."""
         self._propagate(self._calls.pop(number), list(outputs))
+        # A kernel that is done at once calls this from the turn in which it was launched, which goes on by itself.
         if not self._is_running:
             self._continue()
 

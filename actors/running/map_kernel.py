@@ -1,5 +1,7 @@
 """MapDefun: calls a function on every row of its arguments and stacks the results.
 
+    MapDefun([[1, 2], [3, 4]]) of f(row) = sum(row)      f([1, 2]) -> 3, f([3, 4]) -> 7      output [3, 7]
+
 A short function is called row by row on its device; of any other function 64 calls run at a time. Results must have
 the shapes that the node's attr `output_shapes` promises.
 """
@@ -136,5 +138,6 @@ class _LongMap:
         self._num_missing -= 1
         if not self._num_missing:
             self._call.done(*self._stacked(self._results))
+        # 63 calls run besides this one, so that with 64 missing results a row has not begun.
         elif self._num_missing >= _MAX_RUNNING_CALLS:
             self._next()

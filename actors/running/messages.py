@@ -1,5 +1,9 @@
 """The messages that a device actor gets in its mailbox.
 
+    RunSegment(part, 3)                  segment 3 of the part has all it waits for: run its first chunk
+    RunSegment(part, 3, 1, chunks)       its first chunk has run: run the next one
+    Return(call, results)                a function has ended: its results are for this node
+
 Messages do not change after they were posted. Posting never blocks and never fails.
 """
 

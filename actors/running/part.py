@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
     from ...rendezvous import Outcome
     from ..plans.plan import Plan
+    from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
     from .step import Step
 
@@ -229,11 +230,22 @@ def _wrong_message(key: str, sent: int, received: int) -> InternalError:
     )
 
 
-def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
-    """Starts every plan of a step on its actor and returns the parts."""
+def start_parts(
+    step: Step,
+    work: Sequence[tuple[Plan, DeviceActor]],
+    feeds: list[object],
+    kind: type[Part] | None = None,
+    scope: TraceScope | None = None,
+) -> list[Part]:
+    """Starts every plan of a step on its actor and returns the parts.
+
+    The parts of a traced step are of another `kind`, for plans with clocks, and append to the records of `scope`.
+    """
     send, ended = step.rendezvous.send, step.part_ended
-    parts = [Part(step, plan, actor, ended) for plan, actor in work]
+    parts = [(kind or Part)(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:
-        part.actor.start(part, fresh_slots(part.plan, feeds, send))
+        slots = fresh_slots(part.plan, feeds, send)
+        slots[TRACE_SLOT] = scope
+        part.actor.start(part, slots)
     return parts

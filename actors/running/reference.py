@@ -1,5 +1,8 @@
 """The reference executor: it runs a graph node by node and defines what the faster ways must compute.
 
+    y = -x + 1, feeds [2.0]      ready: one, _arg_x      run one -> [1.0], _arg_x -> [2.0]      ready: neg
+                                 run neg -> [-2.0]       ready: y      run y -> [-1.0]          results: {0: -1.0}
+
 It picks a ready token, computes its node, and passes the outputs on by the rules of `tokens/propagation`. A node with a
 dead input is not computed, but its dead outputs are passed on; Send and Recv run even then.
 

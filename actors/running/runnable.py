@@ -1,5 +1,8 @@
 """Lists the graphs that a run may execute, a graph and all functions it may call, and their nodes without a kernel.
 
+    graph that calls f, which has a node "n" of an unknown op      graphs_that_run: ("", graph), ("f", body)
+                                                                   missing_kernels: MissingKernel("f", "n", "Unknown")
+
 Functions are listed as they run: lowered, pruned, with the attrs of the call, as gradient functions where those are
 called. The listed nodes are those for which a session raises "no kernel": both ask `binding.has_kernel`.
 """

@@ -14,7 +14,8 @@ Who does what, from the outside in:
     Steps               steps.py                runs a step of a prepared request, with a time limit or a trace
     WorkerSteps         worker_steps.py         one step over several workers: a `Step` on each of them
     Workers             workers.py              one worker in a local session, else one per task
-    GraphManager        graph_manager.py        one worker: its device actors, its registered graphs and their plans
+    GraphManager        graph_manager.py        one worker: its devices, their actors, and how its steps end
+    RegisteredGraphs    registered_graphs.py    the graphs of one worker, by handle: their plans and their costs
 
 One `session.run("y", {"x": value})`:
 

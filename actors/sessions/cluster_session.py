@@ -20,7 +20,7 @@ from ...devices.given_cluster import as_cluster
 from ...devices.visible import filtered
 from ...graph import ConfigProto
 from ...graph.dtypes import DataType, base_type
-from ...graph.partition import name_counter
+from ...graph.partition.options import name_counter
 from ...graph.tasks import MASTER_SEPARATOR
 from ...rendezvous import refuse_stale
 from .lifetime import Block

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..running.interpretation import Interpretation
     from ..running.part import Part
     from ..running.virtual.body import VirtualBody
-    from .graph_manager import PlacedPlans
+    from .registered_graphs import PlacedPlans
     from .workers import Workers, WorkerShare
 
 _LARGE = 100  # nodes, those of functions included
@@ -74,25 +74,25 @@ class Prepared:
         """The plans of all workers with their actors; AbortedError if a worker has deregistered its share."""
         if len(self.shares) == 1:
             worker, handle = self.shares[0]
-            return worker.work(handle, with_trace=with_trace)
-        return [pair for worker, handle in self.shares for pair in worker.work(handle, with_trace=with_trace)]
+            return worker.graphs.work(handle, with_trace=with_trace)
+        return [pair for worker, handle in self.shares for pair in worker.graphs.work(handle, with_trace=with_trace)]
 
     @property
     def is_registered(self) -> bool:
         """Whether no worker has deregistered its share."""
-        return all(worker.has_graph(handle) for worker, handle in self.shares)
+        return all(handle in worker.graphs for worker, handle in self.shares)
 
     def deregister(self) -> None:
         """Makes the workers forget their shares; running steps go on."""
         for worker, handle in self.shares:
-            if worker.has_graph(handle):
-                worker.deregister(handle)
+            if handle in worker.graphs:
+                worker.graphs.deregister(handle)
 
     def partition_graphs(self) -> list[GraphDef]:
         """The graph of each device, as it runs."""
         if self.partitions:
             return [part.to_graph_def() for part in self.partitions.values()]
-        return [part for worker, handle in self.shares for part in worker.partitions(handle)]
+        return [part for worker, handle in self.shares for part in worker.graphs.partitions(handle)]
 
     def fetched(self, parts: Iterable[Part], rendezvous: Rendezvous, fed: Sequence[object]) -> list[Array]:
         """The fetched arrays of a finished step, in the user's order; raises InvalidArgumentError for a dead one."""
@@ -184,7 +184,7 @@ def _registered(
     """Registers a placed request with the workers; `cut_names` are the names that it was pruned for."""
     by_rendezvous = signature.is_partial or workers.is_distributed
     shares, partitions, interpretation, virtual = workers.register(pruned, check)
-    work = [pair for worker, handle in shares for pair in worker.work(handle)]
+    work = [pair for worker, handle in shares for pair in worker.graphs.work(handle)]
     plans = [plan for plan, _ in work]
     feeds = ports(signature.feeds, _types(signature.feeds, cut_names.feeds, pruned.feed_types))
     fetches = ports(signature.fetches, _types(signature.fetches, cut_names.fetches, pruned.fetch_types))

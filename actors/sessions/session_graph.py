@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...devices.pipeline import Pipeline
-from ...graph import GraphDef, shape_inference
+from ...graph import GraphDef
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes, is_path
 from ...graph.passes.selection import Passes
@@ -81,7 +81,11 @@ class GraphReader:
 
         Raises InvalidArgumentError, which names the node, where shapes contradict an op.
         """
-        return shape_inference.to_annotated_graph_def(graph) if self._writes_shapes else graph.to_graph_def()
+        if not self._writes_shapes:
+            return graph.to_graph_def()
+        from ...graph.shape_inference.annotated import to_annotated_graph_def  # most sessions infer no shapes
+
+        return to_annotated_graph_def(graph)
 
 
 def _report(on_read: Callable[[int], object] | None, count: int) -> None:

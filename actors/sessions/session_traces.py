@@ -65,5 +65,5 @@ def statistics_of(parts: Sequence[Part], rendezvous: TracedRendezvous) -> StepSt
 def add_costs(stats: StepStats, prepared: Prepared, metadata: RunMetadata) -> None:
     """Adds the times of a step to the cost models of its request, and appends these models to the metadata."""
     for worker, handle in prepared.shares:
-        worker.learn(handle, stats)
-        worker.build_cost_model(handle, metadata.cost_graph)
+        worker.graphs.learn(handle, stats)
+        worker.graphs.build_cost_model(handle, metadata.cost_graph)

@@ -15,9 +15,10 @@ import trio
 
 from ...devices.kernels.step_state import StepState
 from ...errors import PartitaError
+from ..plans.tracing import TraceScope
 from ..running.part import start_parts
 from ..running.step import Step
-from ..running.traced.parts import start_traced_parts
+from ..running.traced.parts import TracedPart
 
 if TYPE_CHECKING:
     from ...rendezvous import Rendezvous, WorkerRendezvous
@@ -53,7 +54,7 @@ class WorkerSteps:
         for view, share in shares.items():
             step = Step(self._number, view(self.rendezvous, self.fail), self._state)
             self._steps.append(step)
-            parts += (start_traced_parts if with_trace else start_parts)(step, share, feeds)
+            parts += _started(step, share, feeds, with_trace=with_trace)
             if step.error is not None:
                 break
         return parts
@@ -104,6 +105,12 @@ def start_step(
         if isinstance(step, WorkerSteps):
             parts = step.start(work, feeds, with_trace=with_trace)
         else:
-            parts = (start_traced_parts if with_trace else start_parts)(step, work, feeds)
+            parts = _started(step, work, feeds, with_trace=with_trace)
         actor_group.serve_mailboxes()
     return parts
+
+
+def _started(
+    step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool
+) -> list[Part]:
+    return start_parts(step, work, feeds, TracedPart, TraceScope([])) if with_trace else start_parts(step, work, feeds)

@@ -17,10 +17,11 @@ from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
 from ...rendezvous import LocalRendezvous, refuse_stale
 from .. import running
-from ..plans.binding import check_complete
+from ..plans.binding import Binder, check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
 from ..running.functions import Functions
+from ..running.make_evaluator import make_evaluator
 from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.step import Step
 from .graph_manager import GraphManager
@@ -84,6 +85,7 @@ class Workers:
         self.actor_group = ActorGroup(self.pacer)
         self.tensors = SessionTensors()
         self.clock: VirtualClock | None = None
+        self._functions: Functions | None = None
         functions = Functions
         if settings.costs is not None:
             from ..running.virtual.calls import VirtualFunctions  # other sessions need no simulated hardware
@@ -147,20 +149,20 @@ class Workers:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
-        optimised = partitioned.optimise(running.ConstantEvaluator())
+        optimised = partitioned.optimise(make_evaluator)
         check()
         if self.clock is not None:
             return Shares((), optimised.graphs, virtual=self._virtual_body(optimised.in_order()))
         try:
-            handle = worker.add(optimised, from_elsewhere=False)
+            handle = worker.graphs.add(optimised, self._functions, from_elsewhere=False)
         except Unfoldable:
-            return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
+            return Shares((), partitioned.graphs, running.interpret(pruned.graph, self._binders(self._functions)))
         return Shares((WorkerShare(worker, handle),), optimised.graphs)
 
     def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
         from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware
 
-        binders = {name: actor.binder for name, actor in self.actors.items()}
+        binders = self._binders(self._functions)
         (worker,) = self.by_task.values()
         body = VirtualBody(graphs, binders, worker.cluster)
         check_complete(binders.values())
@@ -169,13 +171,16 @@ class Workers:
     def forget_requests(self) -> None:
         """Deregisters all graphs; running steps go on."""
         for worker in self.by_task.values():
-            worker.deregister_all()
+            worker.graphs.deregister_all()
 
     def bind_functions(self, graph: Graph, *, soft: bool) -> None:
         """Makes the functions of a graph callable. Over several tasks this does nothing: each share has its own."""
         if not self.is_distributed:
-            for worker in self.by_task.values():
-                worker.bind_functions(graph, soft=soft)
+            (worker,) = self.by_task.values()
+            self._functions = worker.functions_of(graph, soft=soft)
+
+    def _binders(self, functions: Functions | None) -> dict[str, Binder]:
+        return {name: actor.binder.calling(functions) for name, actor in self.actors.items()}
 
     def new_step(self, number: int, *, with_trace: bool = False) -> Step | WorkerSteps:
         """A step that is not started yet, with a rendezvous of its own; that of a traced step records its transfers."""
@@ -188,8 +193,7 @@ class Workers:
 
     def traced(self, graph: Interpretation) -> Interpretation:
         """An interpreted graph of a local session, with functions that leave records."""
-        (worker,) = self.by_task.values()
-        return worker.interpretation(graph.graph, traced=True)
+        return running.interpret(graph.graph, self._binders(self._functions and self._functions.traced))
 
     def restart_device(self, name: str) -> AbortedError:
         """Restarts a device, given by its full name, and returns the error for steps that used its state."""

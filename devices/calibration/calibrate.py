@@ -22,7 +22,8 @@ from ...errors import InvalidArgumentError
 from ..spec import DeviceSpec
 from ..timing.fits.memory_bound import ASSUMED_SPREAD, MemoryBoundModel, MemoryNumbers
 from .entry import DeviceEntry, entry_of
-from .layer_parts import fit_attention_part, fit_grouped_part
+from .fitting.layers import ATTENTION, GROUPED
+from .layer_parts import fit_layer_part
 from .parts import PartReport, fit_collective_part, fit_memory_part, fit_product_part
 from .sources.measurements import GivenMemory, Measurements, joined
 from .sources.reading import read_source
@@ -98,9 +99,9 @@ def _parts(rows: Measurements, read: Mapping[Path, Measurements], spec: DeviceSp
     if rows.memory:
         yield _given(rows.memory, source("memory"), date)
     if rows.attentions:
-        yield fit_attention_part(rows.attentions, spec, source("attentions"), date)
+        yield fit_layer_part("attention", ATTENTION, rows.attentions, spec, source("attentions"), date)
     if rows.grouped:
-        yield fit_grouped_part(rows.grouped, spec, source("grouped"), date)
+        yield fit_layer_part("grouped", GROUPED, rows.grouped, spec, source("grouped"), date)
     if rows.collectives:
         yield fit_collective_part(rows.collectives, spec, source("collectives"), date)
 

@@ -1,11 +1,13 @@
-"""The entry of a device in a calibration file: its datasheet numbers with their sources, from the catalog or a cluster.
+"""From the name of a device to its entry in a calibration file: its datasheet numbers, each with its source.
+
+    entry_of("H100-SXM", None, ...)             the catalog's table of that device, without its fits
+    entry_of("rig", Path("rig.toml"), ...)      the inline spec of that name in a cluster file
 
 A cluster file gives numbers as texts; each becomes `{ value, source, date }` with that file as its source.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from ...errors import InvalidArgumentError
 from ...graph.suggestions import suggestion
 from .. import catalog
 from ..spec import DeviceSpec
+from ..tables import parse_toml
 from .tables import text_of
 
 _TEXTS = ("name", "kind", "host_link", "peer_link")
@@ -43,10 +46,7 @@ def entry_of(device: str, cluster: Path | None, date: str) -> DeviceEntry:
 
 
 def _of_cluster(device: str, cluster: Path, date: str) -> DeviceEntry:
-    try:
-        tables = tomllib.loads(text_of(cluster)).get("device", [])
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"{cluster}: this is not TOML: {error}") from None
+    tables = parse_toml(text_of(cluster), str(cluster)).get("device", [])
     specs = {
         table["spec"].get("name", "inline"): table["spec"]
         for table in (tables if isinstance(tables, list) else [])

@@ -1,66 +1,46 @@
-"""Fits the parts of whole layers: attention and grouped products, whose rows are shares of a stated rate.
+"""From measured layers, attention or grouped products, to the report on a fitted model of them.
 
-Their errors are of sizes that the fit has not seen, left out one by one.
+    rows        ("fwd", (1, 4096, 8, 8, 128, 128), 0.32), ...: the share of a stated rate that each layer reached
+    report      the model, its numbers with intervals, its error on sizes not seen, and the datasheet's error
+
+Every size is left out once, and predicted by a fit of all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...graph.arrays import Floats, Numbers
+from ...graph.arrays import Numbers
 from ..spec import DeviceSpec
-from ..timing.fits.attention import Attentions
-from ..timing.fits.grouped import GroupedProducts
 from ..timing.fits.products import bf16_peak
-from .fitting.attention import attention_left_out, fit_attention
-from .fitting.grouped import fit_grouped, grouped_left_out
+from .fitting.layers import LayerFit, fit_layers, left_out
 from .parts import FOLDS, Model, NullModel, PartReport, fold_of_rows, mape, numbers_of
-from .sources.layer_tables import attentions_of, grouped_products_of
-from .sources.measurements import STATED_PEAK_FLOPS_PER_S, MeasuredAttention, MeasuredGroupedProduct
+from .sources.layer_tables import in_columns
+from .sources.measurements import STATED_PEAK_FLOPS_PER_S, MeasuredLayer
 
 
-def fit_attention_part(rows: Sequence[MeasuredAttention], spec: DeviceSpec, source: str, date: str) -> PartReport:
-    """The model of attention."""
-    timed = sorted(rows)
-    layers, share = attentions_of(timed), np.array([row.share for row in timed])
-
-    def fit(of: Numbers) -> Model:
-        return fit_attention(layers.where(of), share[of], STATED_PEAK_FLOPS_PER_S, source=source, date=date)
-
-    return _layers("attention", fit, layers, share, attention_left_out(layers, share, STATED_PEAK_FLOPS_PER_S), spec)
-
-
-def fit_grouped_part(rows: Sequence[MeasuredGroupedProduct], spec: DeviceSpec, source: str, date: str) -> PartReport:
-    """The model of grouped products."""
-    timed = sorted(rows)
-    layers, share = grouped_products_of(timed), np.array([row.share for row in timed])
-
-    def fit(of: Numbers) -> Model:
-        return fit_grouped(layers.where(of), share[of], STATED_PEAK_FLOPS_PER_S, source=source, date=date)
-
-    return _layers("grouped", fit, layers, share, grouped_left_out(layers, share, STATED_PEAK_FLOPS_PER_S), spec)
-
-
-def _layers(
-    part: str,
-    fit: Callable[[Numbers], Model],
-    layers: Attentions | GroupedProducts,
-    share: Floats,
-    errors: Floats,
-    spec: DeviceSpec,
+def fit_layer_part(
+    part: str, fit: LayerFit[Any], rows: Sequence[MeasuredLayer], spec: DeviceSpec, source: str, date: str
 ) -> PartReport:
-    """The report of a model of layers; `errors` are ln(measured / predicted) of sizes left out one by one."""
+    """The model of one sort of layers (Any), with the errors on sizes left out one by one."""
+    timed = sorted(rows)
+    layers, share = in_columns(timed, fit.model.LAYERS), np.array([row.share for row in timed])
+
+    def fitted(of: Numbers) -> Model:
+        return fit_layers(fit, layers.where(of), share[of], STATED_PEAK_FLOPS_PER_S, source=source, date=date)
+
     fold_of = fold_of_rows(len(share))
-    model = fit(np.arange(len(share)))
-    folds = [fit(np.flatnonzero(fold_of != fold)) for fold in range(FOLDS)]
+    model = fitted(np.arange(len(share)))
+    folds = [fitted(np.flatnonzero(fold_of != fold)) for fold in range(FOLDS)]
     numbers = []
-    for name, fitted in model.numbers.items():
-        least, greatest = (type(fitted)(*len(fitted) * (bound,)) for bound in (0.0, float("inf")))
-        each = numbers_of(fitted, [fold.numbers[name] for fold in folds], least, greatest)
+    for name, of_kind in model.numbers.items():
+        least, greatest = (type(of_kind)(*len(of_kind) * (bound,)) for bound in (0.0, float("inf")))
+        each = numbers_of(of_kind, [fold.numbers[name] for fold in folds], least, greatest)
         numbers += [number._replace(name=f"{name}.{number.name}") for number in each]
     time_ns = layers.flops * 1e9 / (STATED_PEAK_FLOPS_PER_S * share)
     nulls = (NullModel("datasheet", mape(model.least_ns(layers, bf16_peak(spec)), time_ns)),)
-    error = mape(np.exp(-errors), np.ones(len(share)))
+    error = mape(np.exp(-left_out(fit, layers, share, STATED_PEAK_FLOPS_PER_S)), np.ones(len(share)))
     return PartReport(part, len(share), error, nulls, tuple(numbers), model)

@@ -89,8 +89,8 @@ class MeasuredTable:
         return f"{self.path}:{self.lines[row]}"
 
 
-def read_table(path: str | Path, columns: Sequence[ColumnSpec], *, least_rows: int = 1) -> MeasuredTable:
-    """The table in a file; at least `least_rows` rows.
+def read_table(path: str | Path, columns: Sequence[ColumnSpec]) -> MeasuredTable:
+    """The table in a file, of one row at least.
 
     Raises NotFoundError for a file that cannot be read, and InvalidArgumentError, which begins with "file:line:", for
     a header or a cell that is not as `columns` says and for too few rows.
@@ -98,11 +98,8 @@ def read_table(path: str | Path, columns: Sequence[ColumnSpec], *, least_rows: i
     file = Path(path)
     header, header_line, rows = _split(file, [column.name for column in columns])
     _check_header(header, columns, f"{file}:{header_line}")
-    if len(rows) < least_rows:
-        last = rows[-1][0] if rows else header_line
-        raise InvalidArgumentError(
-            f"{file}:{last}: {len(rows)} rows are too few; give at least {least_rows} below the header"
-        )
+    if not rows:
+        raise InvalidArgumentError(f"{file}:{header_line}: 0 rows are too few; give at least 1 below the header")
     cells = {name: tuple(row[i] for _, row in rows) for i, name in enumerate(header)}
     lines = tuple(line for line, _ in rows)
     typed = {c.name: _typed(c, cells[c.name], file, lines) for c in columns if c.name in cells}

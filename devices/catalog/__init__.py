@@ -19,47 +19,41 @@ from typing import Any, TypeVar
 
 from attrs import frozen
 
+from ...entry_points import import_modules
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from ...graph.ops.installed import DEVICE_KINDS, import_installed
+from ...graph.ops.device_kinds import GROUP
 from ...graph.suggestions import suggestion
+from .. import units
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
-from ..units import (
-    parse_bytes,
-    parse_bytes_per_s,
-    parse_count,
-    parse_flops_per_s,
-    parse_multiprocessors,
-    parse_ns,
-    parse_share,
-)
+from ..tables import check_keys, naming, without_sources
 
 Parser = Callable[[Any], int | float]  # Any: a text, or for counts a number
 T = TypeVar("T")
 
 # Key in a TOML file -> (field of the class, parser of the text). Units are in the text, so keys have none.
 _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
-    "memory": ("memory_bytes", parse_bytes),
-    "memory_bandwidth": ("memory_bandwidth_bytes_per_s", parse_bytes_per_s),
-    "host_memory": ("host_memory_bytes", parse_bytes),
-    "launch_overhead": ("launch_overhead_ns", parse_ns),
-    "kernel_floor": ("kernel_floor_ns", parse_ns),
-    "lanes": ("lanes", parse_count),
-    "copy_engines": ("copy_engines", parse_count),
-    "sm_count": ("sm_count", parse_multiprocessors),
-    "l2": ("l2_bytes", parse_bytes),
-    "matrix_efficiency": ("matrix_efficiency", parse_share),
-    "vector_efficiency": ("vector_efficiency", parse_share),
-    "memory_efficiency": ("memory_efficiency", parse_share),
+    "memory": ("memory_bytes", units.parse_bytes),
+    "memory_bandwidth": ("memory_bandwidth_bytes_per_s", units.parse_bytes_per_s),
+    "host_memory": ("host_memory_bytes", units.parse_bytes),
+    "launch_overhead": ("launch_overhead_ns", units.parse_ns),
+    "kernel_floor": ("kernel_floor_ns", units.parse_ns),
+    "lanes": ("lanes", units.parse_count),
+    "copy_engines": ("copy_engines", units.parse_count),
+    "sm_count": ("sm_count", units.parse_multiprocessors),
+    "l2": ("l2_bytes", units.parse_bytes),
+    "matrix_efficiency": ("matrix_efficiency", units.parse_share),
+    "vector_efficiency": ("vector_efficiency", units.parse_share),
+    "memory_efficiency": ("memory_efficiency", units.parse_share),
 }
 _ASSUMED_OR_GIVEN = ("launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency")
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
 _DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
 _NOT_OF_SPEC = ("aliases", "fits")  # of a file of the catalog: other names of the model, and models fitted to it
 _LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
-    "bandwidth": ("bandwidth_bytes_per_s", parse_bytes_per_s),
-    "latency": ("latency_ns", parse_ns),
+    "bandwidth": ("bandwidth_bytes_per_s", units.parse_bytes_per_s),
+    "latency": ("latency_ns", units.parse_ns),
 }
 _LINK_TEXTS = ("name",)
 
@@ -73,22 +67,14 @@ class Sourced:
     date: str
 
 
-def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> None:
-    """InvalidArgumentError for the first key of `table` that is not allowed, with the nearest one that is."""
-    for key in table:
-        if key not in allowed:
-            raise InvalidArgumentError(f"{where}: unknown key {key!r}{suggestion(key, allowed)}")
-
-
 def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
     import cattrs  # late: importing it takes longer than the rest of devices/, and only reading files needs it
 
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
-        return converter.structure(table, cls)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {error.message}") from None
+        with naming(where):
+            return converter.structure(table, cls)
     except cattrs.BaseValidationError as group:
         first = _first_of_ours(group)
         text = first.message if first else "; ".join(cattrs.transform_error(group, path="it"))
@@ -107,10 +93,8 @@ def _numbers(table: Mapping[str, Any], values: Mapping[str, tuple[str, Parser]],
     fields: dict[str, object] = {}
     for key, (name, parse) in values.items():
         if key in table:
-            try:
+            with naming(f"{where}: {key}"):
                 fields[name] = parse(table[key])
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None
     return fields
 
 
@@ -144,7 +128,7 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
         if key not in table and key not in assumed:
             raise InvalidArgumentError(f"{where}: {key!r} is missing; nothing is assumed of a {table['kind']}")
     fields |= _numbers({**assumed, **table}, _DEVICE_VALUES, where) | {"assumed": assumed}
-    parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}
+    parsers: dict[str, tuple[str, Parser]] = {family: (family, units.parse_flops_per_s) for family in rates}
     fields["peak_flops_per_s"] = _numbers(rates, parsers, f"{where}: peak_flops")
     return structure(fields, DeviceSpec, where)
 
@@ -221,13 +205,6 @@ def sourced_values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
             yield from sourced_values(inner, (*path, key))
 
 
-def _texts(value: Any) -> Any:
-    """A table of the catalog with every sourced value replaced by its text."""
-    if not isinstance(value, Mapping):
-        return value
-    return value["value"] if "value" in value else {key: _texts(inner) for key, inner in value.items()}
-
-
 def device_names() -> list[str]:
     """Names of all devices of the catalog, sorted."""
     return list(tables_of_kind("device"))
@@ -242,13 +219,13 @@ def link_names() -> list[str]:
 def device_spec(name: str) -> DeviceSpec:
     """The device of that name or alias; NotFoundError with the nearest name otherwise."""
     table = {key: value for key, value in _table("device", name).items() if key not in _NOT_OF_SPEC}
-    return device_spec_from(_texts(table), f"catalog device {name!r}")
+    return device_spec_from(without_sources(table), f"catalog device {name!r}")
 
 
 @cache
 def link_spec(name: str) -> LinkSpec:
     """The link of that name; NotFoundError with the nearest name otherwise."""
-    return link_spec_from(_texts(_table("link", name)), f"catalog link {name!r}")
+    return link_spec_from(without_sources(_table("link", name)), f"catalog link {name!r}")
 
 
 def fits_of(name: str) -> Mapping[str, Any]:
@@ -275,7 +252,7 @@ def provenance(name: str) -> dict[str, Sourced]:
 
 def _table(folder: str, name: str) -> Mapping[str, Any]:
     if name not in tables_of_kind(folder) and name not in _aliases():
-        import_installed(DEVICE_KINDS)  # a package that adds a kind of device adds models of it too
+        import_modules(GROUP)  # a package that adds a kind of device adds models of it too
     known = tables_of_kind(folder)
     if folder == "device":
         name = _aliases().get(name, name)

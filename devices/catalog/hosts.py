@@ -13,8 +13,9 @@ from attrs import frozen
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ...graph.suggestions import suggestion
+from ..tables import check_keys
 from ..units import parse_count
-from . import Sourced, check_keys, device_spec, link_spec, sourced_values, tables_of_kind
+from . import device_spec, link_spec, tables_of_kind
 
 _UNITS = {"gpus": " GPUs", "nics": " ports", "pcie_switches": " switches"}
 _TEXTS = ["name", "gpu", "cpu", "nic"]
@@ -36,11 +37,6 @@ class HostModel:
     cpu: str | None = None
 
 
-def host_names() -> list[str]:
-    """Names of all machines of the catalog, sorted."""
-    return list(tables_of_kind("host"))
-
-
 @cache
 def host_model(name: str) -> HostModel:
     """The machine of that name; NotFoundError with the nearest name otherwise."""
@@ -55,11 +51,6 @@ def host_model(name: str) -> HostModel:
         if key in texts:
             read(texts[key])
     return HostModel(**texts, **counts)
-
-
-def host_sources(name: str) -> dict[str, Sourced]:
-    """Every count of a machine: key -> value, source and date."""
-    return dict(sourced_values(_table(name)))
 
 
 def _table(name: str) -> Any:

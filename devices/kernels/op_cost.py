@@ -18,12 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, Dims, item_size
 from ...graph.ops.op_table import OpTable
 from ...graph.ops.record import record_of
+
+PortDims = tuple[Dims, ...]
+"""the shapes of all inputs, or of all outputs, of a node, every size known"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,8 @@ class CostContext:
 
     op: str
     attrs: Mapping[str, Any]  # decoded attr values: their type depends on the attr
-    inputs: tuple[Dims, ...]
-    outputs: tuple[Dims, ...]
+    inputs: PortDims
+    outputs: PortDims
     input_types: tuple[DataType, ...]
     output_types: tuple[DataType, ...]
 
@@ -70,6 +73,7 @@ class Product(NamedTuple):
     is_implicit: bool = False
 
 
+T = TypeVar("T")
 MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
 CountFunction = Callable[[CostContext], int]
 ProductOf = Callable[[CostContext], Product | None]
@@ -83,11 +87,11 @@ _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs
 _MATRIX: dict[str, MatrixClass] = {}
 
 
-def _register(table: OpTable[CountFunction], ops: Sequence[str]) -> Callable[[CountFunction], CountFunction]:
-    def register(count: CountFunction) -> CountFunction:
+def _register(table: OpTable[T], ops: Sequence[str]) -> Callable[[T], T]:
+    def register(entry: T) -> T:
         for op in ops:
-            table.add(op, count)
-        return count
+            table.add(op, entry)
+        return entry
 
     return register
 
@@ -95,7 +99,8 @@ def _register(table: OpTable[CountFunction], ops: Sequence[str]) -> Callable[[Co
 def flops(*ops: str, matrix: MatrixClass | None = None) -> Callable[[CountFunction], CountFunction]:
     """Registers the decorated operation count for each of `ops`.
 
-    `matrix` marks ops that run on the units for matrix products (tensor cores), and says whose times err alike.
+    `matrix` marks ops that run on the units for matrix products (tensor cores), and is the class of ops whose times err
+    in the same direction (`timing/costs/classes.py`).
     AlreadyExistsError if an op has a count.
     """
     if matrix is not None:
@@ -114,14 +119,11 @@ def moves(*ops: str) -> None:
 
 
 def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
-    """Registers what says which matrix product `ops` are, or None; AlreadyExistsError if one has it."""
+    """Registers the function that returns which matrix product one use of `ops` is, None for none.
 
-    def register(product: ProductOf) -> ProductOf:
-        for op in ops:
-            _PRODUCTS.add(op, product)
-        return product
-
-    return register
+    AlreadyExistsError if one of them has such a function.
+    """
+    return _register(_PRODUCTS, ops)
 
 
 def waits(*ops: str) -> Callable[[CountFunction], CountFunction]:
@@ -151,8 +153,7 @@ def elementwise(*ops: str) -> None:
 
 def free(*ops: str) -> None:
     """Registers ops that take no time on a device: they only pass on names or shapes. Views are free anyway."""
-    for op in ops:
-        _FREE.add(op, True)
+    _register(_FREE, ops)(True)
 
 
 def tables() -> dict[str, OpTable[CountFunction]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, PartitaError
 from ...graph.device_name import parse_full_name
@@ -101,10 +101,18 @@ def kernel(*ops: str, kinds: Collection[str] = (), host_args: Collection[str] = 
 
     Raises InvalidArgumentError for an op that is not registered, or that waits and so needs a `deferred_kernel`.
     """
+    return _adding(ops, kinds, host_args, deferred=False)
 
-    def register(factory: Factory) -> Factory:
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _adding(
+    ops: Sequence[str], kinds: Collection[str], host_args: Collection[str], *, deferred: bool
+) -> Callable[[F], F]:
+    def register(factory: F) -> F:
         for op in ops:
-            _add(op, factory, kinds, host_args, deferred=False)
+            _add(op, factory, kinds, host_args, deferred=deferred)
         return factory
 
     return register
@@ -225,13 +233,7 @@ def deferred_kernel(
     one step share is in `call.step.state` (`step_state`). `kinds` and
     `host_args` are those of `kernel`.
     """
-
-    def register(factory: StartFactory) -> StartFactory:
-        for op in ops:
-            _add(op, factory, kinds, host_args, deferred=True)
-        return factory
-
-    return register
+    return _adding(ops, kinds, host_args, deferred=True)
 
 
 def is_deferred(op: str) -> bool:

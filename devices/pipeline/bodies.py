@@ -62,7 +62,7 @@ def placed_body(
 
 
 def placed_between(pipeline: Pipeline, body: FunctionBody, device: str, ends: BodyDevices | None) -> Pruned:
-    """The same, with the devices of arguments and results as they are given; with None all nodes are on `device`."""
+    """As `placed_body`, with given devices of arguments and results; without any (None) all nodes are on `device`."""
     try:
         pruned = pipeline.prune_body(body)
         _fix_devices(pruned.graph, body, device, ends)

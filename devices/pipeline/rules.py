@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ...graph.analysis.transfers import TransferProperties, transfer_of
 from ...graph.columns import CONTROL_SLOT
 from ...graph.dtypes import REF_OFFSET, dtype_name, is_ref
 from ...graph.graph import Graph
 from ...graph.ops.record import NodeClass
 from ...graph.ops.summaries import node_for_error
-from ...graph.partition import TransferProperties, transfer_of
 from ...graph.port_table import PortTable
 from ...graph.validate import check_kinds
 from ...rendezvous.key import Key

@@ -144,44 +144,8 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
-    """A graph of plain nodes and of calls that stay calls; nodes have requested devices only."""
-
-    pipeline: Pipeline
-    graph: Graph
-
-    def place(self) -> Placed:
-        """Assigns a device to every node; raises as `place`."""
-        graph = self.graph.clone()
-        place(graph, self.pipeline.cluster, allow_soft_placement=self.pipeline.allow_soft_placement)
-        return Placed(self.pipeline, graph)
-
-    def prune(
-        self,
-        feeds: Sequence[str] = (),
-        fetches: Sequence[str] = (),
-        targets: Sequence[str] = (),
-        *,
-        by_rendezvous: bool = False,
-        wiring: Wiring = NO_WIRING,
-    ) -> Pruned:
-        """As `Placed.prune`, for a request or call that is placed after pruning."""
-        client = self.pipeline.cluster.client
-        request = ClientRequest(
-            feeds,
-            fetches,
-            targets,
-            device=client.name,
-            incarnation=client.incarnation,
-            by_rendezvous=by_rendezvous,
-            wiring=wiring,
-        )
-        return _pruned(self, request, is_placed=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A graph whose nodes all have a device of the cluster."""
+class _Whole:
+    """A graph with everything that any request may ask for."""
 
     pipeline: Pipeline
     graph: Graph
@@ -214,16 +178,27 @@ class Placed:
             by_rendezvous=by_rendezvous,
             wiring=wiring,
         )
-        pruned = _pruned(self, request, is_placed=True)
-        pruned.graph.fed_shapes = fed_shapes
-        return pruned
+        graph, types = typed_client_graph(self.graph, request)
+        if graph.functions:
+            passes.drop_surplus_outputs(graph)
+        graph.fed_shapes = fed_shapes
+        return Pruned(self.pipeline, graph, types.feed_types, types.fetch_types, isinstance(self, Placed))
 
 
-def _pruned(stage: Lowered | Placed, request: ClientRequest, *, is_placed: bool) -> Pruned:
-    graph, types = typed_client_graph(stage.graph, request)
-    if graph.functions:
-        passes.drop_surplus_outputs(graph)
-    return Pruned(stage.pipeline, graph, types.feed_types, types.fetch_types, is_placed)
+@dataclass(frozen=True, slots=True)
+class Lowered(_Whole):
+    """A graph of plain nodes and of calls that stay calls; nodes have requested devices only."""
+
+    def place(self) -> Placed:
+        """Assigns a device to every node; raises as `place`."""
+        graph = self.graph.clone()
+        place(graph, self.pipeline.cluster, allow_soft_placement=self.pipeline.allow_soft_placement)
+        return Placed(self.pipeline, graph)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(_Whole):
+    """A graph whose nodes all have a device of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +261,15 @@ class Partitioned:
     pipeline: Pipeline
     graphs: Mapping[str, Graph]
 
-    def optimise(self, evaluator: Evaluator) -> Partitioned:
-        """Each graph after the passes over partitions; `evaluator` computes the values of constant nodes."""
+    def optimise(self, make_evaluator: Callable[[], Evaluator]) -> Partitioned:
+        """Each graph after the passes over partitions, if there are any.
+
+        What `make_evaluator` returns computes the values of constant nodes. Raises as `partition_passes`.
+        """
         wanted = self.pipeline.passes
-        if not wanted.names:
+        if not wanted.names or not passes.partition_passes(wanted.names):
             return self
+        evaluator = make_evaluator()
         optimised = {name: passes.optimize(part, wanted, evaluator) for name, part in self.graphs.items()}
         return replace(self, graphs=optimised)
 

@@ -1,24 +1,18 @@
 """Virtual time: op costs, the simulated cluster, and the timeline of a step."""
 
-from .costs.roofline import RooflineSource
-from .costs.source import CostSource, OpCost
-from .events import TimelineEvent
-from .hardware.flows import Flow, finish_times
-from .memory.use import HeldTensor, MemoryPeak
-from .simulate import simulate
-from .timeline import BASIS, Timeline, start_times
+from __future__ import annotations
 
-__all__ = [
-    "BASIS",
-    "CostSource",
-    "Flow",
-    "HeldTensor",
-    "MemoryPeak",
-    "OpCost",
-    "RooflineSource",
-    "Timeline",
-    "TimelineEvent",
-    "finish_times",
-    "simulate",
-    "start_times",
-]
+from typing import TYPE_CHECKING
+
+from ...lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .costs.roofline import RooflineSource as RooflineSource
+    from .costs.source import CostSource as CostSource, OpCost as OpCost
+    from .events import TimelineEvent as TimelineEvent
+    from .hardware.flows import Flow as Flow, finish_times as finish_times
+    from .memory.use import HeldTensor as HeldTensor, MemoryPeak as MemoryPeak
+    from .simulate import simulate as simulate
+    from .timeline import BASIS as BASIS, Timeline as Timeline, start_times as start_times
+
+load_lazily(__name__)

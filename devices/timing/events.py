@@ -82,10 +82,10 @@ class TextColumn:
     def __getitem__(self, index: int) -> str:
         return self.texts[int(self.numbers[index])]
 
-    def in_order(self) -> Iterator[str]:
-        """The text of every event."""
+    def in_order(self, of: slice | Numbers) -> Iterator[str]:
+        """The texts of some events."""
         texts = self.texts
-        return (texts[number] for number in self.numbers.tolist())
+        return (texts[number] for number in self.numbers[of].tolist())
 
     def is_text(self, text: str) -> NDArray[np.bool_]:
         """Which events have that text."""
@@ -170,36 +170,24 @@ class Events:
         return len(self.start_ns)
 
     def __getitem__(self, index: int) -> TimelineEvent:
-        return TimelineEvent(
-            self.device[index],
-            self.stream[index],
-            self.node[index],
-            self.op[index],
-            KINDS[self.kind[index]],
-            int(self.start_ns[index]),
-            int(self.end_ns[index]),
-            int(self.bytes[index]),
-            int(self.flops[index]),
-            self.provenance[index],
-            int(self.cause[index]),
-            self.iteration[index],
-            int(self.runs[index]),
-            _or_none(int(self.low_ns[index])),
-            _or_none(int(self.high_ns[index])),
-            0 if self.step is None else int(self.step[index]),
-        )
+        at = range(len(self))[index]  # IndexError for what there is not
+        return next(self.rows(slice(at, at + 1)))
 
     def __iter__(self) -> Iterator[TimelineEvent]:
+        return self.rows(slice(None))
+
+    def rows(self, of: slice | Numbers) -> Iterator[TimelineEvent]:
+        """Some of the events, by their numbers."""
         columns = (
-            *(column.in_order() for column in (self.device, self.stream, self.node, self.op)),
-            (KINDS[kind] for kind in self.kind.tolist()),
-            *(column.tolist() for column in (self.start_ns, self.end_ns, self.bytes, self.flops)),
-            self.provenance.in_order(),
-            self.cause.tolist(),
-            self.iteration.in_order(),
-            self.runs.tolist(),
-            *(map(_or_none, bounds.tolist()) for bounds in self.bounds_ns),
-            self.steps.tolist(),
+            *(column.in_order(of) for column in (self.device, self.stream, self.node, self.op)),
+            (KINDS[kind] for kind in self.kind[of].tolist()),
+            *(column[of].tolist() for column in (self.start_ns, self.end_ns, self.bytes, self.flops)),
+            self.provenance.in_order(of),
+            self.cause[of].tolist(),
+            self.iteration.in_order(of),
+            self.runs[of].tolist(),
+            *(map(_or_none, bounds[of].tolist()) for bounds in self.bounds_ns),
+            self.steps[of].tolist(),
         )
         return map(TimelineEvent._make, zip(*columns, strict=True))
 

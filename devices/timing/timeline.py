@@ -203,9 +203,9 @@ class Timeline:
         last = int(np.argmax(self.columns.end_ns))
         path = []
         while last >= 0:
-            path.append(self.columns[last])
+            path.append(last)
             last = int(self.columns.cause[last])
-        return path[::-1]
+        return list(self.columns.rows(np.array(path[::-1], np.int64)))
 
     def interval_ns(self) -> tuple[int, int]:
         """Between which times four of five steps take, in ns; see `interval` for what it rests on.

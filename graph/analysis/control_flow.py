@@ -56,6 +56,11 @@ def build_control_flow_info(graph: Graph) -> ControlFlowInfo:
     return search.info
 
 
+def has_frames(graph: Graph) -> bool:
+    """Whether any node opens or leaves a frame, or computes the condition of one."""
+    return not FRAMED.isdisjoint(graph.node_classes())
+
+
 class _Search:
     """One walk over a graph from its source."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...errors import InvalidArgumentError
-from ..dtypes import Shape
 from ..graph import Graph
 from ..node import Node
-from ..protos import CostGraphDef, NodeExecStats, StepStats, TensorShapeProto
+from ..protos import CostGraphDef, NodeExecStats, StepStats
+from ..tensor import recorded_shape, shape_to_proto
 from .cost_model import UNKNOWN, CostModel
 
 _HARDWARE = "/stream:all"  # ends the name of a device whose statistics are those of the hardware itself
@@ -82,7 +82,7 @@ def _learn_node(model: CostModel, node: Node, stats: NodeExecStats, hardware: Ma
     for output in stats.output:
         description = output.tensor_description
         if output.slot < node.num_outputs:
-            size, shape = description.allocation_description.allocated_bytes, _shape(description.shape)
+            size, shape = description.allocation_description.allocated_bytes, recorded_shape(description.shape)
             model.record_max_memory_size(node, output.slot, size, shape, node.output_types[output.slot])
             number = description.allocation_description.allocation_id
             model.record_allocation_id(node, output.slot, number)
@@ -90,18 +90,6 @@ def _learn_node(model: CostModel, node: Node, stats: NodeExecStats, hardware: Ma
     persistent = memory.persistent_tensor_alloc_ids
     model.record_memory_stats(node, memory.temp_memory_size, memory.persistent_memory_size, persistent)
     model.record_max_execution_time(node, hardware.get(node.name, stats.op_end_rel_micros))
-
-
-def _shape(message: TensorShapeProto) -> Shape:
-    if message.unknown_rank:
-        return None
-    return tuple(None if dim.size < 0 else dim.size for dim in message.dim)
-
-
-def _shape_message(shape: Shape) -> TensorShapeProto:
-    if shape is None:
-        return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=UNKNOWN if size is None else size) for size in shape])
 
 
 def write_cost_graph(model: CostModel, graph: Graph, cost_graph: CostGraphDef) -> None:
@@ -131,6 +119,6 @@ def _write_output(model: CostModel, node: Node, slot: int, producers: list[int],
     message.output_info.add(
         alias_input_port=alias,
         dtype=int(model.max_memory_type(node, slot)),
-        shape=_shape_message(model.max_memory_shape(node, slot)),
+        shape=shape_to_proto(model.max_memory_shape(node, slot)),
         size=0 if is_kept else model.max_memory_size(node, slot),
     )

@@ -5,6 +5,8 @@ in which it holds, as intervals. So a loop of 100,000 iterations is counted with
 
     i = 3; while i < 10: i += 2         i = 3 + 2 i         i < 10 in [0, 4)         4 iterations
 
+Rules say what an op makes of such values (`counter_rule`, in modules `*_counters` of the families).
+
 Numbers are exact: integers, or fractions where a float is no integer. A float that changes by a fraction is rounded in
 every iteration, so it is not followed.
 """
@@ -15,6 +17,9 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
+
+from ..dtypes import DataType
+from ..ops.op_table import FAMILIES, OpTable
 
 V = TypeVar("V", bound=Hashable)
 Exact: TypeAlias = "int | Fraction"
@@ -63,6 +68,22 @@ ALWAYS = Truth(((0, None),))
 NEVER = Truth(())
 Value: TypeAlias = "Number | Truth | None"
 """None is unknown"""
+Inputs: TypeAlias = "Callable[[int], Value]"
+"""the values of a node's inputs, by port"""
+CounterRule: TypeAlias = "Callable[[Inputs, DataType], Value]"
+"""the value of a node's first output, of that element type"""
+COUNTERS: OpTable[CounterRule] = OpTable("a counter rule", FAMILIES, "_counters", via=__name__)
+
+
+def counter_rule(*ops: str) -> Callable[[CounterRule], CounterRule]:
+    """Registers the decorated rule for each of `ops`; AlreadyExistsError for an op that has one."""
+
+    def register(rule: CounterRule) -> CounterRule:
+        for op in ops:
+            COUNTERS.add(op, rule)
+        return rule
+
+    return register
 
 
 def negated(truth: Truth) -> Truth:
@@ -129,32 +150,6 @@ def times(a: Number, b: Number) -> Number | None:
     for factor, other in ((a, b), (b, a)):
         if factor.is_constant and other.variable is None:
             return Number(other.start * factor.start, other.step * factor.start)
-    return None
-
-
-_Combine = Callable[[Number, Number], "Number | None"]
-ARITHMETIC: Mapping[str, _Combine] = {"Add": plus, "AddV2": plus, "Sub": minus, "Mul": times}
-"""ops on two numbers"""
-
-
-def compared(op: str, a: Number, b: Number) -> Truth | None:
-    """The value of a comparison; None for another op, or if it depends on an unknown variable."""
-    below, above = less(a, b), less(b, a)
-    if below is None or above is None:
-        return None
-    match op:
-        case "Less":
-            return below
-        case "Greater":
-            return above
-        case "LessEqual":
-            return negated(above)
-        case "GreaterEqual":
-            return negated(below)
-        case "Equal":
-            return both(negated(below), negated(above))
-        case "NotEqual":
-            return either(below, above)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Helpers that gradient rules of several families share: shapes, undoing a broadcast, conjugates.
+"""Helpers that gradient rules of several families share: shapes and parts of them, undoing a broadcast, conjugates.
 
 A size that is known before the run becomes a constant; for others nodes are added that compute it.
 """
@@ -44,6 +44,31 @@ def reshape_like(op: Forward, grad: Tensor, port: int) -> Tensor:
 def zeros_like(op: Forward, port: int) -> Tensor:
     """Zeros of the shape and type of input `port`."""
     return op.make("ZerosLike", op.inputs[port])
+
+
+def element(op: Forward, vector: Tensor, index: int) -> Tensor:
+    """One element of a tensor of rank 1, as a scalar."""
+    g = op.g
+    ends = [g.constant([number], DataType.INT32) for number in (index, index + 1 if index != -1 else 0, 1)]
+    return op.make("StridedSlice", vector, *ends, shrink_axis_mask=1)
+
+
+def span(op: Forward, vector: Tensor, begin: int | Tensor, end: int | Tensor | None) -> Tensor:
+    """Elements from `begin` up to `end` of a tensor of rank 1; all the rest if `end` is None."""
+    g = op.g
+
+    def bound(value: int | Tensor) -> Tensor:
+        if isinstance(value, int):
+            return g.constant([value], DataType.INT32)
+        return op.make("Reshape", value, g.constant([1], DataType.INT32))
+
+    last = bound(0 if end is None else end)
+    return op.make("StridedSlice", vector, bound(begin), last, bound(1), end_mask=int(end is None))
+
+
+def joined(op: Forward, parts: Sequence[Tensor], axis: Tensor | int = 0) -> Tensor:
+    """The concatenation of tensors along an axis; a single tensor is returned unchanged."""
+    return parts[0] if len(parts) == 1 else op.make("ConcatV2", list(parts), axis)
 
 
 def number(op: Forward, value: complex, like: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ without a look at names. A node that came from a GraphDef has its transfer in it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -77,18 +77,16 @@ class JoinedTransfers:
     def part(self, nodes: Ids) -> JoinedTransfers:
         """Those among some nodes, which are numbered anew in their order; a receive's send must be among them."""
         ends = self._ends
-        return JoinedTransfers(
-            TransferEnds(
-                tables=ends.tables,
-                names=[ends.names[n] for n in nodes.tolist()],
-                kinds=ends.kinds,
-                kind_of=ends.kind_of[nodes],
-                place=ends.place[nodes],
-                row=ends.row[nodes],
-                is_send=ends.is_send[nodes],
-                is_recv=ends.is_recv[nodes],
-            )
+        part = replace(
+            ends,
+            names=[ends.names[n] for n in nodes.tolist()],
+            kind_of=ends.kind_of[nodes],
+            place=ends.place[nodes],
+            row=ends.row[nodes],
+            is_send=ends.is_send[nodes],
+            is_recv=ends.is_recv[nodes],
         )
+        return JoinedTransfers(part)
 
     def _match_rows(self, count: int) -> None:
         is_recv = self._ends.is_recv[self._nodes]

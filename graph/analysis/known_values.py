@@ -12,12 +12,12 @@ from fractions import Fraction
 from math import isfinite
 
 from ...errors import PartitaError
-from ..dtypes import Array, DataType
+from ..dtypes import Array
 from ..edge_ends import Output
 from ..functions.body import instantiate_call
 from ..library.calls import arguments_of_its_own, called_function
 from ..ops.record import LOOPS, Holding, NodeClass
-from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated, plus
+from .counters import ALWAYS, COUNTERS, NEVER, Number, Value
 from .joined import JoinedGraph
 
 ValuesByOutput = Mapping[Output, Array]
@@ -89,12 +89,9 @@ class KnownValues:
             return self.input(n, output)
         if record.holding is Holding.TAKES_LAST and output == len(properties.output_types) - 1:
             return self.of_pop(n)
-        if op in _LENGTHS:
-            return _LENGTHS[op](self, n)
-        if op == "Cast":
-            return _cast(self.input(n), properties.output_types[0])
-        if len(graph.inputs_of(n)) <= 2 and record.family == "elementwise":
-            return _computed(op, self.input(n), self.input(n, 1))
+        rule = COUNTERS.get(op)
+        if rule is not None:
+            return rule(lambda port: self.input(n, port), properties.output_types[0])
         if record.calls in LOOPS:
             return self._of_loop(n, output)
         return self._of_call(n, output)
@@ -133,21 +130,6 @@ class KnownValues:
         return KnownValues(inner, {}, arguments, depth=self.depth).input(numbers[body.results[output].name])
 
 
-_Lengths = Callable[[KnownValues, int], Value]
-_LENGTHS: Mapping[str, _Lengths] = {
-    "EmptyTensorList": lambda known, n: Number(0),
-    "TensorListReserve": lambda known, n: known.input(n, 1),
-    "TensorListPushBack": lambda known, n: _longer(known.input(n), 1),
-    "TensorListPopBack": lambda known, n: _longer(known.input(n), -1),
-    "TensorListLength": KnownValues.input,
-}
-"""the lengths of lists, by the ops that make or tell them"""
-
-
-def _longer(length: Value, by: int) -> Value:
-    return plus(length, Number(by)) if isinstance(length, Number) else None
-
-
 def scalar(value: Array) -> Value:
     """A tensor of one element as a value; None for any other, and for elements that are no finite number."""
     if value.size != 1:
@@ -160,34 +142,3 @@ def scalar(value: Array) -> Value:
     if isinstance(element, float) and isfinite(element):
         return Number(int(element) if element.is_integer() else Fraction(element))
     return None
-
-
-def _cast(value: Value, dtype: DataType) -> Value:
-    if isinstance(value, Truth):
-        return value if dtype is DataType.BOOL else None
-    if value is None or dtype is DataType.BOOL:
-        return None
-    return value if isinstance(value.start, int) and isinstance(value.step, int) else None
-
-
-def _computed(op: str, a: Value, b: Value) -> Value:
-    """The value of an op on numbers or truth values."""
-    if op in ("LogicalAnd", "LogicalOr"):
-        return _joined(op, a, b)
-    if op == "LogicalNot":
-        return negated(a) if isinstance(a, Truth) else None
-    if not isinstance(a, Number) or not isinstance(b, Number):
-        return None
-    if op in ARITHMETIC:
-        return ARITHMETIC[op](a, b)
-    return compared(op, a, b)
-
-
-def _joined(op: str, a: Value, b: Value) -> Value:
-    """AND or OR; of an unknown value too, where the other one decides."""
-    decides = NEVER if op == "LogicalAnd" else ALWAYS
-    if decides in (a, b):
-        return decides
-    if not isinstance(a, Truth) or not isinstance(b, Truth):
-        return None
-    return both(a, b) if op == "LogicalAnd" else either(a, b)

@@ -35,6 +35,8 @@ class Frame:
 
     name: str
     parent: int
+    depth: int = 0
+    """how many frames are around it"""
     nodes: list[int] = field(default_factory=list)
     enters: list[int] = field(default_factory=list)
     merges: list[int] = field(default_factory=list)
@@ -127,6 +129,7 @@ def _open(frames: Frames, properties: NodeProperties, enter: int) -> int:
     number = frames.numbers.get((outer, name))
     if number is None:
         number = frames.numbers[outer, name] = len(frames.all)
-        frames.all.append(Frame(name, outer, parallel_iterations=int(properties.attrs.get("parallel_iterations", 10))))
+        parallel = int(properties.attrs.get("parallel_iterations", 10))
+        frames.all.append(Frame(name, outer, frames.all[outer].depth + 1, parallel_iterations=parallel))
     frames.all[number].enters.append(enter)
     return number

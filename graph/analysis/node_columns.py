@@ -1,4 +1,4 @@
-"""Nodes and their data inputs as columns: what those need who ask where tensors come from and go to.
+"""Nodes and their data inputs as columns, for code that follows tensors from producers to consumers.
 
 node       0 x   1 a = Neg(x)   2 b = Mul(a, a)
 inputs of node n: output input_output[i] of node input_src[i], for i from input_start[n] to input_start[n + 1]

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataLossError, InvalidArgumentError, OutOfRangeError, UnimplementedError
-from ..analysis.tensor_slices import TensorSlice, index_of, joined, slice_from_proto
-from ..dtypes import Array, DataType, dtype_name, item_size, numpy_dtype
+from ..dtypes import Array, DataType, dtype_name, item_size, known_dims, numpy_dtype
+from ..ops.files.tensor_slices import TensorSlice, index_of, joined, slice_from_proto
 from ..protos import BundleEntryProto, BundleHeaderProto
 from ..tensor import shape_from_proto
 from .bundle_index import BundleIndex, data_file
@@ -212,9 +212,10 @@ def _check_sliceable(dtype: DataType) -> None:
 
 def _shape(entry: BundleEntryProto) -> tuple[int, ...]:
     shape = shape_from_proto(entry.shape)
-    if shape is None or None in shape:
+    known = known_dims(shape)
+    if known is None:
         raise DataLossError(f"a checkpoint entry has the shape {shape}, which is not fully known")
-    return tuple(size for size in shape if size is not None)
+    return known
 
 
 def _close(files: FileSystem, handles: dict[int, int]) -> None:

@@ -18,8 +18,8 @@ from typing import Self
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
-from ..analysis.tensor_slices import TensorSlice
 from ..dtypes import Array, DataType, dtype_name, from_numpy, numpy_dtype
+from ..ops.files.tensor_slices import TensorSlice
 from ..protos import BundleEntryProto
 from ..tensor import shape_to_proto
 from .bundle_index import BundleEntries

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from ...errors import InvalidArgumentError, NotFoundError
 from ..graphdef.sources import Serialisable
 from ..protos import CostGraphDef, RunMetadata
+from ..tensor import recorded_shape
 
 if TYPE_CHECKING:
     from ..dtypes import Shape
@@ -33,7 +34,12 @@ def measured_nodes(source: Serialisable | bytes | str | Path) -> list[MeasuredNo
     InvalidArgumentError for what is no cost graph, NotFoundError for a file that cannot be read.
     """
     return [
-        MeasuredNode(node.name, node.device, 1000 * node.compute_cost, tuple(map(_shape, node.output_info)))
+        MeasuredNode(
+            node.name,
+            node.device,
+            1000 * node.compute_cost,
+            tuple(recorded_shape(output.shape) for output in node.output_info),
+        )
         for node in _cost_graph(source).node
         if node.compute_cost > 0
     ]
@@ -55,8 +61,3 @@ def _cost_graph(source: Serialisable | bytes | str | Path) -> CostGraphDef:
         if message.node:
             return message
     raise InvalidArgumentError("the cost model has no nodes; give a CostGraphDef, or a RunMetadata with a cost graph")
-
-
-def _shape(output: CostGraphDef.Node.OutputInfo) -> Shape:
-    shape = output.shape
-    return None if shape.unknown_rank else tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)

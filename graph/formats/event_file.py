@@ -15,15 +15,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+from typing import TypeVar
 from weakref import finalize
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from ...errors import DataLossError
 from ..protos import Event, GraphDef, SourceMetadata, Summary
 from .record_file import framed
 from .storage import file_errors
 
+Parsed = TypeVar("Parsed", bound=Message)
 _VERSION, _SOURCE = "brain.Event:2", SourceMetadata(writer="tensorflow.core.util.events_writer")
 
 
@@ -47,26 +49,17 @@ class EventFile:
         """Adds the values of several serialised summaries as one event; DataLossError for a damaged one."""
         merged = Summary()
         for index, data in enumerate(summaries):
-            try:
-                merged.MergeFromString(data)
-            except DecodeError:
-                raise DataLossError(f"Bad tf.compat.v1.Summary binary proto tensor string at index {index}") from None
+            merged.MergeFrom(_parsed(Summary, data, "tf.compat.v1.Summary", f" at index {index}"))
         self._add(Event(wall_time=time.time(), step=step, summary=merged))
 
     def add_graph(self, step: int, graph: bytes) -> None:
         """Adds a serialised GraphDef; DataLossError for a damaged one."""
-        try:
-            GraphDef.FromString(graph)
-        except DecodeError:
-            raise DataLossError("Bad tf.GraphDef binary proto tensor string") from None
+        _parsed(GraphDef, graph, "tf.GraphDef")
         self._add(Event(wall_time=time.time(), step=step, graph_def=graph))
 
     def add_event(self, event: bytes) -> None:
         """Adds a serialised Event, with its own time and step; DataLossError for a damaged one."""
-        try:
-            self._add(Event.FromString(event))
-        except DecodeError:
-            raise DataLossError("Bad tf.Event binary proto tensor string") from None
+        self._add(_parsed(Event, event, "tf.Event"))
 
     def _add(self, event: Event) -> None:
         data = memoryview(framed(event.SerializeToString()))
@@ -77,6 +70,13 @@ class EventFile:
     def close(self) -> None:
         """Closes the file, to which nothing can be added any more."""
         self._finish()
+
+
+def _parsed(kind: type[Parsed], data: bytes, what: str, where: str = "") -> Parsed:
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise DataLossError(f"Bad {what} binary proto tensor string{where}") from None
 
 
 def _created(folder: str, ending: str) -> FileIO:

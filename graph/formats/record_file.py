@@ -34,13 +34,11 @@ def _checksum_of_length(length: bytes) -> bytes:
     return _checksum(length)
 
 
-def record_at(
-    content: memoryview, start: int, ending: str = "Read less bytes than requested"
-) -> tuple[bytes, int] | None:
+def record_at(content: memoryview, start: int) -> tuple[bytes, int] | None:
     """The record whose header begins at `start`, and where the next one begins; None at the end of the file.
 
     A header that is cut off is the end too, as in TensorFlow. DataLossError for a damaged record, and for one that is
-    cut off, for which `ending` says how the bytes ended.
+    cut off.
     """
     body = start + _HEADER_BYTES
     if len(content) < body:
@@ -50,7 +48,7 @@ def record_at(
     end = body + int(_LENGTH.unpack_from(content, start)[0])
     after = end + _CHECKSUM.size
     if len(content) < after:
-        raise DataLossError(f"truncated record at {start}' failed with {ending}")
+        raise DataLossError(f"truncated record at {start}' failed with Read less bytes than requested")
     if content[end:after] != _checksum(content[body:end]):
         raise DataLossError(f"corrupted record at {body}")
     return bytes(content[body:end]), after

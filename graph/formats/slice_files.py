@@ -18,8 +18,8 @@ from google.protobuf.message import DecodeError
 
 from ...errors import DataLossError, InternalError, InvalidArgumentError, NotFoundError, PartitaError
 from ..analysis.dims import shape_text
-from ..analysis.tensor_slices import TensorSlice, joined, slice_from_proto
-from ..dtypes import Array, DataType
+from ..dtypes import Array, DataType, known_dims
+from ..ops.files.tensor_slices import TensorSlice, joined, slice_from_proto
 from ..protos import SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTensorSlices, TensorProto, VersionDef
 from ..tensor import fill_fields, shape_from_proto, shape_to_proto, tensor_to_numpy
 from .file_system import LOCAL
@@ -121,9 +121,10 @@ class SliceFiles:
 
 def _known_shape(tensor: SavedSliceMeta) -> tuple[int, ...]:
     shape = shape_from_proto(tensor.shape)
-    if shape is None or None in shape:
+    known = known_dims(shape)
+    if known is None:
         raise DataLossError(f"a checkpoint has {tensor.name!r} with the shape {shape_text(shape)}")
-    return tuple(size for size in shape if size is not None)
+    return known
 
 
 def _entry(table: SortedTable, key: bytes) -> SavedTensorSlices:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..analysis.tensor_slices import TensorSlice
+from ..ops.files.tensor_slices import TensorSlice
 
 SLICE_MARK = b"\0"  # first byte of the keys of slices; no name begins with it
 _END_OF_NAME = b"\0\1"

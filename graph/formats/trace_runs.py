@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import InvalidArgumentError
-from ..protos import NodeExecStats, NodeOutput, StepStats
+from ..protos import NodeExecStats, StepStats
+from ..tensor import recorded_shape
 
 if TYPE_CHECKING:
     from ..dtypes import Shape
@@ -107,7 +108,7 @@ def _run(record: NodeExecStats) -> TracedRun | None:
         op=label["op"],
         start_ns=_checked(record, record.all_start_nanos or 1000 * record.all_start_micros, "begins at"),
         duration_ns=_duration_ns(record),
-        shapes={output.slot: _shape(output) for output in record.output},
+        shapes={output.slot: recorded_shape(output.tensor_description.shape) for output in record.output},
         iteration=iteration,
         calls=calls,
     )
@@ -128,8 +129,3 @@ def _checked(record: NodeExecStats, time_ns: int, what: str) -> int:
             "record the step again"
         )
     return time_ns
-
-
-def _shape(output: NodeOutput) -> Shape:
-    shape = output.tensor_description.shape
-    return None if shape.unknown_rank else tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)

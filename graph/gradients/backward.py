@@ -182,7 +182,7 @@ class Backward:
         self.begun: dict[Output, list[Gradient]] = {}
         """initial gradients of ys without a gradient"""
         self.touched: set[int] = set()
-        """nodes with such ys and floating outputs too"""
+        """nodes that have such a y among their outputs, and floating outputs too"""
         self.filled: set[Output] = set()
         """outputs that have a gradient in any case"""
         self.between: set[int] = set()

@@ -54,9 +54,7 @@ class ForwardGraph:
         self.liveness = GradientLiveness(graph, self.edges, self.loops)
         self.source = f"gradients:{graph.num_node_ids}"
         """the name of this walk, unique in the graph"""
-        self.has_branches = any(
-            properties.op_def.record.node_class is NodeClass.SWITCH for properties in graph.distinct_properties()[0]
-        )
+        self.has_branches = NodeClass.SWITCH in graph.node_classes()
         self.stop = frozenset(stop)
         self.wanted = frozenset(node for node, _ in xs)
         self._made: dict[int, tuple[Operation, str]] = {}

@@ -65,7 +65,7 @@ class Loops:
         self._graph = graph
         self._edges = edges
         self._first_new = graph.num_node_ids
-        if any(kind.op_def.record.node_class is NodeClass.ENTER for kind in graph.distinct_properties()[0]):
+        if NodeClass.ENTER in graph.node_classes():
             self._find()
 
     def _find(self) -> None:

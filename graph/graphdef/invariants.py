@@ -26,12 +26,10 @@ def check_raw(graph: Graph) -> None:
     if graph.num_nodes < graph.num_node_ids or graph.num_edges < graph.num_edge_ids:
         raise stage.broken("ids have no holes", f"{graph!r} has {graph.num_node_ids} and {graph.num_edge_ids} ids")
     edges = stage.edges
-    kinds, kind_of = graph.distinct_properties()
-    classes = [kind.op_def.record.node_class for kind in kinds]
-    steps = np.array([kind is NodeClass.NEXT_ITERATION for kind in classes])
-    merges = np.array([kind is NodeClass.MERGE for kind in classes])
+    is_next = graph.flags(lambda kind: kind.op_def.record.node_class is NodeClass.NEXT_ITERATION)
+    is_merge = graph.flags(lambda kind: kind.op_def.record.node_class is NodeClass.MERGE)
     inner = (edges.src > SINK_ID) & (edges.dst > SINK_ID)
-    closes = steps[kind_of[edges.src]] & merges[kind_of[edges.dst]]
+    closes = is_next[edges.src] & is_merge[edges.dst]
     stage.no_edge("inputs are made before what reads them", inner & (edges.src >= edges.dst) & ~closes)
     twice = repeated(inner & ~stage.is_data, edges.src, edges.dst)
     stage.no_edge("a node waits for another once", twice, lambda _at: "is there twice")

@@ -13,8 +13,7 @@ from ..attrs import attr_value
 from ..ops.properties import NodeProperties, split_entry
 from ..ops.record import Calls
 from ..protos import NameAttrList
-from .function_library import FunctionLibrary
-from .named import functions_in
+from .function_library import FunctionLibrary, functions_in
 
 MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
 """set on calls whose body must be inlined, its nodes placed on the devices that they request"""

@@ -14,7 +14,6 @@ from ..ops.record import Calls, record_of
 from ..ops.registry import OpSignature, find_op, lookup_op
 from ..protos import AttrValue, FunctionDef, FunctionDefLibrary, NodeDef
 from .equality import same_function
-from .named import functions_in
 from .recursion import explore
 
 BodyKey = tuple[str, tuple[tuple[str, bytes], ...]]
@@ -189,6 +188,14 @@ class FunctionLibrary:
                 used.update(left_open for value in node.attr.values() for left_open in _placeholders(value))
             known = self._attrs_used[name] = frozenset(used)
         return known
+
+
+def functions_in(value: AttrValue) -> Iterator[str]:
+    """Names of the functions in an attr, including those in the attrs of functions that it names."""
+    for function in (value.func,) if value.HasField("func") else value.list.func:
+        yield function.name
+        for inner in function.attr.values():
+            yield from functions_in(inner)
 
 
 def _named_by(node: NodeDef) -> Iterator[str]:

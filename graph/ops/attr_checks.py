@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ..attrs import FIELD_OF_TYPE, TYPE_OF_FIELD
 from ..dtypes import DataType, dtype_name, is_ref
 from ..protos import AttrValue
 from .registry import AttrDef
 
-_NAMES = {"s": "string", "i": "int", "f": "float", "b": "bool"}
-_FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
 _RESTRICTED = frozenset({"string", "type", "list(string)", "list(type)"})
 _KNOWN_TYPES = frozenset(int(dtype) for dtype in DataType)
 
@@ -40,8 +39,8 @@ def check_type(value: AttrValue, expected: str) -> None:
 def _kinds(value: AttrValue) -> Iterable[str]:
     kind = value.WhichOneof("value")
     if kind == "list":
-        return (f"list({_NAMES.get(field, field)})" for field in _FIELDS if getattr(value.list, field))
-    return () if kind is None else (_NAMES.get(kind, kind),)
+        return (f"list({name})" for field, name in TYPE_OF_FIELD.items() if getattr(value.list, field))
+    return () if kind is None else (TYPE_OF_FIELD.get(kind, kind),)
 
 
 def _check_data_type(value: int, verb: str = "has") -> None:
@@ -68,16 +67,12 @@ def check_value(value: AttrValue, declared: AttrDef) -> None:
     if declared.allowed is not None:
         if declared.type not in _RESTRICTED:
             raise UnimplementedError(f"Support for allowed_values not implemented for type {declared.type}")
-        _check_allowed([getattr(value, _field_of(declared.type))] if items is None else items, declared)
-
-
-def _field_of(type_string: str) -> str:
-    return {name: field for field, name in _NAMES.items()}.get(type_string, type_string)
+        _check_allowed([getattr(value, FIELD_OF_TYPE[declared.type])] if items is None else items, declared)
 
 
 def list_items(value: AttrValue) -> Sequence[Any]:
     """The items of a list value of any kind; () for an empty one."""
-    return next((getattr(value.list, field) for field in _FIELDS if getattr(value.list, field)), ())
+    return next((getattr(value.list, field) for field in TYPE_OF_FIELD if getattr(value.list, field)), ())
 
 
 def _check_minimum(value: AttrValue, items: Sequence[Any] | None, declared: AttrDef) -> None:

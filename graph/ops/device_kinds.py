@@ -5,7 +5,7 @@ of kernel facts for the kernels it has. No other code compares names of kinds, s
 
     register_device_kind(DeviceKind("NPU", priority=220))
 
-An installed package does so in a module that an entry point of `partita.device_kinds` names (`graph/ops/installed.py`).
+An installed package does so in a module that an entry point of `partita.device_kinds` names (see `entry_points.py`).
 A device type that is not registered is taken for an accelerator of the lowest priority with the kernels of a GPU.
 """
 
@@ -16,10 +16,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ...entry_points import import_modules
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..dtypes import DataType
-from .installed import DEVICE_KINDS, import_installed
 
+GROUP = "partita.device_kinds"
+"""the entry points of packages that add kinds of devices"""
 _NAME = re.compile("[A-Z][A-Z0-9_]*")
 _LOWEST_PRIORITY = 50  # of all types to which TensorFlow 2.21 gives no priority
 
@@ -104,7 +106,7 @@ def device_kind(device_type: str) -> DeviceKind:
     The first unregistered type imports the kinds of installed packages.
     """
     if device_type and device_type not in _kinds:  # a node without a device has no type
-        import_installed(DEVICE_KINDS)
+        import_modules(GROUP)
     return _kinds.get(device_type, _UNREGISTERED)
 
 

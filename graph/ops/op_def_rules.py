@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from google.protobuf import text_format
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ..attrs import FIELD_OF_TYPE
 from ..dtypes import DataType, dtype_name, is_ref
 from ..protos import OpDef
 from .attr_checks import check_type, check_value, list_items
 from .registry import AttrDef
 
 _CAMEL_CASE = re.compile(r"(?:[A-Z][A-Za-z0-9_]*>)*[A-Z][A-Za-z0-9_]*")
-_BASE_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
 _TYPE_NAMES = {dtype_name(dtype) for dtype in DataType if dtype} | {
     "float16",
     "float32",
@@ -96,7 +96,7 @@ def _base_type(attr: OpDef.AttrDef) -> str:
     text = attr.type
     is_list = text.startswith("list(")
     item_text = text.removeprefix("list(") if is_list else text
-    base = next((name for name in _BASE_TYPES if item_text.startswith(name)), None)
+    base = next((name for name in FIELD_OF_TYPE if item_text.startswith(name)), None)
     if base is None:
         raise InvalidArgumentError(f"Unrecognized type '{item_text}' in attr '{attr.name}'")
     after_base = item_text.removeprefix(base)

@@ -11,18 +11,21 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+from ... import entry_points
 from ...errors import InvalidArgumentError, NotFoundError, Reason
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
-from .collectives import is_collective
-from .installed import OPS, import_installed
 from .record import OpRecord, record_of
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of TensorFlow 2.21
 MIN_PRODUCER = 0
 RELEASE = "2.21.0"
+# Inputs and attrs that describe the group: of CollectiveReduce and similar ops, of NCCL's ops and of TPUs.
+_GROUP_ARGUMENTS = frozenset({"communicator", "group_assignment", "group_key", "num_devices", "source_target_pairs"})
+_POINT_TO_POINT = "send_device"  # of Send and Recv, which the partitioner adds in pairs
+_GROUP = "partita.ops"  # the entry points of packages that add ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,14 @@ class OpSignature:
 
     @cached_property
     def is_collective(self) -> bool:
-        """Whether the op exchanges tensors with other devices, or other steps, while its kernel runs."""
-        names = (*(arg.name for arg in self.input_args), *self.attrs)
+        """Whether the op exchanges tensors with other devices, or other steps, while its kernel runs.
+
+        TensorFlow's registry flags the collectives of its own runtime. Others are recognised by the names of inputs and
+        attrs that describe a group of devices, and a few by their records.
+        """
+        names = {*(arg.name for arg in self.input_args), *self.attrs}
         flagged = self.message.is_distributed_communication or self.record.is_collective
-        return is_collective(names, flagged=flagged)
+        return _POINT_TO_POINT not in names and (flagged or not names.isdisjoint(_GROUP_ARGUMENTS))
 
     def __repr__(self) -> str:
         return f"<OpSignature {self.name}>"
@@ -143,7 +150,7 @@ def find_op(name: str) -> OpSignature | None:
     if signature is None and is_built_in(name):
         signature = _signatures[name] = OpSignature(_messages()[name])
     elif signature is None:
-        import_installed(OPS)
+        entry_points.import_modules(_GROUP)
         signature = _signatures.get(name)
     return signature
 
@@ -174,5 +181,5 @@ def add_signature(message: OpDef) -> OpSignature:
 
 def op_names() -> list[str]:
     """Names of all registered ops, those of installed packages too, sorted."""
-    import_installed(OPS)
+    entry_points.import_modules(_GROUP)
     return sorted(_messages().keys() | _signatures.keys())

@@ -13,6 +13,7 @@ import numpy as np
 from google.protobuf import text_format
 
 from ...errors import PartitaError
+from ..attrs import TYPE_OF_FIELD
 from ..dtypes import Array, DataType, dtype_name
 from ..protos import AttrValue, NameAttrList, OpDef, TensorProto, TensorShapeProto
 from ..tensor import tensor_to_numpy
@@ -83,7 +84,7 @@ def summarize_attr(value: AttrValue) -> str:
         return "<Unknown AttrValue type>"
     if kind != "list":
         return _SUMMARIES[kind](getattr(value, kind))
-    for field in _LIST_ORDER:
+    for field in TYPE_OF_FIELD:
         items = getattr(value.list, field)
         if items:
             return _summarize_list([_SUMMARIES[field](item) for item in items])
@@ -189,4 +190,3 @@ _SUMMARIES: dict[str, Callable[[Any], str]] = {
     "func": _summarize_function,
     "placeholder": lambda value: f"${value}",
 }
-_LIST_ORDER = ("s", "i", "f", "b", "type", "shape", "tensor", "func")

@@ -49,8 +49,7 @@ def _device_of_data(node: Node) -> str | None:
 
 def colocate_control_flow(graph: Graph) -> Graph:
     """A clone of `graph`, with the same ids, in which control-flow nodes are moved; `graph` itself if it has none."""
-    classes = {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]}
-    if classes.isdisjoint(_WITH_PRODUCER | _WITH_CONSUMER):
+    if graph.node_classes().isdisjoint(_WITH_PRODUCER | _WITH_CONSUMER):
         return graph
     moved = graph.clone()
     for node in _depth_first(moved):

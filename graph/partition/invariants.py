@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import PartitaError
-from ..analysis.control_flow import build_control_flow_info
+from ..analysis.control_flow import build_control_flow_info, has_frames
 from ..analysis.transfers import TransferKey, TransferredTensor, transfer_of
 from ..arrays import Flags, Numbers
 from ..columns import CONTROL_SLOT, SINK_ID
@@ -36,7 +36,7 @@ from ..ops.memory_types import MemoryTypes, memory_types
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..port_table import PortTable
-from .loops import has_frames, is_gate
+from .loops import is_gate
 from .options import PartitionOptions, assigned_device
 
 _LONGEST = 6  # nodes between a source and its consumer: constant, cast, send, recv, cast or identity, and the consumer
@@ -214,8 +214,7 @@ class _Joined:
 
     def _add_ends(self, part: _Part) -> None:
         stage = part.stage
-        kinds, kind_of = stage.graph.distinct_properties()
-        is_transfer = np.array([kind.op_def.record.is_transfer for kind in kinds])[kind_of]
+        is_transfer = stage.graph.flags(lambda kind: kind.op_def.record.is_transfer)
         for number in np.flatnonzero(is_transfer & part.is_new).tolist():
             node = stage.graph.node(number)
             end = _End(stage, node, self.first[id(stage)] + number, transfer_of(node.properties))

@@ -70,7 +70,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...errors import InvalidArgumentError
-from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_info
+from ..analysis.control_flow import ControlFlowInfo, build_control_flow_info
 from ..arrays import positions
 from ..columns import SINK_ID, SOURCE_ID
 from ..dtypes import DataType
@@ -82,11 +82,6 @@ from .pairs import empty_constant
 
 PREFIX = "_cloop"
 _TRUE, _PREDICATE = 1, 1  # the output of Switch for another iteration, the input that decides
-
-
-def has_frames(graph: Graph) -> bool:
-    """Whether any node opens or leaves a frame, or computes the condition of one."""
-    return bool(FRAMED & {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]})
 
 
 def is_gate(graph: Graph, node_id: int) -> bool:

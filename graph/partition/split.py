@@ -47,6 +47,7 @@ import numpy as np
 
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
+from ..analysis.control_flow import has_frames
 from ..arrays import Flags, Numbers, distinct, positions
 from ..checking import are_checked
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
@@ -60,7 +61,7 @@ from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
 from .cut_edges import CutEdges, CutPositions, PairNumbers
 from .kind_column import KindColumn
-from .loops import add_control_loops, has_frames, is_gate
+from .loops import add_control_loops, is_gate
 from .memories import Memories
 from .options import PartitionOptions, assigned_device
 from .pairs import TransferPairs

@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from .optimising.optimizer import optimize as optimize
     from .registry import (
         GraphContext as GraphContext,
-        GraphPass as GraphPass,
-        PartitionContext as PartitionContext,
-        PartitionPass as PartitionPass,
         graph_passes as graph_passes,
-        register_pass as register_pass,
+        partition_passes as partition_passes,
     )
     from .static_shapes import (
         check_fed_shape as check_fed_shape,

@@ -1,8 +1,8 @@
 """The graph that one call of a function runs: the body, pruned and lowered.
 
-Results and stateful nodes are kept, whether the results are used or not; conditionals and loops that ask for lowering
-are lowered. Node ids are those of the body if nothing was lowered, and
-every call declares what its function gives.
+In: a `FunctionBody`, whose graph stays as it is. Out: its nodes that lead to a result or have state, whether the caller
+uses the results or not, with conditionals and loops lowered that ask for it. Node ids are those of the body if nothing
+was lowered. A call in it has no more outputs than its function returns.
 """
 
 from __future__ import annotations
@@ -31,6 +31,5 @@ def body_graph(body: FunctionBody) -> Graph:
 
 def stateful_nodes(graph: Graph) -> list[Node]:
     """The nodes of stateful ops, by ascending id."""
-    kinds, kind_of = graph.distinct_properties()
-    is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])  # False for removed nodes: kind -1
-    return [graph.node(number) for number in np.flatnonzero(is_stateful[kind_of]).tolist() if number > SINK_ID]
+    is_stateful = graph.flags(lambda kind: kind.op_def.is_stateful)
+    return [graph.node(number) for number in np.flatnonzero(is_stateful).tolist() if number > SINK_ID]

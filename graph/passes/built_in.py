@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from ..graph import Graph
+from . import optimising
 from .lower_functional import lower_functional
 from .names import COMMON, CONVERTERS, DEAD, FOLD, IDENTITIES, INLINE, SUMMARIES
-from .optimising.constant_folding import fold_constants
-from .optimising.cse import merge_common_subexpressions
-from .optimising.dead_nodes import remove_dead_nodes
-from .optimising.identities import remove_identity_nodes
-from .optimising.list_converters import remove_list_converters
 from .registry import GraphContext, GraphPass, PartitionContext, PartitionPass, Pass
 
 
@@ -19,20 +15,20 @@ def _inlined(graph: Graph, context: GraphContext) -> Graph:
 
 def _folded(graph: Graph, context: PartitionContext) -> Graph:
     """Constant folding, followed by the removal of nodes that lost their consumers."""
-    folded = fold_constants(
+    folded = optimising.fold_constants(
         graph, context.evaluator, shapes=context.shapes, max_constant_bytes=context.max_constant_bytes
     )
-    return graph if folded is graph else remove_dead_nodes(folded)
+    return graph if folded is graph else optimising.remove_dead_nodes(folded)
 
 
 PASSES: dict[str, Pass] = {
     found.name: found
     for found in (
         GraphPass(INLINE, SUMMARIES[INLINE], _inlined),
-        PartitionPass(CONVERTERS, SUMMARIES[CONVERTERS], lambda graph, _: remove_list_converters(graph)),
-        PartitionPass(DEAD, SUMMARIES[DEAD], lambda graph, _: remove_dead_nodes(graph)),
-        PartitionPass(IDENTITIES, SUMMARIES[IDENTITIES], lambda graph, _: remove_identity_nodes(graph)),
+        PartitionPass(CONVERTERS, SUMMARIES[CONVERTERS], lambda graph, _: optimising.remove_list_converters(graph)),
+        PartitionPass(DEAD, SUMMARIES[DEAD], lambda graph, _: optimising.remove_dead_nodes(graph)),
+        PartitionPass(IDENTITIES, SUMMARIES[IDENTITIES], lambda graph, _: optimising.remove_identity_nodes(graph)),
         PartitionPass(FOLD, SUMMARIES[FOLD], _folded),
-        PartitionPass(COMMON, SUMMARIES[COMMON], lambda graph, _: merge_common_subexpressions(graph)),
+        PartitionPass(COMMON, SUMMARIES[COMMON], lambda graph, _: optimising.merge_common_subexpressions(graph)),
     )
 }

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..analysis.fed_nodes import feed_node_name
 from ..arrays import grouped
 from ..checking import are_checked
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Ids
@@ -31,11 +32,6 @@ from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
 from .client_request import ClientRequest
 from .wiring import add_connection, check_connections, connection_sources
-
-
-def feed_node_name(tensor: TensorId, position: int) -> str:
-    """The name of the `_Arg` of a fed tensor; `position` is the number of the feed in its request."""
-    return f"_arg_{tensor.node}_{tensor.index}_{position}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..graph import Graph
 from ..library.lowered_nodes import LoweredNode
 from ..node import Node
 from ..ops.record import Calls
@@ -38,52 +37,47 @@ class _Branch:
     function: NameAttrList
 
 
-def lower_if(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
-    """Replaces an If in place; returns the calls of its branches. With `fetchable` its name keeps its outputs.
+def lower_if(expansion: Expansion) -> list[Node]:
+    """Replaces an If in place; returns the calls of its branches.
 
     Raises InvalidArgumentError for an input or a branch that does not fit.
     """
-    expansion = Expansion(graph, node)
     branches = [
         _Branch(expansion.new_name("then"), "pivot_t", 1, expansion.function("then_branch")),
         _Branch(expansion.new_name("else"), "pivot_f", 0, expansion.function("else_branch")),
     ]
-    return _Conditional(expansion, branches, "Switch", "switch_pred", "output").lower(fetchable=fetchable)
+    return _Conditional(expansion, branches, Calls.IF).lower()
 
 
-def lower_case(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
+def lower_case(expansion: Expansion) -> list[Node]:
     """Replaces a Case in place; otherwise as `lower_if`."""
-    expansion = Expansion(graph, node)
-    functions: Sequence[NameAttrList] = node.attr("branches")
+    functions: Sequence[NameAttrList] = expansion.node.attr("branches")
     branches = [
         _Branch(expansion.new_name(f"branch{k}"), f"pivot_{k}", k, function) for k, function in enumerate(functions)
     ]
-    return _Conditional(expansion, branches, "_SwitchN", "branch_index", "merge").lower(fetchable=fetchable)
+    return _Conditional(expansion, branches, Calls.CASE).lower()
 
 
 class _Conditional:
     """One conditional being replaced."""
 
-    def __init__(
-        self, expansion: Expansion, branches: Sequence[_Branch], switch_op: str, condition: str, merge: str
-    ) -> None:
+    def __init__(self, expansion: Expansion, branches: Sequence[_Branch], kind: Calls) -> None:
         self.expansion = expansion
         self.graph = expansion.graph
         self.branches = branches
-        self.switch_op = switch_op
-        self.condition = condition
-        self.merge = merge
-        self.num_outs: Mapping[str, int] = {"num_outs": len(branches)} if switch_op == "_SwitchN" else {}
-        self.group = b"loc:@" if switch_op == "Switch" else b""
-        attrs = expansion.node.attrs
-        is_colocated = "_class" in attrs and switch_op == "Switch"
-        self.colocation: Mapping[str, object] = {"_class": attrs["_class"]} if is_colocated else {}
+        self.kind = kind
+        is_if, attrs = kind is Calls.IF, expansion.node.attrs
+        self.switch_op = "Switch" if is_if else "_SwitchN"
+        self.num_outs: Mapping[str, int] = {} if is_if else {"num_outs": len(branches)}
+        self.group = b"loc:@" if is_if else b""
+        self.colocation: Mapping[str, object] = {"_class": attrs["_class"]} if is_if and "_class" in attrs else {}
 
-    def lower(self, *, fetchable: bool) -> list[Node]:
+    def lower(self) -> list[Node]:
         """Replaces the node; returns the calls of the branches."""
         chosen = self.expansion.sources[0]
+        condition = "switch_pred" if self.kind is Calls.IF else "branch_index"
         switch = self.expansion.add(
-            self.condition, self.switch_op, chosen, chosen, attrs={**self.num_outs, **self.colocation}
+            condition, self.switch_op, chosen, chosen, attrs={**self.num_outs, **self.colocation}
         )
         sides = sorted(self.branches, key=lambda branch: branch.side)
         pivots = [
@@ -102,13 +96,12 @@ class _Conditional:
             self.graph.add_control_edge(pivots[branch.side], call)
         outputs = self._outputs(calls)
         merges = (node.name for node, _ in outputs)
-        kind = Calls.IF if self.switch_op == "Switch" else Calls.CASE
         switches = (switch.name, *(node.name for node in inputs))
-        self.graph.lowered[self.expansion.name] = LoweredNode(kind, switches, tuple(merges))
+        self.graph.lowered[self.expansion.name] = LoweredNode(self.kind, switches, tuple(merges))
         executed = self.expansion.merge("branch_executed", [(pivots[branch.side], 0) for branch in self.branches])
         for call in calls:
             executed.control_input(call)
-        self._finish(outputs, executed.finalize(self.graph), fetchable=fetchable)
+        self._finish(outputs, executed.finalize(self.graph))
         return calls
 
     def _switched(self, source: Node, port: int) -> Node:
@@ -122,18 +115,17 @@ class _Conditional:
         )
 
     def _outputs(self, calls: Sequence[Node]) -> list[NodeOutput]:
-        merges = [
-            self.expansion.merge(self.merge, [(call, port) for call in calls]) for port in range(calls[0].num_outputs)
-        ]
+        what = "output" if self.kind is Calls.IF else "merge"
+        merges = [self.expansion.merge(what, [(call, port) for call in calls]) for port in range(calls[0].num_outputs)]
         for merge in merges:
             for name, value in self.colocation.items():
                 merge.attr(name, value)
         return [(merge.finalize(self.graph), 0) for merge in merges]
 
-    def _finish(self, outputs: list[NodeOutput], executed: Node, *, fetchable: bool) -> None:
-        expansion = self.expansion
-        kept = expansion.builder(expansion.name, "IdentityN" if fetchable and outputs else "NoOp")
-        if fetchable and outputs:
+    def _finish(self, outputs: list[NodeOutput], executed: Node) -> None:
+        expansion, keeps_outputs = self.expansion, self.expansion.fetchable and bool(outputs)
+        kept = expansion.builder(expansion.name, "IdentityN" if keeps_outputs else "NoOp")
+        if keeps_outputs:
             kept.input_list(outputs)
         kept.control_input(executed).finalize(self.graph)
         expansion.replace(outputs, executed)

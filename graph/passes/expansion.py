@@ -22,11 +22,12 @@ NodeOutput = tuple[Node, int]
 
 
 class Expansion:
-    """One node that is being replaced in place."""
+    """One node that is being replaced in place; with `fetchable` a node of its name keeps its outputs."""
 
-    def __init__(self, graph: Graph, node: Node) -> None:
+    def __init__(self, graph: Graph, node: Node, *, fetchable: bool) -> None:
         self.graph = graph
         self.node = node
+        self.fetchable = fetchable
         self.name = node.name
         self.device = node.requested_device
         self.sources: list[NodeOutput] = [(edge.src, edge.src_output) for edge in node.input_edges()]

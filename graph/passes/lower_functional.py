@@ -21,7 +21,7 @@ from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass
 
 LOWER_ATTR = "_lower_using_switch_merge"
-_LOWERED = (Calls.IF, Calls.CASE, Calls.WHILE)
+LOWERED = (Calls.IF, Calls.CASE, Calls.WHILE)
 _ENDS = (NodeClass.ARG, NodeClass.RETVAL)
 
 
@@ -36,7 +36,7 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     library = graph.functions
 
     def is_due(kind: NodeProperties) -> bool:
-        return _is_due(kind, library, inline_calls) and (control_flow or kind.op_def.record.calls not in _LOWERED)
+        return _is_due(kind, library, inline_calls) and (control_flow or kind.op_def.record.calls not in LOWERED)
 
     original, kinds = graph, _kinds(graph)
     fetchable = _is_fetchable(kinds)
@@ -48,7 +48,7 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     if are_checked():
         from .lowered_invariants import check_lowered
 
-        check_lowered(graph, original, is_due, lambda kind: kind.op_def.record.calls in _LOWERED, fetchable=fetchable)
+        check_lowered(graph, original, is_due, fetchable=fetchable)
     return graph
 
 
@@ -63,7 +63,7 @@ def expand(graph: Graph, nodes: Collection[int]) -> None:
 
 def is_functional(node: NodeProperties, library: FunctionLibrary) -> bool:
     """Whether a node is a conditional, a loop or a call of a function."""
-    return node.op_def.record.calls in _LOWERED or is_call(node, library)
+    return node.op_def.record.calls in LOWERED or is_call(node, library)
 
 
 def _lower(
@@ -85,7 +85,7 @@ def _kinds(graph: Graph) -> set[NodeProperties]:
 
 def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) -> bool:
     """Whether a node is to be replaced."""
-    if node.op_def.record.calls in _LOWERED:
+    if node.op_def.record.calls in LOWERED:
         return flag(node, LOWER_ATTR)
     return is_call(node, library) and (inline_calls or flag(node, MULTI_DEVICE_ATTR))
 

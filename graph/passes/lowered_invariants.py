@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import PartitaError
-from ..analysis.control_flow import FRAMED, build_control_flow_info
+from ..analysis.control_flow import build_control_flow_info, has_frames
 from ..dtypes import base_type
 from ..functions.body import instantiate_call
 from ..graph import Graph
@@ -20,42 +20,35 @@ from ..node import Node
 from ..ops.properties import NodeProperties
 from ..ops.record import Calls
 from .inline import can_inline
+from .lower_functional import LOWERED
 
 
-def check_lowered(
-    graph: Graph,
-    original: Graph,
-    is_due: Callable[[NodeProperties], bool],
-    is_lowered: Callable[[NodeProperties], bool],
-    *,
-    fetchable: bool,
-) -> None:
+def check_lowered(graph: Graph, original: Graph, is_due: Callable[[NodeProperties], bool], *, fetchable: bool) -> None:
     """Raises InternalError for the first broken rule of the lowered stage.
 
-    `original` is the graph before. `is_due` tells by its properties whether a node was to be replaced, `is_lowered`
-    whether it is a conditional or a loop, which must not stay. `fetchable`: every name must be kept.
+    `original` is the graph before. `is_due` tells by its properties whether a node was to be replaced. `fetchable`:
+    every name must be kept.
     """
     if graph is original:
         return
     stage = Stage("lowered", graph)
     check_structure(stage, original=original)
-    _check_nothing_is_due(stage, is_due, is_lowered)
+    _check_nothing_is_due(stage, is_due)
     if fetchable:
         _check_fetchable(stage, original)
-    mistake = _mistake_in_frames(graph) if _has_frames(graph) and _mistake_in_frames(original) is None else None
+    mistake = _mistake_in_frames(graph) if has_frames(graph) and _mistake_in_frames(original) is None else None
     if mistake is not None:
         raise stage.broken("frames that were well formed stay so", str(mistake)) from mistake
 
 
-def _check_nothing_is_due(
-    stage: Stage, is_due: Callable[[NodeProperties], bool], is_lowered: Callable[[NodeProperties], bool]
-) -> None:
+def _check_nothing_is_due(stage: Stage, is_due: Callable[[NodeProperties], bool]) -> None:
+    """A call may stay; conditionals and loops must not."""
     rule = "what was to be lowered is"
     kinds, kind_of = stage.graph.distinct_properties()
     due_kinds = [number for number, kind in enumerate(kinds) if is_due(kind)]
     for number in due_kinds:
         node = stage.graph.node(int((kind_of == number).argmax()))
-        if is_lowered(kinds[number]) or not _may_stay(node):
+        if kinds[number].op_def.record.calls in LOWERED or not _may_stay(node):
             raise stage.broken(rule, f"{node!r} is still there", node.id)
 
 
@@ -88,13 +81,9 @@ def _has_outputs_of(node: Node, before: Node) -> bool:
     return node.output_types == before.output_types or node.output_types[: len(types)] == types
 
 
-def _has_frames(graph: Graph) -> bool:
-    return bool(FRAMED & {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]})
-
-
 def _mistake_in_frames(graph: Graph) -> PartitaError | None:
     """The error of the graph's loops, or None; lowering may have left edges of source and sink out."""
-    if not _has_frames(graph):
+    if not has_frames(graph):
         return None
     whole = graph.clone()
     whole.fix_source_and_sink_edges()

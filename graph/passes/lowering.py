@@ -1,6 +1,9 @@
-"""One lowering in place: visits the nodes of a graph and replaces those that are due, and those that this brings.
+"""One lowering in place: visits the nodes of a graph, new ones too, and replaces those that are to be lowered.
 
-`lower_functional` decides which nodes are due, and imports this module for the first graph that has any.
+    w = While(0, x)        Enter, Merge, Switch ..., and calls of its condition and body
+    w/body = body(i)       visited later, as it is new: the nodes of the body, inlined
+
+`lower_functional` decides which nodes are to be lowered, and imports this module for the first graph that has any.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from ..node import Node
 from ..ops.properties import NodeProperties
 from ..ops.record import Calls
 from .conditionals import lower_case, lower_if
+from .expansion import Expansion
 from .inline import can_inline, inline_call
 from .while_loops import lower_while
 
@@ -65,7 +69,7 @@ class Lowering:
         calls = node.properties.op_def.record.calls
         lower = None if calls is None else _LOWERINGS.get(calls)
         if lower is not None:
-            new_calls = lower(self.graph, node, fetchable=self.fetchable)
+            new_calls = lower(Expansion(self.graph, node, fetchable=self.fetchable))
         else:
             function = called_function(node.properties, self.graph.functions)
             if function is None or function.name not in self.graph.functions or function.name in inside:

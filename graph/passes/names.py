@@ -1,4 +1,6 @@
-"""The names of the built-in passes, with what each does; apart from the passes, as help lists them without loading any.
+"""The names of the built-in passes, with what each does.
+
+They stand apart from the passes, so that the help of commands lists them without importing any pass.
 
 Their order is that of the rounds of TensorFlow's optimiser.
 """

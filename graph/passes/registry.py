@@ -22,10 +22,10 @@ from ... import entry_points
 from ...errors import AlreadyExistsError, InvalidArgumentError
 from ..graph import Graph
 from .names import GROUP
-from .optimising.foldable import ShapesByNode
 
 if TYPE_CHECKING:
     from .optimising.constant_folding import Evaluator
+    from .optimising.foldable import ShapesByNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def partition_passes(names: Sequence[str]) -> list[PartitionPass]:
 
 
 def _built_in() -> dict[str, Pass]:
-    from .built_in import PASSES  # loads all passes
+    from .built_in import PASSES  # it imports this module
 
     return PASSES
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.dims import fits
 from ..analysis.fed_nodes import means_anything
 from ..dtypes import Shape
 from ..graph import Graph
@@ -50,7 +51,5 @@ def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
 
 def check_fed_shape(name: str, shape: Shape, fed: tuple[int, ...]) -> None:
     """Raises InvalidArgumentError when a value of shape `fed` does not match the tensor `name` of `shape`."""
-    if shape is None:
-        return
-    if len(fed) != len(shape) or any(known not in (None, size) for size, known in zip(fed, shape, strict=True)):
+    if not fits(fed, shape):
         raise InvalidArgumentError(f"Cannot feed value of shape {fed} for Tensor {name}, which has shape {shape}")

@@ -11,32 +11,31 @@ from __future__ import annotations
 from ...errors import InvalidArgumentError
 from ..dtypes import DataType, is_ref
 from ..functions.body import instantiate_call
-from ..graph import Graph
 from ..library.lowered_nodes import LoweredNode
 from ..node import Node
 from ..ops.record import Calls
 from .expansion import Expansion, NodeOutput
 
 
-def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
-    """Replaces a While in place; returns the calls of condition and body. With `fetchable` its name keeps its outputs.
+def lower_while(expansion: Expansion) -> list[Node]:
+    """Replaces a While in place; returns the calls of condition and body.
 
     Raises InvalidArgumentError where condition or body do not fit the loop's variables, where these cannot change, and
     where no iteration may run.
     """
-    return _Loop(graph, node).lower(fetchable=fetchable)
+    return _Loop(expansion).lower()
 
 
 class _Loop:
     """One While that is being replaced; lists of nodes are by loop variable, without loop constants."""
 
-    def __init__(self, graph: Graph, node: Node) -> None:
-        self.graph = graph
-        self.expansion = Expansion(graph, node)
+    def __init__(self, expansion: Expansion) -> None:
+        self.graph = expansion.graph
+        self.expansion = expansion
         self.cond_name, self.body_name = self.expansion.new_name("cond"), self.expansion.new_name("body")
-        self.is_constant = self._constants(node)
+        self.is_constant = self._constants(expansion.node)
 
-    def lower(self, *, fetchable: bool) -> list[Node]:
+    def lower(self) -> list[Node]:
         """Replaces the node; returns the calls of condition and body."""
         if self.expansion.node.attr("parallel_iterations") < 1:
             raise InvalidArgumentError(
@@ -60,7 +59,7 @@ class _Loop:
         name, (switched, merged) = self.expansion.name, ([n.name for n in nodes] for nodes in (switches, merges))
         self.graph.lowered[name] = LoweredNode(Calls.WHILE, tuple(switched), tuple(merged), frame=name)
         body = self._body(enters, switches)
-        outputs, executed = self._exits(switches, fetchable=fetchable)
+        outputs, executed = self._exits(switches)
         self._close(merges, body)
         self.expansion.replace(outputs, executed)
         return [cond, body]
@@ -131,7 +130,7 @@ class _Loop:
         self.graph.add_control_edge(self.expansion.add("loop_body_control", identity, (switches[0], 1)), body)
         return body
 
-    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[NodeOutput], Node]:
+    def _exits(self, switches: list[Node]) -> tuple[list[NodeOutput], Node]:
         """Adds Exits and the node that keeps the name; returns the outputs, and the node that runs after the loop."""
         expansion = self.expansion
         exits = [
@@ -147,7 +146,7 @@ class _Loop:
         for node in exits:
             end.control_input(node)
         executed = end.finalize(self.graph)
-        if fetchable:
+        if expansion.fetchable:
             expansion.builder(expansion.name, "IdentityN").input_list(outputs).finalize(self.graph)
         else:
             expansion.builder(expansion.name, "NoOp").control_input(executed).finalize(self.graph)

@@ -4,117 +4,78 @@ Flows in and out: bytes. The modules beside this file are generated from the .pr
 a test regenerates and compares them. `LazyGraphDef` is a GraphDef whose attrs stay undecoded bytes until asked for.
 """
 
-from .attr_value_pb2 import AttrValue, NameAttrList
+from .attr_value_pb2 import AttrValue as AttrValue, NameAttrList as NameAttrList
 from .config_pb2 import (
-    CallableOptions,
-    ClusterDef,
-    ConfigProto,
-    DebugOptions,
-    GPUOptions,
-    GraphOptions,
-    JobDef,
-    OptimizerOptions,
-    RewriterConfig,
-    RunMetadata,
-    RunOptions,
+    CallableOptions as CallableOptions,
+    ClusterDef as ClusterDef,
+    ConfigProto as ConfigProto,
+    DebugOptions as DebugOptions,
+    GPUOptions as GPUOptions,
+    GraphOptions as GraphOptions,
+    JobDef as JobDef,
+    OptimizerOptions as OptimizerOptions,
+    RewriterConfig as RewriterConfig,
+    RunMetadata as RunMetadata,
+    RunOptions as RunOptions,
 )
-from .cost_graph_pb2 import CostGraphDef
-from .debug_info_pb2 import GraphDebugInfo
-from .device_attributes_pb2 import DeviceAttributes, DeviceLocality
-from .example_pb2 import Example, Feature, LazyExample, LazyFeatureList, LazySequenceExample
-from .graph_pb2 import FunctionDef, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, VersionDef
-from .lazy_graph_pb2 import LazyAttr, LazyGraphDef, LazyNodeDef
+from .cost_graph_pb2 import CostGraphDef as CostGraphDef
+from .debug_info_pb2 import GraphDebugInfo as GraphDebugInfo
+from .device_attributes_pb2 import DeviceAttributes as DeviceAttributes, DeviceLocality as DeviceLocality
+from .example_pb2 import (
+    Example as Example,
+    Feature as Feature,
+    LazyExample as LazyExample,
+    LazyFeatureList as LazyFeatureList,
+    LazySequenceExample as LazySequenceExample,
+)
+from .graph_pb2 import (
+    FunctionDef as FunctionDef,
+    FunctionDefLibrary as FunctionDefLibrary,
+    GradientDef as GradientDef,
+    GraphDef as GraphDef,
+    NodeDef as NodeDef,
+    VersionDef as VersionDef,
+)
+from .lazy_graph_pb2 import LazyAttr as LazyAttr, LazyGraphDef as LazyGraphDef, LazyNodeDef as LazyNodeDef
 from .meta_graph_pb2 import (
-    AssetFileDef,
-    CollectionDef,
-    MetaGraphDef,
-    SavedModel,
-    SaverDef,
-    SignatureDef,
-    TensorInfo,
-    VariableDef,
+    AssetFileDef as AssetFileDef,
+    CollectionDef as CollectionDef,
+    MetaGraphDef as MetaGraphDef,
+    SavedModel as SavedModel,
+    SaverDef as SaverDef,
+    SignatureDef as SignatureDef,
+    TensorInfo as TensorInfo,
+    VariableDef as VariableDef,
 )
-from .op_def_pb2 import OpDef, OpDeprecation, OpList
-from .reader_state_pb2 import ReaderBaseState
+from .op_def_pb2 import OpDef as OpDef, OpDeprecation as OpDeprecation, OpList as OpList
+from .reader_state_pb2 import ReaderBaseState as ReaderBaseState
 from .step_stats_pb2 import (
-    AllocationDescription,
-    AllocatorMemoryUsed,
-    DeviceStepStats,
-    NodeExecStats,
-    NodeOutput,
-    StepStats,
-    TensorDescription,
+    AllocationDescription as AllocationDescription,
+    AllocatorMemoryUsed as AllocatorMemoryUsed,
+    DeviceStepStats as DeviceStepStats,
+    NodeExecStats as NodeExecStats,
+    NodeOutput as NodeOutput,
+    StepStats as StepStats,
+    TensorDescription as TensorDescription,
 )
-from .summary_pb2 import Event, HistogramProto, SourceMetadata, Summary, SummaryMetadata
-from .tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
-from .tensor_pb2 import ResourceHandleProto, TensorProto, TensorShapeProto, TensorSliceProto, VariantTensorDataProto
-from .tensor_slices_pb2 import SavedSlice, SavedSliceMeta, SavedTensorSliceMeta, SavedTensorSlices
-
-__all__ = [
-    "AllocationDescription",
-    "AllocatorMemoryUsed",
-    "AssetFileDef",
-    "AttrValue",
-    "BundleEntryProto",
-    "BundleHeaderProto",
-    "CallableOptions",
-    "ClusterDef",
-    "CollectionDef",
-    "ConfigProto",
-    "CostGraphDef",
-    "DebugOptions",
-    "DeviceAttributes",
-    "DeviceLocality",
-    "DeviceStepStats",
-    "Event",
-    "Example",
-    "Feature",
-    "FunctionDef",
-    "FunctionDefLibrary",
-    "GPUOptions",
-    "GradientDef",
-    "GraphDebugInfo",
-    "GraphDef",
-    "GraphOptions",
-    "HistogramProto",
-    "JobDef",
-    "LazyAttr",
-    "LazyExample",
-    "LazyFeatureList",
-    "LazyGraphDef",
-    "LazyNodeDef",
-    "LazySequenceExample",
-    "MetaGraphDef",
-    "NameAttrList",
-    "NodeDef",
-    "NodeExecStats",
-    "NodeOutput",
-    "OpDef",
-    "OpDeprecation",
-    "OpList",
-    "OptimizerOptions",
-    "ReaderBaseState",
-    "ResourceHandleProto",
-    "RewriterConfig",
-    "RunMetadata",
-    "RunOptions",
-    "SavedModel",
-    "SavedSlice",
-    "SavedSliceMeta",
-    "SavedTensorSliceMeta",
-    "SavedTensorSlices",
-    "SaverDef",
-    "SignatureDef",
-    "SourceMetadata",
-    "StepStats",
-    "Summary",
-    "SummaryMetadata",
-    "TensorDescription",
-    "TensorInfo",
-    "TensorProto",
-    "TensorShapeProto",
-    "TensorSliceProto",
-    "VariableDef",
-    "VariantTensorDataProto",
-    "VersionDef",
-]
+from .summary_pb2 import (
+    Event as Event,
+    HistogramProto as HistogramProto,
+    SourceMetadata as SourceMetadata,
+    Summary as Summary,
+    SummaryMetadata as SummaryMetadata,
+)
+from .tensor_bundle_pb2 import BundleEntryProto as BundleEntryProto, BundleHeaderProto as BundleHeaderProto
+from .tensor_pb2 import (
+    ResourceHandleProto as ResourceHandleProto,
+    TensorProto as TensorProto,
+    TensorShapeProto as TensorShapeProto,
+    TensorSliceProto as TensorSliceProto,
+    VariantTensorDataProto as VariantTensorDataProto,
+)
+from .tensor_slices_pb2 import (
+    SavedSlice as SavedSlice,
+    SavedSliceMeta as SavedSliceMeta,
+    SavedTensorSliceMeta as SavedTensorSliceMeta,
+    SavedTensorSlices as SavedTensorSlices,
+)

@@ -1,7 +1,7 @@
 """Shape inference through nested calls of functions, without recursion.
 
 The walk of a graph stops at a call whose results are not known yet; the walk of the function comes next, while that of
-the caller waits in a list. TensorShapes are cached, so a function is walked once for arguments of the same shapes.
+the caller waits in a list. Results are cached, so a function is walked once for arguments of the same shapes.
 
     walk of the graph -- Wanted(f) --> walk of f -- Wanted(g) --> walk of g
             ^---- shapes of f's results ----'  ^---- shapes of g's results ----'

@@ -13,11 +13,11 @@ from ...errors import InvalidArgumentError
 from ..analysis.fed_nodes import feed_nodes, means_anything
 from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
+from ..analysis.value_rules import is_small
 from ..dtypes import Array, Shape
 from ..ops.record import record_of
 from ..tensor_id import parse_tensor_name
 from .outcomes import InferenceOutcome
-from .values import is_small
 
 FedShapes = Mapping[str, Shape | Array]
 

@@ -7,9 +7,13 @@ them. The shape of a loop's Merge is what all iterations have in common; with as
     walk.py           the order of visits               fed.py           what is fed, and where
     cases.py          what is computed once             calls.py         calls of functions
     outcomes.py       the outcome of one node           tensor_facts.py  what is known of one tensor
-    op_shapes.py      the rule of one node's op         values.py        small integers and sizes
-    staging.py        what later steps take out         tensor_lists.py  what is written to lists, and read
+    op_shapes.py      the shapes of one node            tensor_lists.py  what is written to lists, and read
+    holders.py        what queues, stacks and other holders of tensors give back
     unknown_sizes.py  the error for a size that nobody knows
+
+Values are followed by the rules in `analysis/value_rules.py`. With x fed as (32, 4):
+
+    x = Placeholder: (32, 4)      s = Shape(x): (2,), value [32, 4]      y = Fill(s, 0.0): (32, 4)
 """
 
 from __future__ import annotations

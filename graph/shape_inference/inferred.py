@@ -12,12 +12,12 @@ import numpy as np
 
 from ..analysis.fed_nodes import given_names
 from ..analysis.joined import JoinedGraph
+from ..analysis.value_rules import is_partial
 from ..arrays import Flags, Numbers
 from ..columns import Ids
 from ..dtypes import Array, Shape, Shapes
 from .cases import Cases
 from .tensor_facts import TensorFacts
-from .values import is_partial
 
 
 class AssumedShape(NamedTuple):

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
 from ..analysis.shape_functions import ShapeContext, lookup, merge, with_rank_at_least
+from ..analysis.value_rules import is_partial, known_sizes
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, Shapes, base_type
 from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass, ReadsHandle, State
 from ..ops.registry import PRODUCER
-from .values import is_partial, known_sizes
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _WITH_RESERVE, _RESERVE = "FusedBatchNormV3", 5  # the op, and its output for its gradient alone

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.dims import common_shape
+from ..analysis.value_rules import VALUES, evaluate, sizes_value
 from ..dtypes import Array, DataType, Shape, Shapes, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
@@ -13,7 +14,6 @@ from .calls import Behind, TensorShapes
 from .op_shapes import completed, passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
 from .tensor_facts import TensorFacts
 from .tensor_lists import joined_list, lists_out, read_from_list
-from .values import can_evaluate, evaluate, sizes_value
 
 NOTHING: Mapping[int, Array] = {}
 
@@ -93,7 +93,7 @@ def outcome_of(
     """
     shapes = tuple([facts.shapes[number] for number in inputs])
     known = [facts.values[number] for number in inputs]
-    values: Sequence[Array | None] = evaluate(properties, shapes, known) if can_evaluate(properties.op) else ()
+    values: Sequence[Array | None] = evaluate(properties, shapes, known) if properties.op in VALUES else ()
     values_read = {**{i: value for i, value in enumerate(known) if value is not None}, **constants}
     stated = shapes_behind(properties, shapes, is_step=is_step)
     read = (facts.behind[inputs[0]] or None) if inputs and stated is None else None

@@ -19,7 +19,7 @@ UNKNOWN = 0
 
 
 class TensorFacts:
-    """Facts by number: the shape; the value if it is followed (see `values.py`); the shapes behind a handle."""
+    """Facts by number: the shape; the value if it is followed (see `value_rules.py`); the shapes behind a handle."""
 
     def __init__(self) -> None:
         self.shapes: list[Shape] = []

@@ -21,7 +21,7 @@ from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
 from ..analysis.fed_nodes import given_names
 from ..arrays import owners
-from ..dtypes import DataType, Shape, base_type
+from ..dtypes import DataType, Shape, base_type, known_dims
 from ..edge_ends import Output
 from ..ops.record import TRANSFERS, NodeClass
 
@@ -148,8 +148,8 @@ def _sources(graph: JoinedGraph, n: int) -> list[Output]:
 
 def counted_size(shape: Shape) -> tuple[int, ...]:
     """The shape, if its sizes are known; else one of no elements: once sizes are checked, nobody reads the tensor."""
-    known = [size for size in shape or () if size is not None]
-    return tuple(known) if shape is not None and len(known) == len(shape) else (0,)
+    known = known_dims(shape)
+    return (0,) if known is None else known
 
 
 def _has_size(graph: JoinedGraph, output: Output) -> bool:

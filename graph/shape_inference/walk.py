@@ -23,6 +23,7 @@ from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
+from ..analysis.value_rules import is_partial
 from ..arrays import Numbers, owners
 from ..columns import Ids
 from ..dtypes import Array, DataType, Shapes, numpy_dtype
@@ -52,7 +53,6 @@ from .outcomes import (
 )
 from .tensor_facts import UNKNOWN, TensorFacts
 from .tensor_lists import is_nested
-from .values import is_partial
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 _CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node

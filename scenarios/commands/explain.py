@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from ...devices import Explanation, explain as explain_nodes
 from ...graph import Graph
-from ...graph.formats.traces import step_stats_of
 from ...graph.suggestions import suggestion
 from ...graph.tensor_id import parse_tensor_name
 from .costs import check_costs, cost_source_of
@@ -26,8 +25,7 @@ def explain(request: Request, nodes: Sequence[str], as_json: bool) -> None:
     check_costs(request)
     if request.trace_times:
         raise ConfigurationError("--trace-times: to explain the times of a trace write --costs measured:FILE")
-    with configuring("--trace-in"):
-        recorded = None if request.trace_in is None else step_stats_of(request.trace_in)
+    recorded = request.recorded()
     loaded = load(request, screen)
     parts = place_and_cut(loaded, screen)
     _check_nodes(nodes, loaded, parts)
@@ -36,7 +34,7 @@ def explain(request: Request, nodes: Sequence[str], as_json: bool) -> None:
             parts,
             loaded.cluster,
             nodes,
-            feeds={name: value for name, value in loaded.feeds.items() if value is not None},
+            feeds=loaded.fed,
             shapes=loaded.shapes,
             cost_source=cost_source_of(request, parts, loaded.cluster),
             trace=recorded,

@@ -1,4 +1,9 @@
-"""Adds the option that helps to the error for a device that does not exist."""
+"""From the error for a device that does not exist to one that also says which flag to add.
+
+the graph requests gpu:3, the command has "cpu:1,gpu:2"     ... Add --devices "cpu:1,gpu:4", or --soft-placement ...
+the graph requests a device of another task                 ... Add --soft-placement ..., or --cluster FILE.toml ...
+the devices come from a cluster file                        ... Add a device for it to 'rig.toml', or ...
+"""
 
 from __future__ import annotations
 

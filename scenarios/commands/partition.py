@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...actors.running import ConstantEvaluator
+from ...actors.running.make_evaluator import make_evaluator
 from ...devices.pipeline import Imported, Lowered, Partitioned, Placed, Pruned
 from ...graph import Graph, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
@@ -85,7 +85,7 @@ def cut_of(pruned: Pruned, loaded: Loaded, screen: Screen) -> Partitioned:
 def optimised(cut: Partitioned) -> dict[str, Graph]:
     """The graph of each device that runs, in the order of the cluster; ConfigurationError for a pass that fails."""
     with configuring("--passes"):
-        return cut.optimise(ConstantEvaluator()).in_order()
+        return cut.optimise(make_evaluator).in_order()
 
 
 def file_name(device: str) -> str:

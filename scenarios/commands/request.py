@@ -17,11 +17,19 @@ from ...devices import Cluster, load_cluster, local_cluster
 from ...devices.kinds import cluster_kinds, defaults_of
 from ...devices.pipeline import Pipeline
 from ...errors import InvalidArgumentError
-from ...graph import Graph, Node, NodeProperties, graph_def_to_graph
+from ...graph import Graph, Node, NodeProperties, StepStats, graph_def_to_graph
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name
-from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
+from ...graph.formats.saved_model import (
+    DEFAULT_SIGNATURE,
+    SERVING_TAGS,
+    SavedGraph,
+    Signature,
+    TensorSpec,
+    load_saved_model,
+)
+from ...graph.formats.traces import step_stats_of
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
@@ -78,6 +86,11 @@ class Request:
         """The passes of `--passes`, with `--inline` or without `--no-inline`; raises as `Passes.parse`."""
         names = [name for name in Passes.parse(self.passes).names if name != INLINE or self.inline is not False]
         return ",".join(names if INLINE in names or not self.inline else [INLINE, *names])
+
+    def recorded(self) -> StepStats | None:
+        """The trace of `--trace-in`; ConfigurationError for a file that is none."""
+        with configuring("--trace-in"):
+            return None if self.trace_in is None else step_stats_of(self.trace_in)
 
     @property
     def measured(self) -> str | None:
@@ -138,12 +151,18 @@ class Loaded:
         request = self.request
         return Pipeline(self.cluster, Passes.parse(request.all_passes), allow_soft_placement=request.soft_placement)
 
+    @property
+    def fed(self) -> dict[str, Array | tuple[int, ...]]:
+        """The feeds that have a value or a shape, not only a name."""
+        return {name: feed for name, feed in self.feeds.items() if feed is not None}
+
     def values(self) -> dict[str, Array]:
         """The feeds; ConfigurationError when one was named without a file."""
-        missing = [name for name, value in self.feeds.items() if not isinstance(value, np.ndarray)]
+        values = {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
+        missing = [name for name in self.feeds if name not in values]
         if missing:
             raise ConfigurationError(f"feed {missing[0]!r} has no value; write --feed {missing[0]}=FILE.npy")
-        return {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
+        return values
 
 
 def read_graph(path: Path, screen: Screen) -> GraphFile:
@@ -207,38 +226,36 @@ def _signature(request: Request, saved: SavedGraph) -> Signature | None:
 
 
 def resolve(inputs: RequestFiles, graph: Graph) -> Loaded:
-    """Checks a request against its graph; ConfigurationError for a feed that does not fit."""
-    if inputs.signature is not None:
-        return _resolve_signature(inputs, inputs.signature, graph)
+    """Checks a request against its graph; ConfigurationError for a feed that does not fit.
+
+    With a signature its names stand for tensors. Without fetches and targets all its outputs are fetched, or without
+    one what `ends` says.
+    """
+    signature, given, shapes = inputs.signature, dict(inputs.feeds), inputs.shapes
     names, targets = inputs.request.fetches, inputs.request.targets
-    feeds, shapes = divide(inputs.shapes, inputs.feeds, graph)
-    if not names and not targets:
+    if signature is not None:
+        shaped = {name for name, _ in shapes}
+        defaults = {name: value for name, value in signature.defaults.items() if name not in shaped}
+        given = {_tensor_of(signature.inputs, name): feed for name, feed in {**defaults, **given}.items()}
+        shapes = [(_tensor_of(signature.inputs, name), sizes) for name, sizes in shapes]
+        names = names or (() if targets else tuple(signature.outputs))
+    feeds, computed = divide(shapes, given, graph)
+    if not names and not targets and signature is None:
         names, targets = ends(_as_written(inputs, graph))
         names = tuple(name for name in names if name not in feeds)  # a tensor cannot be fed and fetched
+    fetches = names if signature is None else tuple(_tensor_of(signature.outputs, name) for name in names)
     checked = checked_feeds(feeds, graph)
-    return Loaded(inputs.request, inputs.cluster, graph, checked, names, targets, names, shapes, inputs.choices)
+    return Loaded(inputs.request, inputs.cluster, graph, checked, fetches, targets, names, computed, inputs.choices)
+
+
+def _tensor_of(specs: Mapping[str, TensorSpec], name: str) -> str:
+    """The tensor that a name of a signature stands for; any other name as it is."""
+    return specs[name].tensor if name in specs else name
 
 
 def _as_written(inputs: RequestFiles, graph: Graph) -> Graph:
     """The graph before lowering, which adds nodes without consumers that are not meant to be fetched."""
     return graph_def_to_graph(inputs.graph.data) if graph.functions else graph
-
-
-def _resolve_signature(inputs: RequestFiles, signature: Signature, graph: Graph) -> Loaded:
-    """As `resolve`, with the names of a signature; all its outputs are fetched if no fetch or target is given."""
-
-    def tensor_of(name: str) -> str:
-        return signature.inputs[name].tensor if name in signature.inputs else name
-
-    shaped = {name for name, _ in inputs.shapes}
-    defaults = {name: value for name, value in signature.defaults.items() if name not in shaped}
-    given = {tensor_of(name): feed for name, feed in {**defaults, **inputs.feeds}.items()}
-    feeds, shapes = divide([(tensor_of(name), sizes) for name, sizes in inputs.shapes], given, graph)
-    targets = inputs.request.targets
-    names = inputs.request.fetches or (() if targets else tuple(signature.outputs))
-    fetches = tuple([signature.outputs[name].tensor if name in signature.outputs else name for name in names])
-    checked = checked_feeds(feeds, graph)
-    return Loaded(inputs.request, inputs.cluster, graph, checked, fetches, targets, names, shapes, inputs.choices)
 
 
 def load(request: Request, screen: Screen) -> Loaded:

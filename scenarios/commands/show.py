@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from ...actors.plans.levels import Unfoldable
-from ...actors.sessions.graph_manager import GraphManager
 from ...devices import Cluster
 from ...devices.pipeline import Partitioned
 from ...graph import Graph
@@ -69,7 +67,9 @@ def _text(loaded: Loaded, stage: str, device: str | None, pattern: str | None, s
         )
     if stage != "plan":
         return partitions_text(parts, only=fits, shown=list(parts) if device is None else [device])
-    plans = _plans(Partitioned(loaded.pipeline, parts), placed.graph)
+    from .plan_texts import plan_texts  # the compiler is of this stage alone
+
+    plans = plan_texts(Partitioned(loaded.pipeline, parts), placed.graph)
     return "\n\n".join(text for name, text in plans.items() if device in (None, name))
 
 
@@ -77,17 +77,6 @@ def _on(graph: Graph, device: str | None, fits: Callable[[str], bool]) -> Callab
     """A predicate on names: the node fits and is on `device`, or on any for None."""
     names = {node.name for node in graph.op_nodes() if device in (None, node.assigned_device)}
     return lambda name: name in names and fits(name)
-
-
-def _plans(partitioned: Partitioned, graph: Graph) -> dict[str, str]:
-    """The text of the plan of every part, compiled as a worker does; `graph` has the functions that parts may call."""
-    worker = GraphManager(partitioned.pipeline.cluster)
-    worker.bind_functions(graph, soft=partitioned.pipeline.allow_soft_placement)
-    try:
-        work = worker.work(worker.add(partitioned, from_elsewhere=False))
-    except Unfoldable as error:
-        raise ConfigurationError(f"--stage plan: the graph is interpreted, there is no plan of it: {error}") from error
-    return {name: str(plan) for name, (plan, _) in zip(partitioned.graphs, work, strict=True)}
 
 
 def _full_name(device: str, cluster: Cluster) -> str:

@@ -15,7 +15,7 @@ from ...devices.timing.memory.kinds import MemoryPlace
 from ...devices.units import format_bytes, format_ns
 from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
-from ...graph.formats.traces import TraceSource, step_stats_of
+from ...graph.formats.traces import TraceSource
 from ..report import NOT_CALIBRATED
 from .costs import check_costs, cost_source_of
 from .failure import DOES_NOT_FIT, ConfigurationError, configuring
@@ -40,8 +40,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
     check_costs(request)
     if request.trace_times and request.trace_in is None:
         raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
-    with configuring("--trace-in"):
-        recorded = None if request.trace_in is None else step_stats_of(request.trace_in)
+    recorded = request.recorded()
     loaded = load(request, screen)
     parts = place_and_cut(loaded, screen)
     try:
@@ -61,13 +60,12 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
 
 def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace: TraceSource | None = None) -> Timeline:
     """The timeline of one step over the partition graphs of a request, with what the trace of a real step tells."""
-    feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
     costs = cost_source_of(loaded.request, parts, loaded.cluster)
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
         return simulate_partitions(
             parts,
             loaded.cluster,
-            feeds=feeds,
+            feeds=loaded.fed,
             shapes=loaded.shapes,
             trip_counts=loaded.choices.trip_counts,
             branches=loaded.choices.branches,

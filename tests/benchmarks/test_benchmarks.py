@@ -22,7 +22,7 @@ from benchmarks.peers.process import Peer, PeerError, Peers
 from benchmarks.rows import PUBLISHED, Case, Figure, Kind, Measured, Promise, Row, limit, share, speed_up
 from benchmarks.running import check_equal
 from benchmarks.table import load, quantity, save, slower, table
-from benchmarks.workloads import Workload, chain, drawn, hops
+from benchmarks.workloads import Workload, called, chain, drawn, hops
 from partita.actors import BlockingSession
 from partita.graph import GraphDef, tensor_to_numpy
 
@@ -74,7 +74,9 @@ def test_keys_of_rows_are_unique() -> None:
 
 
 @pytest.mark.parametrize(
-    "workload", [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3)], ids=lambda workload: workload.name
+    "workload",
+    [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3), called(3)],
+    ids=lambda workload: workload.name,
 )
 def test_workloads_give_one_value(workload: Workload) -> None:
     """The request of a workload runs on as many devices as it says."""

@@ -16,7 +16,7 @@ import pytest
 
 from partita.devices import local_cluster
 from partita.devices.pipeline import Pipeline, Placed
-from partita.graph.partition import name_counter
+from partita.graph.partition.options import name_counter
 from partita.graph.passes.selection import Passes
 from partita.graph.protos import GraphDef
 from tests.conformance.compare import compare

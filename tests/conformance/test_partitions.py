@@ -17,7 +17,8 @@ from partita.graph import add_control_edges
 from partita.graph.dtypes import DataType, base_type, parse_dtype
 from partita.graph.graph import Graph
 from partita.graph.node import Edge
-from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.partition.options import PartitionOptions, name_counter
+from partita.graph.partition.split import partition
 from partita.graph.passes.client_graph import build_client_graph
 from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef

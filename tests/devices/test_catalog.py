@@ -11,7 +11,7 @@ import pytest
 
 from partita.devices import catalog
 from partita.devices.catalog import device_spec, device_spec_from, link_spec, link_spec_from, provenance
-from partita.devices.catalog.hosts import host_model, host_names, host_sources
+from partita.devices.catalog.hosts import host_model
 from partita.errors import InvalidArgumentError, NotFoundError
 
 PLAIN_TEXTS = {"name", "kind", "aliases", "host_link", "peer_link", "fits", "cpu", "gpu", "nic"}
@@ -44,7 +44,7 @@ def test_every_value_has_unit_source_and_date(name: str) -> None:
 
 def test_every_file_is_a_model() -> None:
     """No file of the folder is ignored, and names are unique."""
-    names = catalog.device_names() + catalog.link_names() + host_names()
+    names = catalog.device_names() + catalog.link_names() + list(catalog.tables_of_kind("host"))
     assert len(set(names)) == len(names) == len(FILES)
 
 
@@ -70,13 +70,13 @@ def test_systems_have_the_numbers_of_their_models() -> None:
     assert all(device_spec(name).sm_count and device_spec(name).l2_bytes for name in gpus)
 
 
-@pytest.mark.parametrize("name", host_names())
+@pytest.mark.parametrize("name", list(catalog.tables_of_kind("host")))
 def test_machines_are_usable(name: str) -> None:
     """Their devices and ports are in the catalog, and all their counts have a source."""
     model = host_model(name)
     assert device_spec(model.gpu).kind == "GPU"
     assert link_spec(model.nic).bandwidth_bytes_per_s > 0
-    assert {"gpus", "nics"} <= set(host_sources(name))
+    assert {"gpus", "nics"} <= set(dict(catalog.sourced_values(catalog.tables_of_kind("host")[name])))
 
 
 def test_known_values() -> None:

@@ -179,13 +179,6 @@ def test_incarnations() -> None:
         evolve(cluster.client, incarnation=0)
 
 
-def test_attributes() -> None:
-    """What a session lists."""
-    attributes = local_cluster("gpu").find("GPU:0").attributes()
-    assert (attributes.device_type, attributes.memory_limit_bytes) == ("GPU", 80 << 30)
-    assert attributes.physical_device_desc == "A100-80GB"
-
-
 def test_names_are_unique() -> None:
     """Two devices of one name, and no device at all, are errors."""
     device = Device(device_spec("generic-cpu"))

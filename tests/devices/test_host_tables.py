@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from partita.devices import parse_cluster
-from partita.devices.catalog.hosts import host_model, host_names
+from partita.devices.catalog import tables_of_kind
+from partita.devices.catalog.hosts import host_model
 from partita.errors import InvalidArgumentError
 
 
-@pytest.mark.parametrize("name", host_names())
+@pytest.mark.parametrize("name", list(tables_of_kind("host")))
 def test_two_machines_of_every_model(name: str) -> None:
     """Each has its CPU and GPUs, as many ports as the model, and a route from any GPU to the last of the other."""
     model = host_model(name)

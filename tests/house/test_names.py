@@ -14,12 +14,10 @@ TENSORFLOWS = "functions of the module of TensorFlow that it stands for, compare
 ALLOWED = {
     "actors/plans/printer.py": "the printer of a stage, whose text tests compare",
     "actors/running/reference.py": "the interpreter that is the oracle of tests",
-    "devices/catalog/hosts.py": "names and sources of hosts, as `catalog` has them of devices and links",
     "graph/builder/testlib.py": "nodes for the graphs of tests, ours and those of programs outside",
     "graph/checking.py": "switches on the checkers between stages",
     "devices/timing/costs/measured.py": "a source of costs that programs make from a file of another runtime",
     "actors/sessions/graph_manager.py": TENSORFLOWS,
-    "devices/timing/costs/static_estimates.py": TENSORFLOWS,
     "graph/analysis/cost_model.py": TENSORFLOWS,
     "graph/analysis/schedule.py": TENSORFLOWS,
     "graph/builder/node_builder.py": TENSORFLOWS,

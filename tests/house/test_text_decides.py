@@ -28,9 +28,10 @@ ALLOWED = {
     "devices/short_names.py": GRAMMAR,
     "devices/units.py": GRAMMAR,
     "devices/timing/fits/sourced.py": GRAMMAR,
-    "graph/analysis/tensor_slices.py": GRAMMAR,
+    "graph/ops/files/tensor_slices.py": GRAMMAR,
     "graph/builder/front_end.py": GRAMMAR,
     "graph/device_name.py": GRAMMAR,
+    "graph/analysis/fed_nodes.py": "the name of the node of a feed, which this file alone writes and reads",
     "graph/graphdef/import_names.py": GRAMMAR,
     "graph/ops/declaration.py": GRAMMAR,
     "graph/ops/device_kinds.py": GRAMMAR,
@@ -43,7 +44,7 @@ ALLOWED = {
     "graph/partition/loops.py": "TensorFlow's mark of control loops, also in a share; no user may name a node so",
     "graph/passes/isolate_calls.py": "TensorFlow's names show, in a graph read again, which nodes it inserted",
     "graph/analysis/cost_graph.py": "streams of devices in a trace are known by name alone",
-    "devices/timing/tracing/": "nodes of foreign traces are known by name alone",
+    "devices/timing/tracing/lowered_names.py": "nodes of foreign traces are known by name alone",
     # names of columns, fields and modules, not of nodes
     "devices/catalog/__init__.py": "names of files in the catalog",
     "devices/spec.py": "units at the end of our own fields",
@@ -61,7 +62,6 @@ ALLOWED = {
     "devices/kernels/files/": "patterns and schemes of file names",
     "devices/kernels/datasets/csv_files.py": STRINGS,
     "devices/kernels/": VARIANTS,
-    "actors/plans/levels.py": VARIANTS,
     "devices/timing/bodies/": "nodes of a called body are told by the prefix that inlining gives them",
 }
 """files, or folders with a slash, and why text decides there; the first that fits counts"""

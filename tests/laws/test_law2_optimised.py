@@ -18,7 +18,7 @@ from partita.actors.sessions.local_session import open_session
 from partita.devices.state import DeviceState
 from partita.graph.dtypes import Array
 from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.partition import split_graph
+from partita.graph.partition.split import split_graph
 from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.client_request import ClientRequest
 from partita.graph.passes.optimising.optimizer import optimize

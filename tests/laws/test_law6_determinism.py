@@ -23,7 +23,8 @@ from partita.devices.timing.simulate import simulate
 from partita.errors import InvalidArgumentError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType
-from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.partition.options import PartitionOptions, name_counter
+from partita.graph.partition.split import partition
 from partita.graph.passes.client_graph import build_client_graph
 from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef

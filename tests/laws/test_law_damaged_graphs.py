@@ -15,11 +15,10 @@ from hypothesis import given, settings, strategies as st
 
 from partita.actors.sessions.local_session import open_session
 from partita.errors import PartitaError
-from partita.graph import GraphDef, graph_def_to_graph, partition
+from partita.graph import GraphDef, graph_def_to_graph, infer_shapes, partition
 from partita.graph.attrs import encode
 from partita.graph.dtypes import DataType
 from partita.graph.protos import AttrValue, NameAttrList, NodeDef
-from partita.graph.shape_inference import infer_shapes
 from partita.graph.tensor import numpy_to_tensor
 from tests.conformance.corpus import COMMITTED
 

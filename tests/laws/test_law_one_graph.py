@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from partita.actors import open_session
-from partita.actors.running import ConstantEvaluator
+from partita.actors.running.make_evaluator import make_evaluator
 from partita.devices import local_cluster
 from partita.devices.pipeline import Pipeline
 from partita.graph import GraphDef
@@ -27,7 +27,7 @@ def timed(case: Case, passes: str) -> dict[str, GraphDef]:
     pipeline = Pipeline(local_cluster(f"cpu:{len(case.devices)}"), Passes.parse(passes))
     placed = pipeline.read(case.graph_def()).lower().place()
     cut = placed.prune(list(step.feeds), step.fetches, step.targets, with_shapes=True).cut()
-    return {name: part.to_graph_def() for name, part in cut.optimise(ConstantEvaluator()).in_order().items()}
+    return {name: part.to_graph_def() for name, part in cut.optimise(make_evaluator).in_order().items()}
 
 
 @pytest.mark.parametrize("passes", PASSES)

@@ -13,6 +13,7 @@ from partita.scenarios.cli import cli
 from partita.scenarios.commands.request import wanted_devices
 from tests.scenarios.command_line import CommandLine, GraphFile, assert_one_clear_line
 
+EXAMPLES = Path(__file__).parents[2] / "scenarios" / "examples"
 FLAGS = ["--feed", "--feeds", "--fetch", "--target", "--devices", "--cluster"]
 HEAVY = [
     "numpy",
@@ -52,6 +53,28 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["simulate", "show", "partition"])
+def test_a_command_loads_the_passes_that_it_runs(command: str, tmp_path: Path) -> None:
+    """Those of a partition, the compiler of plans and kernels of constants only if they are asked for."""
+    heavy = ("partita.graph.passes.optimising.", "partita.actors.plans.", "partita.actors.running.evaluation")
+    stage = {"partition": ["--out", str(tmp_path)], "show": ["--stage", "optimised"]}.get(command, [])
+    arguments = [command, str(EXAMPLES / "mlp.pb"), *stage]
+
+    def loaded(*flags: str) -> list[str]:
+        script = (
+            "import sys; from partita.scenarios.cli import main\n"
+            f"main({[*arguments, *flags]})\n"
+            f"print(*[m for m in sys.modules if m.startswith({heavy})])"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()[-1].split()
+
+    assert loaded() == []
+    assert {"partita.graph.passes.optimising.constant_folding", "partita.actors.running.evaluation"} <= set(
+        loaded("--passes", "inline,fold")
+    )
 
 
 def test_the_module_is_the_command() -> None:

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InvalidArgumentError
+from ....graph.analysis.levels import frame_name, is_constant_enter
+from ....graph.ops.record import NodeClass
 from ...plans.instructions import DEAD
 from ...plans.roles import Role
 from .frames import Iteration, PendingNode, RunningFrame, Target, Token
@@ -58,10 +60,11 @@ class Propagation:
         op = part.frame_ops.get(token.node)
         if op is None:
             self._activate(token, frame, iteration, outputs)
-        elif op == "Enter":
+        elif op is NodeClass.ENTER:
             self._enter(token, outputs)
-        elif op == "Exit":
+        elif op is NodeClass.EXIT:
             self._exit(token, outputs)
+        # A dead value goes no further: every iteration would begin the next one, for ever.
         elif not token.is_dead:
             self._next_iteration(token, outputs[0])
         frame.iterations[iteration].outstanding_ops -= 1
@@ -70,7 +73,7 @@ class Propagation:
     def _enter(self, token: Token, outputs: list[Any]) -> None:
         part = self.parts[token.partition]
         child = self._child_frame(token)
-        if part.is_constant_enter(token.node):
+        if is_constant_enter(part.properties[token.node]):
             child.invariants.append((token.node, DEAD if token.is_dead else outputs[0]))
             for iteration in range(child.latest + 1):
                 self._activate(token, child, iteration, outputs)
@@ -82,7 +85,8 @@ class Propagation:
     def _child_frame(self, token: Token) -> RunningFrame:
         """The frame that an Enter leads to; the first Enter to run creates it."""
         part = self.parts[token.partition]
-        name = part.frame_name(token.node)
+        enter = part.properties[token.node]
+        name = frame_name(enter)
         key = token.iteration, name
         child = token.frame.children.get(key)
         if child is None:
@@ -92,7 +96,7 @@ class Propagation:
                 token.frame,
                 token.iteration,
                 part.num_enters[name],
-                part.parallel_iterations(token.node),
+                int(enter.attrs["parallel_iterations"]),
             )
             token.frame.iterations[token.iteration].outstanding_frames += 1
         return child
@@ -105,6 +109,8 @@ class Propagation:
             )
         if not token.is_dead:
             self._activate(token, frame.parent, frame.parent_iteration, outputs)
+        # In all iterations but the last the exits are dead, which says nothing of the loop. Which is the last is known
+        # when the frame ends: `_begin_iteration` forgets those of the one before.
         elif token.iteration == frame.latest:
             frame.dead_exits.append(token.node)
 
@@ -144,7 +150,7 @@ class Propagation:
                 part.initial_count[node], [None] * part.num_inputs(node)
             )
         if part.roles[node] is Role.MERGE:
-            from_enter = part.frame_ops.get(token.node) == "Enter"
+            from_enter = part.frame_ops.get(token.node) is NodeClass.ENTER
             ready, dead = _count_merge(state, port, value, is_dead, from_enter)
         else:
             state.count -= 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....devices.kernels.functions import TakeResults, Values
 from ..callee import Callee
 from .interpreted import TracedInterpretedPart
 from .parts import TracedPart
@@ -31,18 +30,8 @@ class TracedCallee(Callee):
         """Never: see above."""
         return False
 
-    def start(
-        self,
-        call: PendingCall,
-        arguments: Values,
-        done: TakeResults,
-        turn: CallTurn | None = None,
-        scope: TraceScope | None = None,
-    ) -> None:
-        """As `Callee.start`, in a scope of the call."""
+    def _scope_of(self, call: PendingCall, turn: CallTurn | None) -> TraceScope:
         caller = call.part
         assert isinstance(caller, TracedPart | TracedInterpretedPart)  # a traced function is called by a traced graph
-        around = caller.scope_of(call.number)
         number = None if turn is None else turn.number
-        scope = around.called(call.place.node, self.name, number)
-        super().start(call, arguments, done, turn, scope)
+        return caller.scope_of(call.number).called(call.place.node, self.name, number)

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Any
 from ...plans.instructions import DEAD, TRACE_SLOT, Slots
 from ...plans.plan import DistributedLoop, LocalLoop
 from ...plans.roles import Role, role_of
-from ...plans.tracing import TraceScope
-from ..chunks.executor import fresh_slots
 from ..loops.distributed import DistributedLoopRun, IterationRunner
 from ..part import Part
 
 if TYPE_CHECKING:
-    from ...plans.plan import Plan
-    from ..device_actor import DeviceActor
-    from ..step import Step
+    from ...plans.tracing import TraceScope
 
 
 class TracedLoopRun(DistributedLoopRun):
@@ -69,15 +65,3 @@ class TracedPart(Part):
         """The scope of a deferred node: that of the part, in the iteration that it runs."""
         scope: TraceScope = self.slots[TRACE_SLOT]
         return scope
-
-
-def start_traced_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
-    """As `start_parts`, for plans with clocks: all parts append to the same records, in `trace`."""
-    scope = TraceScope([])
-    parts: list[Part] = [TracedPart(step, plan, actor, step.part_ended) for plan, actor in work]
-    step.begin(len(parts))
-    for part in parts:
-        slots = fresh_slots(part.plan, feeds, step.rendezvous.send)
-        slots[TRACE_SLOT] = scope
-        part.actor.start(part, slots)
-    return parts

@@ -27,13 +27,14 @@ from ..interpretation import Interpretation
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
-    from ....devices.timing.costs.source import CostSource
     from ....devices.timing.playing.activation import Activation
     from ....graph.dtypes import Dims
     from ....graph.graph import Graph
     from ...plans.binding import Binder
+    from .clock import VirtualClock
 
 ShapesOfValues = tuple["Dims", ...]
+_ARRAYS = (np.ndarray, np.generic)
 
 
 class NodeKernel(NamedTuple):
@@ -84,12 +85,16 @@ class VirtualBody:
         gates = activation.body.gates
         return node if gates is None else gates.nodes[node]
 
-    def price(self, number: int, inputs: ShapesOfValues, outputs: ShapesOfValues, source: CostSource) -> OpCost:
-        """The cost of one run of a node on inputs and outputs of these shapes."""
+    def price(self, number: int, inputs: ShapesOfValues, outputs: ShapesOfValues, clock: VirtualClock) -> OpCost:
+        """The cost of one run of a node on inputs and outputs of these shapes; the source is asked for it once."""
         spec = self._specs[self._priced_on[number]]
         request = CostRequest(self.graph.properties[number], inputs, outputs, spec)
+        known = clock.known_costs.get(request)
+        if known is not None:
+            return known
+        source = clock.cost_source
         try:
-            return cost_of(source, request)
+            return clock.known_costs.put(request, cost_of(source, request))
         except UnknownCost:
             raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 
@@ -100,7 +105,7 @@ class VirtualBody:
 
 def dims_of(value: Any) -> Dims:  # Any: a tensor of any type, or a variable
     """The shape of a tensor; of a variable without a value the declared one, where a size that it leaves open is 1."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, _ARRAYS):
         return value.shape
     if isinstance(value, Variable):
         if value.value is None:

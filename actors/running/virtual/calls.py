@@ -20,7 +20,6 @@ from .graph_run import GraphRun, VirtualCall
 from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
-    from ...plans.tracing import TraceScope
     from ..callee import CallTurn
     from ..device_actor import DeviceActor
     from ..pending import PendingCall
@@ -38,14 +37,7 @@ class VirtualCallee(Callee):
         """False: the nodes of every body take simulated time."""
         return False
 
-    def start(
-        self,
-        call: PendingCall,
-        arguments: Values,
-        done: TakeResults,
-        turn: CallTurn | None = None,
-        _scope: TraceScope | None = None,
-    ) -> None:
+    def start(self, call: PendingCall, arguments: Values, done: TakeResults, turn: CallTurn | None = None) -> None:
         """Calls the function for a deferred node; as in `Callee`."""
         assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by its oracle alone
         around = call.activation.calls[call.node]
@@ -75,7 +67,7 @@ class VirtualFunctions(Functions):
     def _finished(self, compilation: Compilation) -> Callee:
         """Prepares a body whose callees are known."""
         body, called = compilation.body, compilation.called
-        binders = self._binders
+        binders = self._binders_at(called)
         try:
             in_order = {name: compilation.parts[name] for name in binders if name in compilation.parts}
             virtual = VirtualBody(in_order, binders, self._cluster)

@@ -28,6 +28,7 @@ import numpy as np
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from ....devices.timing.costs.cache import CostCache
 from ....devices.timing.playing.shared_hardware import SharedHardware
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class VirtualClock:
         self.records: list[StepRecord] | None = [] if keeps_steps else None
         self.cluster = cluster
         self.cost_source = cost_source
+        self.known_costs = CostCache()
         self._pacer = pacer
         self._stage: SharedHardware | None = None
         self._past_ns = 0  # until the present hardware was made

@@ -103,7 +103,7 @@ class KernelOracle:
         run = self.run_of(activation)
         try:
             outputs = self._outputs(run, activation, node, inputs)
-            cost = self._record(activation, node, inputs, outputs)
+            cost = self._record(run, activation, node, inputs, outputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             _fail(run, activation, node, error)
             return None
@@ -162,26 +162,27 @@ class KernelOracle:
         """How long a node takes after its wait; an error of the source of costs fails the step."""
         run, inputs = self.run_of(activation), self._inputs.pop(activation.base + node)
         try:
-            cost = self._record(activation, node, inputs, outputs)
+            cost = self._record(run, activation, node, inputs, outputs)
         except PartitaError as error:
             run.fail(error)
             return None
         sizes = tuple(map(dims_of, inputs)), tuple(map(dims_of, outputs))
         return max(cost.time_ns - run.body.waits_ns(run.body.number(activation, node), *sizes), 0)
 
-    def _record(self, activation: Activation, node: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> OpCost:
-        run, facts = self.run_of(activation), _facts(activation)
-        sizes = tuple(map(dims_of, outputs))
-        number = run.body.number(activation, node)
-        cost = run.body.price(number, tuple(map(dims_of, inputs)), sizes, self.clock.cost_source)
+    def _record(
+        self, run: GraphRun, activation: Activation, node: int, inputs: Sequence[Any], outputs: Sequence[Any]
+    ) -> OpCost:
+        facts, shapes = _facts(activation), _shapes(outputs)
+        sizes = tuple([shape or () for shape in shapes])  # a dead output is a scalar to the source of costs
+        cost = run.body.price(run.body.number(activation, node), tuple(map(dims_of, inputs)), sizes, self.clock)
         facts.costs[node] = cost
-        facts.shapes[node] = sizes if all(output is not DEAD for output in outputs) else _shapes(outputs)
+        facts.shapes[node] = shapes
         return cost
 
 
 def _shapes(outputs: Sequence[Any]) -> tuple[Dims | None, ...]:
     """The shapes of outputs, None of dead ones."""
-    return tuple(None if output is DEAD else dims_of(output) for output in outputs)
+    return tuple([None if output is DEAD else dims_of(output) for output in outputs])
 
 
 def _fail(run: GraphRun, activation: Activation, node: int, error: Exception) -> None:

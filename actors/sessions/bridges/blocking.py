@@ -7,9 +7,10 @@ threads run concurrently. Ctrl-C cancels the call that it interrupts; the sessio
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import trio
 
@@ -24,17 +25,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ....devices.cluster import Cluster
-    from ....devices.timing import Timeline
-    from ....devices.timing.session_timeline import SessionTimeline
     from ....graph import GraphDef
     from ....graph.dtypes import Array
     from ....graph.graphdef.sources import GraphSource
-    from ..session_statistics import SessionStatistics
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 # Any, of arguments and keywords: what they are is said by the decorator above the method.
+
+
+def _waited(
+    method: Callable[Concatenate[Session, _Parameters], Awaitable[_Result]],
+) -> Callable[Concatenate[BlockingSession, _Parameters], _Result]:
+    """A method of the session that waits; it has the parameters and the docstring of that in trio."""
+
+    @wraps(method)
+    def call(self: BlockingSession, /, *arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
+        return self._wait_for(method, self._opened(), *arguments, **keywords)
+
+    return call
+
+
+def _waited_sync(
+    method: Callable[Concatenate[Session, _Parameters], _Result],
+) -> Callable[Concatenate[BlockingSession, _Parameters], _Result]:
+    """As `_waited`, for a method that waits for nothing in trio."""
+
+    @wraps(method)
+    def call(self: BlockingSession, /, *arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
+        return self._wait_for_sync(method, self._opened(), *arguments, **keywords)
+
+    return call
 
 
 class BlockingSession:
@@ -79,10 +101,7 @@ class BlockingSession:
         finally:
             self._is_opened.set()
 
-    @parameters_of_method(Session.run)
-    def run(self, *arguments: Any, **keywords: Any) -> list[Array]:
-        """Runs one step; see `Session.run`."""
-        return self._wait_for(self._opened().run, *arguments, **keywords)
+    run = _waited(Session.run)
 
     @parameters_of_method(Session.make_callable)
     def make_callable(self, *arguments: Any, **keywords: Any) -> BlockingCallable:
@@ -96,37 +115,13 @@ class BlockingSession:
         made = self._wait_for(self._opened().make_callable_from_options, *arguments, **keywords)
         return BlockingCallable(made, self._wait_for)
 
-    @parameters_of_method(Session.partial_run_setup)
-    def partial_run_setup(self, *arguments: Any, **keywords: Any) -> str:
-        """Starts a step that is fed and fetched in several calls; see `Session.partial_run_setup`."""
-        return self._wait_for(self._opened().partial_run_setup, *arguments, **keywords)
-
-    @parameters_of_method(Session.partial_run)
-    def partial_run(self, *arguments: Any, **keywords: Any) -> list[Array]:
-        """Continues such a step; see `Session.partial_run`."""
-        return self._wait_for(self._opened().partial_run, *arguments, **keywords)
-
-    def timeline(self) -> Timeline:
-        """The last finished step of a session on a virtual clock; see `Session.timeline`."""
-        return self._wait_for_sync(self._opened().timeline)
-
-    def whole_timeline(self) -> SessionTimeline:
-        """All steps of a session on a virtual clock until now; see `Session.whole_timeline`."""
-        return self._wait_for_sync(self._opened().whole_timeline)
-
-    @parameters_of_method(Session.extend)
-    def extend(self, *arguments: Any, **keywords: Any) -> int:
-        """Adds nodes to the graph and returns its version; see `Session.extend`."""
-        return self._wait_for(self._opened().extend, *arguments, **keywords)
-
-    @parameters_of_method(Session.restart_device)
-    def restart_device(self, *arguments: Any, **keywords: Any) -> None:
-        """Restarts a device, which loses its state; see `Session.restart_device`."""
-        self._wait_for_sync(self._opened().restart_device, *arguments, **keywords)
-
-    def statistics(self) -> SessionStatistics:
-        """Counts of steps and prepared requests; see `Session.statistics`."""
-        return self._wait_for_sync(self._opened().statistics)
+    partial_run_setup = _waited(Session.partial_run_setup)
+    partial_run = _waited(Session.partial_run)
+    timeline = _waited_sync(Session.timeline)
+    whole_timeline = _waited_sync(Session.whole_timeline)
+    extend = _waited(Session.extend)
+    restart_device = _waited_sync(Session.restart_device)
+    statistics = _waited_sync(Session.statistics)
 
     @parameters_of_method(Session.reset)
     def reset(self, *arguments: Any, **keywords: Any) -> None:

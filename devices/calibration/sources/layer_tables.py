@@ -1,7 +1,10 @@
-"""Reads tables of attention layers and of grouped products: sizes, and the share of 2250 TFLOP/s that was reached.
+"""From tables of attention layers and of grouped products to rows: kind, sizes, and the share of 2250 TFLOP/s reached.
 
     direction,batch,seq_len,head_num,kv_head_num,qk_head_dim,v_head_dim,qkv_contiguous,efficiency
+    fwd,1,4096,8,8,128,128,True,0.32                        MeasuredLayer("fwd", (1, 4096, 8, 8, 128, 128), 0.32)
+
     ng,M,N,K,dtype,out_dtype,main_grad_dtype,stage,...,efficiency
+    40,616,3072,5120,bf16,bf16,fp32,fwd,...,0.5             MeasuredLayer("fwd", (40, 616, 3072, 5120, 4), 0.5)
 
 The files name no device: it is the one that is calibrated. Only products of bf16 are read; others are refused.
 """
@@ -14,10 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ...timing.fits.attention import DIRECTIONS, Attentions
-from ...timing.fits.grouped import STAGES, GroupedProducts
+from ...timing.fits.attention import DIRECTIONS
+from ...timing.fits.grouped import STAGES
+from ...timing.fits.layer_model import LayerColumns
 from ..tables import ColumnSpec, MeasuredTable, read_table
-from .measurements import MeasuredAttention, MeasuredGroupedProduct, Measurements, Refused
+from .measurements import MeasuredLayer, Measurements, Refused
 
 _ATTENTION_SIZES = ("batch", "seq_len", "head_num", "kv_head_num", "qk_head_dim", "v_head_dim")
 _GROUPED_SIZES = ("ng", "M", "N", "K")
@@ -42,7 +46,7 @@ def read_attentions(path: Path) -> Measurements:
     rows = []
     for row, direction in enumerate(table.texts("direction")):
         _check(direction, DIRECTIONS, "direction", table, row)
-        rows.append(MeasuredAttention._make((direction, *sizes[row], float(share[row]))))
+        rows.append(MeasuredLayer(direction, sizes[row], float(share[row])))
     return Measurements(attentions=tuple(rows))
 
 
@@ -56,25 +60,19 @@ def read_grouped_products(path: Path) -> Measurements:
         _check(stage, STAGES, "stage", table, row)
         _check(gradients[row], tuple(_ITEM_BYTES), "main_grad_dtype", table, row)
         if dtypes[row] == "bf16":
-            cells = (stage, *sizes[row], _ITEM_BYTES[gradients[row]], float(share[row]))
-            rows.append(MeasuredGroupedProduct._make(cells))
+            rows.append(MeasuredLayer(stage, (*sizes[row], _ITEM_BYTES[gradients[row]]), float(share[row])))
         else:
             refused.append(Refused(table.where(row), f"grouped products of {dtypes[row]} are not fitted; give bf16"))
     return Measurements(grouped=tuple(rows), refused=tuple(refused))
 
 
-def attentions_of(rows: Sequence[MeasuredAttention]) -> Attentions:
-    """The layers in columns."""
-    directions, *columns = zip(*(row[:-1] for row in rows), strict=True)
-    names = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
-    return Attentions(directions, **{name: np.array(column) for name, column in zip(names, columns, strict=True)})
-
-
-def grouped_products_of(rows: Sequence[MeasuredGroupedProduct]) -> GroupedProducts:
-    """The grouped products in columns."""
-    stages, *columns = zip(*(row[:-1] for row in rows), strict=True)
-    names = ("groups", "m", "n", "k", "gradient_bytes")
-    return GroupedProducts(stages, **{name: np.array(column) for name, column in zip(names, columns, strict=True)})
+def in_columns(rows: Sequence[MeasuredLayer], layers: type[LayerColumns]) -> LayerColumns:
+    """The layers in columns of their sort."""
+    columns = zip(*(row.sizes for row in rows), strict=True)
+    return layers(
+        [row.kind for row in rows],
+        **{name: np.array(column) for name, column in zip(layers.COLUMNS, columns, strict=True)},
+    )
 
 
 def _sizes(table: MeasuredTable, names: Sequence[str]) -> list[tuple[int, ...]]:

@@ -1,6 +1,8 @@
-"""What sources of measurements give: timed products, timed ops that move bytes, timed collectives, and refused rows.
+"""What every reader of measurements returns: timed products, moves of bytes and collectives, layers, and refused rows.
 
-Of whole layers they give the share of a stated rate that was reached.
+    a table, a log or a trace     Measurements(products=(TimedProduct(...), ...), refused=(Refused("a.csv:7", "..."),))
+
+Of whole layers a source gives no time, but the share of a stated rate that was reached.
 """
 
 from __future__ import annotations
@@ -39,28 +41,14 @@ class TimedCollective(NamedTuple):
     time_ns: float
 
 
-class MeasuredAttention(NamedTuple):
-    """A causal attention in bf16, and the share of `STATED_PEAK_FLOPS_PER_S` that its full square reached."""
+class MeasuredLayer(NamedTuple):
+    """A layer in bf16 and the share of `STATED_PEAK_FLOPS_PER_S` that it reached, of attention by its full square.
 
-    direction: str
-    batch: int
-    seq_len: int
-    heads: int
-    kv_heads: int
-    qk_head_dim: int
-    v_head_dim: int
-    share: float
+    The sizes are those of `Attentions.COLUMNS` or `GroupedProducts.COLUMNS`, the kind is a direction or a stage.
+    """
 
-
-class MeasuredGroupedProduct(NamedTuple):
-    """Grouped products in bf16, and the share of `STATED_PEAK_FLOPS_PER_S` that they reached."""
-
-    stage: str
-    groups: int
-    m: int
-    n: int
-    k: int
-    gradient_bytes: int
+    kind: str
+    sizes: tuple[int, ...]
     share: float
 
 
@@ -92,8 +80,8 @@ class Measurements(NamedTuple):
     moves: tuple[TimedMove, ...] = ()
     collectives: tuple[TimedCollective, ...] = ()
     refused: tuple[Refused, ...] = ()
-    attentions: tuple[MeasuredAttention, ...] = ()
-    grouped: tuple[MeasuredGroupedProduct, ...] = ()
+    attentions: tuple[MeasuredLayer, ...] = ()
+    grouped: tuple[MeasuredLayer, ...] = ()
     memory: tuple[GivenMemory, ...] = ()
 
     @property

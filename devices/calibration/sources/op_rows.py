@@ -12,17 +12,8 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import DataType, base_type, dtype_name
-from ...kernels.op_cost import (
-    CostContext,
-    bytes_of,
-    flops_of,
-    is_free,
-    is_matrix,
-    is_on_host,
-    is_stated,
-    product_of,
-    waits_ns,
-)
+from ...kernels import op_cost
+from ...kernels.op_cost import CostContext
 from ...spec import DeviceSpec
 from ...timing.costs.roofline import ceil_ns
 from ...timing.costs.source import rate_type
@@ -33,15 +24,15 @@ from .measurements import MeasuredRow, Refused, TimedMove, TimedProduct
 
 def row_of(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
     """The row of one op; `spec` is the device that it was timed on, None if only bfloat16 can be told from its rate."""
-    if is_free(c.op):
+    if op_cost.is_free(c.op):
         return Refused(where, f"{c.op} only passes tensors on, which takes no time here; leave it out")
-    if waits_ns(c):
+    if op_cost.waits_ns(c):
         return Refused(where, f"{c.op} waits, and its time is not that of a kernel; leave it out")
-    return _product(c, time_ns, where, spec) if is_matrix(c.op) else _move(c, time_ns, where, spec)
+    return _product(c, time_ns, where, spec) if op_cost.is_matrix(c.op) else _move(c, time_ns, where, spec)
 
 
 def _product(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
-    product = product_of(c)
+    product = op_cost.product_of(c)
     if product is None:
         return Refused(where, f"{c.op} of these shapes is no single matrix product; the fit is for products")
     if product.is_implicit:
@@ -66,16 +57,16 @@ def _no_two_byte_floats(c: CostContext, spec: DeviceSpec | None) -> str:
 
 
 def _move(c: CostContext, time_ns: float, where: str, spec: DeviceSpec | None) -> MeasuredRow:
-    if is_on_host(c.op):
+    if op_cost.is_on_host(c.op):
         return Refused(where, f"{c.op} takes a fixed time of the host, and moves no bytes; leave it out")
-    if not is_stated(c.op):
+    if not op_cost.is_stated(c.op):
         return Refused(where, f"nothing says how many bytes {c.op} moves; give products and ops bound by memory")
     if kind_of(c.op) != "default":
         return Refused(
             where, f"{c.op} moves memory as {kind_of(c.op)!r} ops do; the fit is for those of kind 'default'"
         )
     try:
-        operations, moved = flops_of(c), bytes_of(c)
+        operations, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
     except InvalidArgumentError as error:
         return Refused(where, error.message)
     if not moved:

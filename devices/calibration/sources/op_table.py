@@ -27,6 +27,7 @@ from ....graph.ops.registry import OpSignature, lookup_op, op_names
 from ....graph.shape_inference.op_shapes import in_a_step, shapes_of
 from ....graph.suggestions import suggestion
 from ...spec import DeviceSpec
+from ...tables import naming
 from ...timing.costs.source import context
 from ..tables import ColumnSpec, MeasuredTable, read_table
 from .measurements import MeasuredRow, Measurements, Refused, sorted_rows
@@ -139,10 +140,8 @@ def _shapes(text: str, where: str) -> tuple[Dims, ...]:
 
 
 def _dtype(text: str, where: str) -> DataType:
-    try:
+    with naming(f"{where}: dtype"):
         dtype = parse_dtype(text)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: dtype: {error.message}") from None
     if not item_size(dtype):
         raise InvalidArgumentError(f"{where}: dtype = {text!r} has elements of no fixed size; give a type of numbers")
     return dtype

@@ -1,4 +1,10 @@
-"""Recognises a source of measurements by its columns or its text, and reads what it has of one device."""
+"""From a file of measurements to the rows that it has of one device; its columns or its text tell which sort it is.
+
+a file .pb                                   the trace of a step
+lines "#  Rank  0 ..." and "# size count"    the log of a program of nccl-tests
+columns op,shapes,...                        a table of op timings
+columns system,m,n,k,...                     a table of products; system,op_name,num_gpus,...: one of collectives
+"""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from ...cluster import Cluster, default_spec
 from ...device import Device
 from ...kinds import cluster_kinds
 from ...spec import DeviceSpec
+from ...tables import naming
 from ...timing.costs.measured import MeasuredOp, ops_of_step
 from ...timing.costs.source import context
 from ...timing.tracing.spread import spread_of
@@ -43,12 +44,10 @@ def read_step_trace(path: Path, spec: DeviceSpec, graph: Path | None = None) -> 
     InvalidArgumentError for a file that is no trace, that has no graph or of another one, and for a trace without such
     devices or ops.
     """
-    try:
+    with naming(str(path), PartitaError):
         cluster = _cluster_of(path, spec)
         ops = ops_of_step(path, _graphs_of(path, graph), cluster)
-    except PartitaError as error:
-        raise InvalidArgumentError(f"{path}: {error.message}") from None
-    rows = [_row(op, f"{path}: node {op.node!r}") for op in ops if op.spec is spec]
+    rows = [_row(op, f"{path}: node {op.node!r}") for op in ops if op.request.spec is spec]
     if not rows:
         raise InvalidArgumentError(
             f"{path}: no op with known shapes ran on a {spec.kind}; trace a step whose shapes do not depend on feeds"
@@ -60,7 +59,7 @@ def _row(op: MeasuredOp, where: str) -> MeasuredRow:
     time_ns = float(spread_of(op.times_ns).time_ns)
     if time_ns <= 0:
         return Refused(where, "the trace says that it took no time")
-    return row_of(context(op.properties, op.inputs, op.outputs), time_ns, where, op.spec)
+    return row_of(context(*op.request[:3]), time_ns, where, op.request.spec)
 
 
 def _graphs_of(path: Path, graph: Path | None) -> Mapping[str, GraphSource] | GraphSource:

@@ -1,8 +1,12 @@
-"""The set `gemm_bf16`: times of bf16 products m x n x k on several systems, a model fitted for each.
+"""The set `gemm_bf16`: from times of bf16 products on some systems to times of others, a model fitted for each.
+
+    rows to fit to     h100_sxm,8,3072,64,0.0032, ...
+    rows to predict    h100_sxm,64,4096,4096            0.0155 ms, "fitted"
+                       h200_sxm,64,4096,4096            a time scaled from it, "transferred from h100_sxm"
 
 A system without rows to fit to is predicted from the model of the system whose datasheet is nearest, scaled by the
-ratio of the datasheets' times: "transferred from h100_sxm". A system that the fit has and the catalog lacks is given
-by three numbers fitted to its rows. Of a system that both lack nothing is known.
+ratio of the datasheets' times. A system that the fit has and the catalog lacks is given by three numbers fitted to its
+rows. Of a system that both lack nothing is known.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ....errors import InvalidArgumentError, NotFoundError
+from ....errors import NotFoundError
 from ....graph.arrays import Floats
 from ...catalog import device_spec
 from ...spec import DeviceSpec
+from ...tables import naming
 from ...timing.fits.products import ProductModel, Products, bf16_peak, datasheet_ns
 from ..fitting.null_models import Roofline3, fit_roofline_3
 from ..fitting.products import fit_products
@@ -85,10 +90,8 @@ def _products(rows: MeasuredRows, is_transferred: bool = False) -> Products:
 
 def _roofline_3(system: str, fit: MeasuredRows) -> Roofline3:
     products = _products(fit)
-    try:
+    with naming(f"{fit.places[-1]}: {system}"):
         return fit_roofline_3(products.flops, products.bytes, fit.measured[LATENCY] * NS_PER_MS)
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{fit.places[-1]}: {system}: {error.message}") from None
 
 
 def _measured(system: str, fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
@@ -105,10 +108,8 @@ def _measured(system: str, fit: MeasuredRows, test: MeasuredRows) -> RowPredicti
 
 
 def _model(system: str, fit: MeasuredRows, spec: DeviceSpec) -> ProductModel:
-    try:
+    with naming(f"{fit.places[-1]}: {system}"):
         return fit_products(_products(fit), fit.measured[LATENCY] * NS_PER_MS, spec, source="measured", date="")
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{fit.places[-1]}: {system}: {error.message}") from None
 
 
 def _transferred(system: str, donor: str, fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:

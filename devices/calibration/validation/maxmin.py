@@ -17,6 +17,7 @@ import numpy as np
 from attrs import frozen
 
 from ....errors import InvalidArgumentError
+from ...tables import naming
 from ...timing.hardware.flows import Flow, finish_times
 from .measured_set import Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, no_parts
 from .rows import MeasuredRows, times
@@ -104,10 +105,8 @@ def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
 
 
 def _answer(name: str, star: Star) -> RowPredictions:
-    try:
+    with naming(name):
         ends = np.array(finish_times(star.links, star.flows))
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{name}: {error.message}") from None
     alone = np.array(
         [
             flow.start_s + flow.latency_s + flow.size_bytes / min(map(star.links.__getitem__, flow.route))

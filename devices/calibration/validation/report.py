@@ -1,4 +1,8 @@
-"""The report of a validation as a document of plain values; docs/validation.md describes its keys."""
+"""From a validation to its report: a document of plain values, whose keys docs/validation.md describes, and notes.
+
+document    {"version": 1, "sets": [{"set": "gemm_bf16", "rows": 812, "mape_percent": 5.1, ...}], "left_out": []}
+notes       "gemm_bf16: nothing is known of the devices of 12 of 812 rows"
+"""
 
 from __future__ import annotations
 

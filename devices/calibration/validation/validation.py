@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -59,20 +60,15 @@ def validate(fit: Path, test: Path, advance: Advance = lambda _: None) -> Valida
 
     `advance` is called with 1 for each job done.
     """
-    folders = {"fit": _folder(fit), "test": _folder(test)}
-    left_out = _left_out(folders)
-    chosen = [s for s in SETS if s.name not in left_out]
-    _check_any(chosen, folders)
+    chosen, left_out = _chosen({"fit": _folder(fit), "test": _folder(test)})
     work = []
     for each in chosen:
         rows = each.read(each.paths(test), True)
         fitted_on = each.read(each.paths(fit), False) if each.is_fitted else None
-        work.append((each, fitted_on, rows, each.jobs(fitted_on, rows.unmeasured())))
-    answers = iter(_answers([jobs for *_, jobs in work], advance))
+        work.append(_Work(each, rows, each.jobs(fitted_on, rows.unmeasured()), fitted_on))
     parts: list[ValidatedPart] = []
     predictions = []
-    for each, fitted_on, rows, jobs in work:
-        answer = assembled(rows, jobs, next(answers))
+    for (each, rows, _, fitted_on, _), answer in zip(work, _answers(work, advance), strict=True):
         _check_known(answer, rows, each)
         predictions.append(SetPredictions(each, rows, answer))
         parts += _parts(each, fitted_on, rows, answer)
@@ -83,26 +79,22 @@ def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) 
     """Predicts every row of a folder from the other folds of the same file; InvalidArgumentError as `validate`."""
     if count < 2:
         raise InvalidArgumentError(f"{count} folds leave nothing to fit to; give at least 2")
-    folders = {"fit": _folder(folder)}
-    left_out = _left_out(folders)
-    chosen = [s for s in SETS if s.name not in left_out]
-    _check_any(chosen, folders)
-    work: list[tuple[MeasuredSet, MeasuredRows, list[Fold], list[Job]]] = []
+    chosen, left_out = _chosen({"fit": _folder(folder)})
+    work = []
     for each in chosen:
         rows = each.read(each.paths(folder), False)
         bare = rows.unmeasured()
         folds = each.folds(rows, count)
         for name in dict.fromkeys(fold.part for fold in folds):
             of_part = [fold for fold in folds if fold.part == name]
-            work.append((each, rows, of_part, [job for fold in of_part for job in _fold_jobs(each, rows, bare, fold)]))
-    answers = iter(_answers([jobs for *_, jobs in work], advance))
+            jobs = [job for fold in of_part for job in _fold_jobs(each, rows, bare, fold)]
+            work.append(_Work(each, rows, jobs, folds=of_part))
     parts = []
     predictions: dict[str, SetPredictions] = {}
-    for each, rows, of_part, jobs in work:
-        answer = assembled(rows, jobs, next(answers))
-        tested = np.sort(np.concatenate([fold.test for fold in of_part]))
-        least = min(len(fold.fit) for fold in of_part)
-        parts.append(ValidatedPart(each, of_part[0].part, rows.take(tested), answer.take(tested), least, 0))
+    for (each, rows, _, _, tested_folds), answer in zip(work, _answers(work, advance), strict=True):
+        tested = np.sort(np.concatenate([fold.test for fold in tested_folds]))
+        least = min(len(fold.fit) for fold in tested_folds)
+        parts.append(ValidatedPart(each, tested_folds[0].part, rows.take(tested), answer.take(tested), least, 0))
         if len(tested) == len(rows):  # the folds of all rows; another part holds out some of them in another way
             predictions.setdefault(each.name, SetPredictions(each, rows, answer))
     return Validation(tuple(parts), tuple(predictions.values()), left_out)
@@ -116,10 +108,20 @@ def _fold_jobs(each: MeasuredSet, rows: MeasuredRows, bare: MeasuredRows, fold: 
     return [job._replace(rows=fold.test[job.rows]) for job in jobs]
 
 
-def _answers(groups: Sequence[Sequence[Job]], advance: Advance) -> list[list[RowPredictions]]:
-    """The answers to groups of jobs, run together."""
-    answers = iter(run_jobs([job for jobs in groups for job in jobs], advance))
-    return [[next(answers) for _ in jobs] for jobs in groups]
+class _Work(NamedTuple):
+    """The rows of a set, and the jobs that predict them from rows that they are fitted to, or fold by fold."""
+
+    of: MeasuredSet
+    rows: MeasuredRows
+    jobs: Sequence[Job]
+    fitted_on: MeasuredRows | None = None
+    folds: Sequence[Fold] = ()
+
+
+def _answers(work: Sequence[_Work], advance: Advance) -> list[RowPredictions]:
+    """What the jobs of each piece of work say of its rows; all jobs are run together."""
+    answers = iter(run_jobs([job for each in work for job in each.jobs], advance))
+    return [assembled(each.rows, each.jobs, [next(answers) for _ in each.jobs]) for each in work]
 
 
 def _parts(
@@ -158,26 +160,28 @@ def _folder(folder: Path) -> Path:
     return folder
 
 
-def _left_out(folders: dict[str, Path]) -> dict[str, str]:
-    """Sets that a folder lacks, then other entries of the folders, each by name with the reason."""
-    reasons = {}
+def _chosen(folders: dict[str, Path]) -> tuple[list[MeasuredSet], dict[str, str]]:
+    """The sets whose files are there, and by name why other sets, then other entries of the folders, are left out.
+
+    InvalidArgumentError where no set is there.
+    """
+    chosen, left_out = [], {}
     for each in SETS:
         needed = {role: path for role, path in folders.items() if each.is_fitted or role == list(folders)[-1]}
         absent = [role for role, path in needed.items() if not each.paths(path)]
         if absent:
-            reasons[each.name] = f"no {each.files} in the folder to {' nor in that to '.join(absent)}"
+            left_out[each.name] = f"no {each.files} in the folder to {' nor in that to '.join(absent)}"
+        else:
+            chosen.append(each)
     for path in sorted({entry.name for folder in folders.values() for entry in folder.iterdir()}):
         if not any(Path(path).match(each.files) for each in SETS):
-            reasons[path] = "no set has files of this name"
-    return reasons
-
-
-def _check_any(chosen: Sequence[MeasuredSet], folders: dict[str, Path]) -> None:
+            left_out[path] = "no set has files of this name"
     if not chosen:
         names = " and ".join(repr(str(path)) for path in folders.values())
         raise InvalidArgumentError(
             f"no set of measurements in {names}; the files of sets are {', '.join(each.files for each in SETS)}"
         )
+    return chosen, left_out
 
 
 def _check_known(answer: RowPredictions, rows: MeasuredRows, each: MeasuredSet) -> None:

@@ -1,4 +1,4 @@
-"""Runs jobs side by side, in processes of their own where it pays.
+"""From jobs to their answers, in the order of the jobs; long ones run side by side, in processes of their own.
 
 Starting a process takes about as long as a small fit, so short jobs run here, one after another, and long ones in a
 pool if there are several. Linear algebra uses one thread in both places: the answers are the same bits wherever a job
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 
+from ...kernels.helpers import num_cores
 from .measured_set import Job, RowPredictions
 
 
@@ -24,10 +24,10 @@ def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPre
     Raises what the first failing job of the list raised.
     """
     long = [i for i, job in enumerate(jobs) if job.is_long]
-    if len(long) < 2 or _cores() < 2:
+    if len(long) < 2 or num_cores() < 2:
         long = []
     answers: dict[int, RowPredictions] = {}
-    with _pool(min(len(long), _cores())) as pool:
+    with _pool(min(len(long), num_cores())) as pool:
         futures: dict[int, Future[RowPredictions]] = {}
         if pool is not None:
             futures = {i: pool.submit(_alone, jobs[i].run) for i in long}
@@ -41,10 +41,6 @@ def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPre
             advance(1)
         answers |= {i: future.result() for i, future in futures.items()}
     return [answers[i] for i in range(len(jobs))]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -12,12 +12,12 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.analysis.dims import shape_text
-from ....graph.analysis.tensor_slices import parse_shape_and_slice
 from ....graph.dtypes import Array, DataType, base_type, dtype_name
 from ....graph.formats.bundle_merge import merge_bundles
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.slice_keys import decode_name
+from ....graph.ops.files.tensor_slices import parse_shape_and_slice
 from ..checks import decoded_spec, require, scalar_of, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .first_checkpoints import from_slice_files, saved_part

@@ -8,10 +8,10 @@ from operator import itemgetter
 
 from ....errors import NotFoundError
 from ....graph.analysis.dims import shape_text
-from ....graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice
 from ....graph.dtypes import Array, DataType, base_type, dtype_name
 from ....graph.formats.slice_files import SliceFiles, SliceFileWriter
 from ....graph.formats.slice_keys import decode_name
+from ....graph.ops.files.tensor_slices import TensorSlice, parse_shape_and_slice
 from ..checks import decoded_spec, require, single_of
 from ..registry import Construction, Kernel, kernel
 from .patterns import matching_files

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
-from ....graph.formats.summaries import Histogram
+from ....graph.ops.files.summaries import Histogram
 
 _GREATEST = float(np.finfo(np.float64).max)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ....graph.formats.summaries import audio_summary, image_summary
+from ....graph.ops.files.summaries import audio_summary, image_summary
 from ..audio.wav_files import encode_wav
 from ..checks import require, single_of
 from ..image_files.png_writing import write_png

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....errors import PartitaError
-from ....graph.formats.reader_state import ReaderState
+from ....graph.ops.files.reader_state import ReaderState
 from ..queues.queue import Queue
 from ..queues.waiting import Attempt, Lines
 from .record_sources import KeyedRecord, RecordSource

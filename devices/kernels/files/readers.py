@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
-from ....graph.formats.reader_state import ReaderState
+from ....graph.ops.files.reader_state import ReaderState
 from ..checks import require
 from ..handles import Handle, handle_for, handle_value, resource_of
 from ..queues.queue import Queue

@@ -1,4 +1,4 @@
-"""Kernels that describe tensors for TensorBoard: serialised summaries, as `graph/formats/summaries.py` makes them."""
+"""Kernels that describe tensors for TensorBoard: serialised summaries, as `graph/ops/files/summaries.py` makes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ....graph.formats.summaries import (
+from ....graph.ops.files.summaries import (
     histogram_summary,
     merged_summaries,
     node_tensor_summary,

@@ -15,7 +15,7 @@ import numpy as np
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.formats.event_file import EventFile
-from ....graph.formats.summaries import histogram_summary, scalar_summary, tensor_summary
+from ....graph.ops.files.summaries import histogram_summary, scalar_summary, tensor_summary
 from ...state import DEFAULT_CONTAINER, ResourceHandle, handle_array, handle_of
 from ..checks import require
 from ..handles import resource_of

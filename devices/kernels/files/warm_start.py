@@ -13,10 +13,10 @@ import numpy as np
 
 from ....errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
-from ....graph.analysis.tensor_slices import TensorSlice
 from ....graph.dtypes import Array, DataType, dtype_name
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.slice_keys import decode_name
+from ....graph.ops.files.tensor_slices import TensorSlice
 from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel
 from ..tables.vocabulary import Vocabulary

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from ....graph.dtypes import Array, DataType
-from ....graph.formats.feature_columns import FeatureColumn
+from ....graph.ops.parsing.feature_columns import FeatureColumn
 
 
 def places(counts: Array) -> Array:

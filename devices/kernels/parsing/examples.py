@@ -17,7 +17,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name, numpy_dtype
-from ....graph.formats.feature_columns import NONE, TYPES, FeatureColumn, column_of, features_of
+from ....graph.ops.parsing.feature_columns import NONE, TYPES, FeatureColumn, column_of, features_of
 from ..checks import require, single_of, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, padded, sparse_parts, splits_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....graph.dtypes import Array
-from ....graph.formats.json_examples import example_from_json
+from ....graph.ops.parsing.json_examples import example_from_json
 from ..registry import simple
 from ..strings.each_string import each
 

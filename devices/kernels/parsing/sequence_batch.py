@@ -17,7 +17,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
-from ....graph.formats.feature_columns import FeatureBytes, FeatureColumn, column_of, sequence_of, steps_of
+from ....graph.ops.parsing.feature_columns import FeatureBytes, FeatureColumn, column_of, sequence_of, steps_of
 from ..checks import require
 from .column_tensors import blank, filled, longest, padded, places, sparse_parts, splits_of
 

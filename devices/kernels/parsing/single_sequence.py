@@ -14,7 +14,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
-from ....graph.formats.feature_columns import NONE, FeatureBytes, column_of, feature_text, sequence_of, steps_of
+from ....graph.ops.parsing.feature_columns import NONE, FeatureBytes, column_of, feature_text, sequence_of, steps_of
 from ..checks import require, text_of
 from ..registry import Construction, Kernel, kernel, outputs
 from .column_tensors import filled, longest, places

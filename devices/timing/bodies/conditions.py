@@ -11,12 +11,12 @@ The predicate of a loop is none of them: how often loops run decides that (`choi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from re import compile as pattern
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ....graph.analysis.counters import NEVER, Number, Truth, Value
+from ....graph.analysis.fed_nodes import fed_tensor
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.edge_ends import Output
@@ -32,7 +32,6 @@ Answer: TypeAlias = "Count | Truth | None"
 """a branch, one per turn, or one that depends on the number of the iteration; None is unknown"""
 
 _THROUGH = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH)
-_ARGUMENT = pattern(r"_arg_(.+)_\d+_\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Conditions:
             key = source, len(graph.properties[n].output_types)
             if key not in found:
                 found[key] = len(names)
-                names.append([_shown(graph, source), graph.names[source[0]], *passed])
+                names.append([_shown(graph, source), *passed])
             self.of[n] = found[key]
             lowered = of_switch.get(graph.names[n], "")
             if lowered and lowered not in names[found[key]]:
@@ -87,7 +86,7 @@ class Conditions:
 def predicate_names(graph: JoinedGraph, source: Output) -> list[str]:
     """The names that a predicate has: of the node that yields it, then of those that pass it on."""
     origin, passed = _origin(graph, source)
-    return list(dict.fromkeys([_shown(graph, origin), graph.names[origin[0]], *passed]))
+    return list(dict.fromkeys([_shown(graph, origin), *passed]))
 
 
 def _origin(graph: JoinedGraph, source: Output) -> tuple[Output, list[str]]:
@@ -107,8 +106,8 @@ def _origin(graph: JoinedGraph, source: Output) -> tuple[Output, list[str]]:
 def _shown(graph: JoinedGraph, source: Output) -> str:
     """The name of the node that yields a tensor; that of the fed one for a feed."""
     name = graph.names[source[0]]
-    fed = _ARGUMENT.fullmatch(name)
-    return fed[1] if fed and graph.op(source[0]) == "_Arg" else name
+    fed = fed_tensor(name) if graph.op(source[0]) == "_Arg" else None
+    return name if fed is None else fed.node
 
 
 def branch_of(value: Value, num_branches: int) -> Answer:

@@ -13,7 +13,7 @@ NextIteration to the next iteration, an Exit to the level around the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,11 +59,12 @@ class Levels:
         for src, output, dst, port, at_launch in zip(*(column[crosses].tolist() for column in edges), strict=True):
             self.tokens[at_launch].setdefault(src, []).append(TokenTarget(dst, port, output))
         self._is_merge = self.graph.of_class(NodeClass.MERGE)
-        self._asks = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)
-        self._compiled: dict[tuple[int, bytes, bytes], Body] = {}
+        asks = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)
+        self._compiled: dict[tuple[int, tuple[int, ...], tuple[int, ...]], Body] = {}
         self._edges = [
             (edges.at(of[edges.dst] == number), crosses[of[edges.dst] == number]) for number in range(len(frames.all))
         ]
+        self._asking = [_numbered(own, np.flatnonzero(asks[own.dst])) for own, _ in self._edges]
 
     def edges(self, number: int) -> tuple[Edges, Flags]:
         """The edges that end in a level, and which of them come from another one."""
@@ -71,15 +72,18 @@ class Levels:
 
     def compiled(self, number: int, nodes: Collection[int], gives: Gives) -> Body:
         """The body of one iteration of a level in which only `nodes` run."""
-        chosen = np.array(sorted(nodes), np.int32)
-        local = self.local(chosen)
-        counted = self._live_edges(number, gives, local)
-        key = number, chosen.tobytes(), counted.tobytes()
+        chosen, live = tuple(sorted(nodes)), set(nodes)
+        silent = tuple([k for k, *edge in self._asking[number] if edge[2] in live and not gives(*edge)])
+        key = number, chosen, silent
         if key not in self._compiled:
-            self._compiled[key] = self._made(number, chosen, local, counted)
+            self._compiled[key] = self._made(number, np.array(chosen, np.int32), silent)
         return self._compiled[key]
 
-    def _made(self, number: int, chosen: Ids, local: Numbers, counted: Flags) -> Body:
+    def _made(self, number: int, chosen: Ids, silent: Sequence[int]) -> Body:
+        """The body of live nodes, which do not wait for the `silent` edges of the level."""
+        local = self.local(chosen)
+        counted: Flags = local[self._edges[number][0].dst] >= 0
+        counted[list(silent)] = False
         edges, crosses, into_merges = self._counted(number, counted, local)
         waits = np.bincount(local[edges.dst], minlength=len(chosen))
         for merge in {merge for merges in into_merges.values() for merge in merges}:
@@ -118,14 +122,6 @@ class Levels:
             gates=self._gates(nodes, local, part, outside),
         )
 
-    def _live_edges(self, number: int, gives: Gives, local: Numbers) -> Flags:
-        """The edges of a level whose ends live nodes wait for."""
-        edges, _ = self._edges[number]
-        counted: Flags = local[edges.dst] >= 0
-        for k in np.flatnonzero(counted & self._asks[edges.dst]).tolist():
-            counted[k] = gives(int(edges.src[k]), int(edges.output[k]), int(edges.dst[k]))
-        return counted
-
     def _counted(self, number: int, counted: Flags, local: Numbers) -> tuple[Edges, Flags, dict[int, list[int]]]:
         """These edges, which of them cross levels, and Merges of several live inputs."""
         edges, crosses = self._edges[number]
@@ -161,6 +157,12 @@ class Levels:
             if n in self.calls:
                 gates.calls.add(k)
         return gates
+
+
+def _numbered(edges: Edges, numbers: Numbers) -> list[tuple[int, int, int, int]]:
+    """Some edges: number, source, output and end."""
+    columns = (column[numbers].tolist() for column in (edges.src, edges.output, edges.dst))
+    return list(zip(numbers.tolist(), *columns, strict=True))
 
 
 class DecidedLevels(Levels):

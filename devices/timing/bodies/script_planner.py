@@ -66,6 +66,7 @@ class ScriptPlanner:
         self._shaped = sorted(self._shapes)
         self._assumed_size = assumed_size
         self._callees: dict[tuple[object, ...], Callee] = {}
+        self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # one per function that a session would compile
         self._called: CallShapes = {}
         self._inside = Counter[str]()  # the functions that are being planned
 
@@ -177,6 +178,14 @@ class ScriptPlanner:
             known[names[k].removeprefix(prefix)] = self._shapes[names[k]]
         return known
 
+    def _graph(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> JoinedGraph:
+        """The cut body of a function: the same for all its calls, which share the constants in it."""
+        key = id(body), device, resources
+        if key not in self._graphs:
+            placed = placed_body(Pipeline(self.planner.cluster), body, device, resources)
+            self._graphs[key] = JoinedGraph(placed.cut().in_order())
+        return self._graphs[key]
+
     def _callee(
         self,
         body: FunctionBody,
@@ -188,7 +197,7 @@ class ScriptPlanner:
         if len(arguments) != len(body.arguments):
             raise InvalidArgumentError(f"{body.name} has {len(body.arguments)} arguments, the call {len(arguments)}")
         try:
-            joined = JoinedGraph(placed_body(Pipeline(self.planner.cluster), body, device, resources).cut().in_order())
+            joined = self._graph(body, device, resources)
             pairs = list(zip((node.name for node in body.arguments), arguments, strict=True))
             feeds: FedShapes = {name: a.shape if a.array is None else a.array for name, a in pairs}
             handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}

@@ -6,7 +6,7 @@ their attrs.
 
 from __future__ import annotations
 
-from ....graph.dtypes import Dims
+from ...kernels.op_cost import PortDims
 from .source import CostRequest, OpCost
 
 
@@ -14,7 +14,7 @@ class CostCache:
     """The cost of each request that was answered; it keeps the objects alive by whose ids it finds costs."""
 
     def __init__(self) -> None:
-        self._costs: dict[tuple[int, tuple[Dims, ...], tuple[Dims, ...], int], OpCost] = {}
+        self._costs: dict[tuple[int, PortDims, PortDims, int], OpCost] = {}
         self._kept: dict[int, object] = {}
 
     def get(self, request: CostRequest) -> OpCost | None:

@@ -1,11 +1,12 @@
-"""Classes of ops whose times err together: what a source gets wrong of one product, it gets wrong of the next.
+"""From the name of an op to its class. Times of ops of one class are wrong in the same direction.
 
-    MatMul, Einsum              product             Cholesky                 factorisation
-    Conv2D, Conv2DBackpropInput convolution         Relu, Sum, BiasAdd       memory-bound
-    copy (a transfer)           copy
+    "MatMul", "Einsum"                  "product"            "Cholesky"                  "factorisation"
+    "Conv2D", "Conv2DBackpropInput"     "convolution"        "Relu", "Sum", "BiasAdd"    "memory-bound"
+    "copy", a transfer in a timeline    "copy"
 
-The count of operations of an op says what it computes on the units for matrix products, so ops of a future registration
-need no list here.
+If a source of costs says too little for one product, it likely does for the next: `interval` adds such errors up, and
+takes those of different classes to be independent. An op that runs on the units for matrix products names its class
+where it states its count of operations (`flops(op, matrix="product")`), so there is no list of ops here.
 """
 
 from __future__ import annotations

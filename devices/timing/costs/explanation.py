@@ -16,10 +16,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from attrs import evolve, field, frozen
 
-from ....graph.dtypes import Dims
+from ....graph.ops.properties import NodeProperties
+from ...kernels.op_cost import PortDims
 from ...spec import DeviceSpec
 from ...units import format_ns
-from .source import CostRequest, CostSource, OpCost, OpProperties, checked_cost, cost_of
+from .source import CostRequest, CostSource, OpCost, checked_cost, cost_of
 
 
 class ExplainedNumber(NamedTuple):
@@ -88,9 +89,7 @@ def _lines(heading: str, texts: Sequence[str]) -> list[str]:
 class ExplainingSource(CostSource, Protocol):
     """A source that says where its times come from."""
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says for the same question, with its reasons."""
         ...
 

@@ -17,9 +17,9 @@ from .explanation import Explanation, explanation_of
 from .source import CostRequest, CostSource, OpCost, UnknownCost, cost_of, costs_of
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Dims
+    from ....graph.ops.properties import NodeProperties
+    from ...kernels.op_cost import PortDims
     from ...spec import DeviceSpec
-    from .source import OpProperties
 
 
 class FirstKnown:
@@ -31,9 +31,7 @@ class FirstKnown:
             raise InvalidArgumentError("FirstKnown() has no source; write FirstKnown(source, RooflineSource())")
         self.sources = sources
 
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The cost of the first source that knows it; the UnknownCost of the last if none does."""
         return self._first(CostRequest(properties, inputs, outputs, spec))[1]
 
@@ -57,9 +55,7 @@ class FirstKnown:
         self.cost(*batch[left[0]])  # raises
         raise UnknownCost(f"no source knows the {batch[left[0]].properties.op} asked for")
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What the source that knows the cost says of it, and which ones do not know it."""
         request = CostRequest(properties, inputs, outputs, spec)
         source, _ = self._first(request)

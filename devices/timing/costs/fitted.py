@@ -18,19 +18,9 @@ from typing import Protocol
 from attrs import evolve
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims
-from ...kernels.op_cost import (
-    CostContext,
-    Product,
-    bytes_of,
-    flops_of,
-    is_free,
-    is_matrix,
-    is_on_host,
-    is_stated,
-    product_of,
-    waits_ns,
-)
+from ....graph.ops.properties import NodeProperties
+from ...kernels import op_cost
+from ...kernels.op_cost import CostContext, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
@@ -41,7 +31,7 @@ from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+from .source import CostRequest, OpCost, Provenance, context, rate_type
 
 
 class OpFits(Protocol):
@@ -76,9 +66,7 @@ class FittedSource:
         self._calibration = Calibration.of_catalog() if calibration is None else calibration
         self._cache = CostCache()
 
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The fitted time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
@@ -101,18 +89,17 @@ class FittedSource:
             self._ask(terms, rows)
         return [self._cache[request] for request in batch]
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
         null, product = explain_roofline(c, spec), self._product(c, spec)
         model, memory = self.model_of_products(spec), self.model_of_memory(spec)
+        has_counts = null.cost.provenance != "guessed" or not op_cost.is_stated(c.op)  # the shapes fit the op
         if product is not None and model is not None:
             said = explain_product(c, product, model, spec)
-        elif cost.provenance == "free" or is_on_host(c.op):
+        elif cost.provenance == "free" or op_cost.is_on_host(c.op):
             return null
-        elif memory is not None and not is_matrix(c.op) and (null.cost.provenance != "guessed" or not is_stated(c.op)):
+        elif memory is not None and not op_cost.is_matrix(c.op) and has_counts:
             said = explain_memory_bound(c, memory)
         else:
             unfitted = f"the roofline speaks, since nothing was fitted to measured {op_class(c.op)} ops of {spec.name}"
@@ -132,7 +119,7 @@ class FittedSource:
         return fits.memory_bound or assumed_memory_bound(spec.memory_bandwidth_bytes_per_s)
 
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
-        return product_of(c) if is_matrix(c.op) and self.model_of_products(spec) is not None else None
+        return op_cost.product_of(c) if op_cost.is_matrix(c.op) and self.model_of_products(spec) is not None else None
 
     def _ask(self, terms: OpProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
         """Enters the costs of products of one device with the same terms."""
@@ -141,24 +128,24 @@ class FittedSource:
         said = model.predict(products_in_columns([product for _, _, product in rows], terms))
         columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
         for (request, c, _), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
-            cost = _cost(c, flops_of(c), bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
+            cost = _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
             self._cache.put(request, cost)
 
     def _alone(self, c: CostContext, spec: DeviceSpec) -> OpCost:
         """The cost of an op that is no product: by its bytes where the device has fits, else the roofline."""
-        takes_no_kernel = is_free(c.op) or is_on_host(c.op)
-        memory = None if takes_no_kernel or is_matrix(c.op) else self.model_of_memory(spec)
+        takes_no_kernel = op_cost.is_free(c.op) or op_cost.is_on_host(c.op)
+        memory = None if takes_no_kernel or op_cost.is_matrix(c.op) else self.model_of_memory(spec)
         if memory is None:
             return roofline(c, spec)
         try:
-            flops, moved = flops_of(c), bytes_of(c)
+            flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
         except InvalidArgumentError:
             return roofline(c, spec)  # which assumes counts
         numbers = memory.numbers(kind_of(c.op))
         compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=False)) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
         low_ns, high_ns = numbers.bounds_ns(time_ns)
-        provenance = memory.provenance if is_stated(c.op) else "guessed"
+        provenance = memory.provenance if op_cost.is_stated(c.op) else "guessed"
         return _cost(c, flops, moved, time_ns, low_ns, high_ns, provenance)
 
 
@@ -166,7 +153,7 @@ def _cost(
     c: CostContext, flops: int, moved: int, time_ns: float, low_ns: float, high_ns: float, provenance: Provenance
 ) -> OpCost:
     """Whole nanoseconds, with what the op waits."""
-    wait = waits_ns(c)
+    wait = op_cost.waits_ns(c)
     time = round(time_ns)
     return OpCost(
         time + wait, flops, moved, provenance, min(time, floor(low_ns)) + wait, max(time, ceil(high_ns)) + wait

@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import ceil
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims
-from ...kernels.op_cost import CostContext
+from ....graph.ops.properties import NodeProperties
+from ...kernels.op_cost import CostContext, PortDims
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import ExplainedNumber, Explanation
@@ -23,7 +23,7 @@ from .grappler_counts.count import GrapplerCount, only_memory
 from .grappler_counts.rules import RULES
 from .grappler_device import GrapplerDevice
 from .roofline import datasheet_ns
-from .source import CostRequest, OpCost, OpProperties, Provenance, context
+from .source import CostRequest, OpCost, Provenance, context
 
 _NS_PER_US = 1000
 
@@ -42,28 +42,7 @@ class GrapplerSource:
         self._device = device
         self._cache = CostCache()
 
-    @classmethod
-    def of_device(
-        cls,
-        device_type: str,
-        frequency_mhz: int,
-        num_cores: int,
-        bandwidth_kb_per_s: int = 0,
-        architecture: str | None = None,
-    ) -> GrapplerSource:
-        """For the device of these DeviceProperties of TensorFlow, whatever the spec; see `GrapplerDevice`."""
-        device = GrapplerDevice(
-            device_type,
-            frequency_mhz=frequency_mhz,
-            num_cores=num_cores,
-            bandwidth_kb_per_s=bandwidth_kb_per_s,
-            architecture=architecture,
-        )
-        return cls(device)
-
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The estimator's execution time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
@@ -74,9 +53,7 @@ class GrapplerSource:
             cost = self._cache.put(request, OpCost(time_ns, count.operations, count.bytes, provenance))
         return cost
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """The formula of the cost with its numbers."""
         cost, device = self.cost(properties, inputs, outputs, spec), self._of(spec)
         compute_ns, memory_ns = times_ns(GrapplerCount(cost.flops, cost.bytes), device)

@@ -12,16 +12,15 @@ ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen t
 from __future__ import annotations
 
 from math import ceil, floor
-from typing import Protocol
 
 import numpy as np
 from attrs import frozen
 
-from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ..fits.attention import Attentions
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.grouped import GroupedProducts
+from ..fits.layer_model import LayerColumns
 from ..fits.layers import with_interval
 from ..fits.prediction import Prediction
 from ..fits.products import TRANSFERRED_SPREAD, Products, bf16_peak
@@ -85,17 +84,7 @@ def grouped_product_cost(
     return _cost(spec, "grouped", asked, calibration)
 
 
-class _Layers(Protocol):
-    """One row of `Attentions` or `GroupedProducts`."""
-
-    @property
-    def flops(self) -> Floats: ...
-
-    @property
-    def bytes(self) -> Floats: ...
-
-
-def _cost(spec: DeviceSpec, part: str, asked: _Layers, calibration: Calibration | None) -> OpCost:
+def _cost(spec: DeviceSpec, part: str, asked: LayerColumns, calibration: Calibration | None) -> OpCost:
     """The cost by the device's model of that part of its fits, or by another's."""
     calibration = Calibration.of_catalog() if calibration is None else calibration
     if not spec.launches_kernels:
@@ -123,7 +112,7 @@ class _Target:
     fits: DeviceFits | None
 
 
-def _transferred(donor: DeviceFits, part: str, asked: _Layers, to: _Target) -> Prediction:
+def _transferred(donor: DeviceFits, part: str, asked: LayerColumns, to: _Target) -> Prediction:
     """The time on the donor times the ratio of devices; never below what the target's peak rate allows."""
     model = getattr(donor, part)
     said: Prediction = model.predict(asked)

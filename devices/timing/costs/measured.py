@@ -43,15 +43,16 @@ from .roofline import datasheet_ns, explain_roofline, roofline
 from .source import CostRequest, OpCost, UnknownCost, context
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Dims, Shape
+    from ....graph.dtypes import Shape
     from ....graph.graphdef.sources import GraphSource
+    from ....graph.ops.properties import NodeProperties
     from ....graph.shape_inference.infer import Shapes
     from ...cluster import Cluster
+    from ...kernels.op_cost import PortDims
     from ...spec import DeviceSpec
-    from .source import OpProperties
 
 Graphs: TypeAlias = "Mapping[str, Graph | GraphSource] | Graph | GraphSource"
-_TimedKey: TypeAlias = "tuple[str, str, tuple[Hashable, ...], tuple[Dims, ...], tuple[Dims, ...], str]"
+_TimedKey: TypeAlias = "tuple[str, str, tuple[Hashable, ...], PortDims, PortDims, str]"
 
 
 class MeasuredSource:
@@ -97,22 +98,18 @@ class MeasuredSource:
         runs = {node.name: _Runs(node.device, [node.time_ns]) for node in here}
         return cls(_times_by_key(_ops(joined, hardware, runs, {node.name: node.shapes for node in here})))
 
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The median of all runs, with the 10th and 90th percentile; UnknownCost for an op that never ran so."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
-        return self._cache.put(request, self._cost(*request)) if cost is None else cost
+        return self._cache.put(request, self._cost(request)) if cost is None else cost
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """Of how many runs the cost is the median; UnknownCost as `cost`."""
         cost, c = self.cost(properties, inputs, outputs, spec), context(properties, inputs, outputs)
         if cost.provenance == "free":
             return explain_roofline(c, spec)
-        runs = self._runs[_key(properties, inputs, outputs, spec)]
+        runs = self._runs[_key(CostRequest(properties, inputs, outputs, spec))]
         alone = f"a single run was measured: four of five are taken to be within {SINGLE_RUN_PERCENT} % of it"
         return Explanation(
             f"{c.op} on {spec.name}",
@@ -123,15 +120,14 @@ class MeasuredSource:
             assumed=(alone,) if runs == 1 else (),
         )
 
-    def _cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
-        counted = roofline(context(properties, inputs, outputs), spec)
+    def _cost(self, request: CostRequest) -> OpCost:
+        counted = roofline(context(*request[:3]), request.spec)
         if counted.provenance == "free":
             return counted
-        spread = self._spreads.get(_key(properties, inputs, outputs, spec))
+        spread = self._spreads.get(_key(request))
         if spread is None:
-            raise UnknownCost(f"none of the {len(self)} measured ops is {properties.op} of these shapes and attrs")
+            op = request.properties.op
+            raise UnknownCost(f"none of the {len(self)} measured ops is {op} of these shapes and attrs")
         return counted._replace(**spread._asdict(), provenance="measured")
 
 
@@ -139,10 +135,7 @@ class MeasuredOp(NamedTuple):
     """A node that ran: what it is, its shapes, the model of device that it ran on, and the time of each run."""
 
     node: str
-    properties: OpProperties
-    inputs: tuple[Dims, ...]
-    outputs: tuple[Dims, ...]
-    spec: DeviceSpec
+    request: CostRequest
     times_ns: list[int]
 
 
@@ -174,8 +167,9 @@ class _Runs:
     times_ns: list[int] = field(default_factory=list)
 
 
-def _key(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec) -> _TimedKey:
+def _key(request: CostRequest) -> _TimedKey:
     """What makes two ops the same; attrs that begin with "_" are notes of a pass and no part of it."""
+    properties, inputs, outputs, spec = request
     attrs = sorted((name, repr(value)) for name, value in properties.attrs.items() if not name.startswith("_"))
     types = (*properties.input_types, None, *properties.output_types)
     return properties.op, repr(attrs), types, inputs, outputs, spec.name
@@ -199,7 +193,7 @@ def _joined(graphs: Graphs, cluster: Cluster) -> JoinedGraph:
 def _times_by_key(ops: Iterable[MeasuredOp]) -> dict[_TimedKey, list[int]]:
     times: defaultdict[_TimedKey, list[int]] = defaultdict(list)
     for op in ops:
-        times[_key(op.properties, op.inputs, op.outputs, op.spec)] += op.times_ns
+        times[_key(op.request)] += op.times_ns
     return dict(times)
 
 
@@ -220,8 +214,8 @@ def _ops(
         read, written = inferred.read(case), inferred.written(case)
         if joined.sender[n] < 0 and not is_free(joined.op(n)) and all(map(_is_known, chain(read, written))):
             spec, name = cluster.devices[int(priced_on[n])].spec, joined.names[n]
-            shapes = sizes_of(read), sizes_of(written)
-            ops.append(MeasuredOp(name, joined.properties[n], *shapes, spec, runs[name].times_ns))
+            request = CostRequest(joined.properties[n], sizes_of(read), sizes_of(written), spec)
+            ops.append(MeasuredOp(name, request, runs[name].times_ns))
     if not ops:
         raise InvalidArgumentError(
             f"none of the {len(runs)} nodes with times is an op of the {len(joined)} nodes of the graph with known "

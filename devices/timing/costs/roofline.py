@@ -12,26 +12,15 @@ because of products that take a microsecond or less by the roofline.) The same i
 from __future__ import annotations
 
 from ....errors import InvalidArgumentError
-from ....graph.dtypes import Dims, dtype_name
+from ....graph.dtypes import dtype_name
+from ....graph.ops.properties import NodeProperties
+from ...kernels import op_cost
 from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
-from ...kernels.op_cost import (
-    CostContext,
-    bytes_of,
-    elements_written,
-    flops_of,
-    host_ns,
-    input_bytes,
-    is_free,
-    is_matrix,
-    is_on_host,
-    is_stated,
-    output_bytes,
-    waits_ns,
-)
+from ...kernels.op_cost import CostContext, PortDims
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import ExplainedNumber, Explanation
-from .source import FREE, CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+from .source import FREE, CostRequest, OpCost, Provenance, context, rate_type
 
 LOW_PERCENT = 95
 HIGH_PERCENT = 135
@@ -56,27 +45,23 @@ class RooflineSource:
     def __init__(self) -> None:
         self._cache = CostCache()
 
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The roofline time of one run."""
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
         return self._cache.put(request, roofline(context(properties, inputs, outputs), spec)) if cost is None else cost
 
-    def explain(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> Explanation:
+    def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """The formula of the cost with its numbers."""
         return explain_roofline(context(properties, inputs, outputs), spec)
 
 
 def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
     """What `roofline` says, with its numbers."""
-    cost, matrix, dtype = roofline(c, spec), is_matrix(c.op), rate_type(c)
+    cost, matrix, dtype = roofline(c, spec), op_cost.is_matrix(c.op), rate_type(c)
     if cost.provenance == "free":
         return Explanation(f"{c.op} on {spec.name}", cost, "free: no kernel runs, tensors are only passed on")
-    if is_on_host(c.op):
+    if op_cost.is_on_host(c.op):
         return _explain_host(c, cost, spec)
     family = spec.family(dtype, matrix=matrix)
     numbers = [
@@ -86,14 +71,14 @@ def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
         ExplainedNumber("bandwidth", f"{spec.achieved_bytes_per_s:.6g} B/s", "bandwidth * efficiency"),
         ExplainedNumber("floor" if spec.launches_kernels else "launch", f"{spec.op_overhead_ns} ns"),
     ]
-    wait_ns = waits_ns(c)
+    wait_ns = op_cost.waits_ns(c)
     assumed = ["no fusion with other ops"]
     if family == "tf32":
         assumed.append("float32 products run as tf32 on tensor cores, TensorFlow's default; --no-tf32 switches it off")
     elif family == "fp32" and matrix and spec.launches_kernels:
         assumed.append("float32 products run at full precision: tf32 is switched off, or the device has none")
     if cost.provenance == "guessed":
-        why = "the shapes do not fit the op" if is_stated(c.op) else "nothing states what the op costs"
+        why = "the shapes do not fit the op" if op_cost.is_stated(c.op) else "nothing states what the op costs"
         assumed.append(f"{why}: an operation per element written, all tensors moved once")
     return Explanation(
         f"{c.op} on {spec.name}",
@@ -111,15 +96,15 @@ def _explain_host(c: CostContext, cost: OpCost, spec: DeviceSpec) -> Explanation
         f"{c.op} on {spec.name}",
         cost,
         "a fixed time of the host: references are passed on, no kernel is launched and no bytes are moved",
-        numbers=(ExplainedNumber("time", f"{host_ns(c)} ns", "traces of TensorFlow 2.21 on a CPU"),),
+        numbers=(ExplainedNumber("time", f"{op_cost.host_ns(c)} ns", "traces of TensorFlow 2.21 on a CPU"),),
         assumed=("every host takes as long as the one that was measured",),
     )
 
 
 def datasheet_ns(cost: OpCost, c: CostContext, spec: DeviceSpec) -> int:
     """The time of the operations and bytes of a cost by peak rate and bandwidth alone, without floors and shares."""
-    peak = spec.peak_flops_per_s[spec.family(rate_type(c), matrix=is_matrix(c.op))]
-    return max(ceil_ns(cost.flops, peak), ceil_ns(cost.bytes, spec.memory_bandwidth_bytes_per_s)) + waits_ns(c)
+    peak = spec.peak_flops_per_s[spec.family(rate_type(c), matrix=op_cost.is_matrix(c.op))]
+    return max(ceil_ns(cost.flops, peak), ceil_ns(cost.bytes, spec.memory_bandwidth_bytes_per_s)) + op_cost.waits_ns(c)
 
 
 def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
@@ -127,25 +112,26 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
 
     "guessed" where nothing states the cost of the op, or its shapes do not fit it.
     """
-    if is_free(c.op):
+    if op_cost.is_free(c.op):
         return FREE
-    if is_on_host(c.op):
+    if op_cost.is_on_host(c.op):
         return _on_host(c)
-    provenance: Provenance = "roofline" if is_stated(c.op) else "guessed"
+    provenance: Provenance = "roofline" if op_cost.is_stated(c.op) else "guessed"
     try:
-        flops, moved = flops_of(c), bytes_of(c)
+        flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
     except InvalidArgumentError:
         # Assumed sizes need not fit the op: count bytes and output elements, and mark the cost as guessed.
-        flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "guessed"
-    compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
+        flops, provenance = op_cost.elements_written(c), "guessed"
+        moved = op_cost.input_bytes(c) + op_cost.output_bytes(c)
+    compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op)))
     memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
-    busy_ns, wait_ns = max(compute_ns, memory_ns) + spec.op_overhead_ns, waits_ns(c)
+    busy_ns, wait_ns = max(compute_ns, memory_ns) + spec.op_overhead_ns, op_cost.waits_ns(c)
     low_ns, high_ns = bounds_ns(busy_ns, spec)
     return OpCost(busy_ns + wait_ns, flops, moved, provenance, low_ns + wait_ns, high_ns + wait_ns)
 
 
 def _on_host(c: CostContext) -> OpCost:
-    time_ns, wait_ns = host_ns(c), waits_ns(c)
+    time_ns, wait_ns = op_cost.host_ns(c), op_cost.waits_ns(c)
     low_ns, high_ns = time_ns * HOST_LOW_PERCENT // 100, -(-time_ns * HOST_HIGH_PERCENT // 100)
     return OpCost(time_ns + wait_ns, 0, 0, "assumed", low_ns + wait_ns, high_ns + wait_ns)
 

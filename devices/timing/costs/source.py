@@ -8,13 +8,14 @@ together than one by one has a method `costs` too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from ....errors import InvalidArgumentError, NotFoundError
-from ....graph.dtypes import DataType, Dims, item_size
-from ...kernels.op_cost import CostContext
+from ....graph.dtypes import DataType, item_size
+from ....graph.ops.properties import NodeProperties
+from ...kernels.op_cost import CostContext, PortDims
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
@@ -28,30 +29,6 @@ MOST_TIME_NS = 2**63 - 1
 
 class UnknownCost(NotFoundError):
     """A source knows nothing of an op with those shapes on that model of device."""
-
-
-class OpProperties(Protocol):
-    """The properties of a node that a cost source reads; `graph.NodeProperties` has them."""
-
-    @property
-    def op(self) -> str:
-        """Name of the op."""
-        ...
-
-    @property
-    def attrs(self) -> Mapping[str, Any]:  # decoded attr values: their type depends on the attr
-        """Attrs by name, defaults filled in."""
-        ...
-
-    @property
-    def input_types(self) -> tuple[DataType, ...]:
-        """Types of the flattened inputs."""
-        ...
-
-    @property
-    def output_types(self) -> tuple[DataType, ...]:
-        """Types of the flattened outputs."""
-        ...
 
 
 class OpCost(NamedTuple):
@@ -77,18 +54,16 @@ FREE = OpCost(0, 0, 0, "free", 0, 0)
 class CostRequest(NamedTuple):
     """One question: the arguments of `CostSource.cost`."""
 
-    properties: OpProperties
-    inputs: tuple[Dims, ...]
-    outputs: tuple[Dims, ...]
+    properties: NodeProperties
+    inputs: PortDims
+    outputs: PortDims
     spec: DeviceSpec
 
 
 class CostSource(Protocol):
     """Returns how long an op takes on a device."""
 
-    def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
-    ) -> OpCost:
+    def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The cost of one run; all sizes in the shapes are known. UnknownCost if the source does not know it."""
         ...
 
@@ -183,7 +158,7 @@ def unknown_cost(source: CostSource, batch: Sequence[CostRequest], nodes: Sequen
     )
 
 
-def context(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...]) -> CostContext:
+def context(properties: NodeProperties, inputs: PortDims, outputs: PortDims) -> CostContext:
     """The cost context of a node with those shapes."""
     return CostContext(
         properties.op, properties.attrs, inputs, outputs, properties.input_types, properties.output_types

@@ -13,22 +13,11 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+from ..events import TimelineEvent
 from ..timeline import Timeline
 
-COLUMNS = (
-    "device",
-    "stream",
-    "node",
-    "op",
-    "kind",
-    "start_ns",
-    "end_ns",
-    "bytes",
-    "flops",
-    "provenance",
-    "low_ns",
-    "high_ns",
-)
+_LEFT_OUT = {"cause", "iteration", "runs", "step"}
+COLUMNS = tuple(name for name in TimelineEvent._fields if name not in _LEFT_OUT)
 
 
 def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:

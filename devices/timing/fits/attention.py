@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
-from .layer_model import LayerModel
-from .layers import counts, one_of, soft_maximum
+from .layer_model import LayerColumns, LayerModel
+from .layers import SizeRanges, soft_maximum
 from .sourced import Unit
 
 DIRECTIONS = ("fwd", "bwd")
@@ -43,63 +43,37 @@ SIZES = ("seq_len", "streams", "dims")
 """what ranges are of; streams are batch * heads"""
 
 
-@frozen(eq=False, init=False)
-class Attentions:
-    """Attention layers in columns, one a row; InvalidArgumentError for a wrong direction or size."""
+class Attentions(LayerColumns):
+    """Attention layers, whose kinds are the directions; heads must be a multiple of those of keys and values."""
 
-    direction: tuple[str, ...]
-    batch: Numbers
-    seq_len: Numbers
-    heads: Numbers
-    kv_heads: Numbers
-    qk_head_dim: Numbers
-    v_head_dim: Numbers
+    KIND, KINDS = "direction", DIRECTIONS
+    COLUMNS = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
 
     def __init__(self, direction: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
-        checked = {name: counts(column, name, len(direction)) for name, column in columns.items()}
-        self.__attrs_init__(one_of(direction, DIRECTIONS, "direction"), **checked)
-        for heads, kv_heads in zip(self.heads.tolist(), self.kv_heads.tolist(), strict=True):
+        super().__init__(direction, **columns)
+        for heads, kv_heads in zip(*(self.columns[name].tolist() for name in ("heads", "kv_heads")), strict=True):
             if heads % kv_heads:
                 raise InvalidArgumentError(f"heads = {heads} must be a multiple of kv_heads = {kv_heads}")
-
-    def __len__(self) -> int:
-        return len(self.direction)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The direction of each row."""
-        return self.direction
-
-    @property
-    def is_backward(self) -> NDArray[np.bool_]:
-        """By row whether it is the backward pass."""
-        return np.array([direction == "bwd" for direction in self.direction], dtype=np.bool_)
 
     @property
     def sizes(self) -> dict[str, Numbers]:
         """What the formula depends on, in the order of `SIZES`."""
-        columns = (self.seq_len, self.batch * self.heads, self.qk_head_dim + self.v_head_dim)
-        return dict(zip(SIZES, columns, strict=True))
+        batch, seq_len, heads, _, qk_head_dim, v_head_dim = self.columns.values()
+        return dict(zip(SIZES, (seq_len, batch * heads, qk_head_dim + v_head_dim), strict=True))
 
     @property
     def flops(self) -> Floats:
         """Operations of the full square, a multiply-add as two."""
         seq_len, streams, dims = (column.astype(np.float64) for column in self.sizes.values())
-        return np.asarray(2 * seq_len**2 * streams * dims * np.where(self.is_backward, BACKWARD_FACTOR, 1.0))
+        return np.asarray(2 * seq_len**2 * streams * dims * np.where(self.of_kind("bwd"), BACKWARD_FACTOR, 1.0))
 
     @property
     def bytes(self) -> Floats:
         """Bytes of queries, keys, values and outputs in bf16, read or written once; backward of their gradients too."""
-        queries, keys = self.heads.astype(np.float64), self.kv_heads.astype(np.float64)
-        dims = self.qk_head_dim + self.v_head_dim
-        forward = 2 * self.batch * self.seq_len * dims * (queries + keys)
-        return np.asarray(np.where(self.is_backward, 2.0, 1.0) * forward)
-
-    def where(self, rows: NDArray[Any]) -> Attentions:
-        """Some of the rows, by number or by a mask."""
-        direction = tuple(np.array(self.direction, dtype=object)[rows])
-        names = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
-        return Attentions(direction, **{name: getattr(self, name)[rows] for name in names})
+        batch, seq_len, heads, kv_heads, qk_head_dim, v_head_dim = self.columns.values()
+        dims = qk_head_dim + v_head_dim
+        forward = 2 * batch * seq_len * dims * (heads.astype(np.float64) + kv_heads.astype(np.float64))
+        return np.asarray(np.where(self.of_kind("bwd"), 2.0, 1.0) * forward)
 
 
 class AttentionNumbers(NamedTuple):
@@ -115,11 +89,11 @@ class AttentionNumbers(NamedTuple):
     sharpness: float
     spread: float = 1.0
 
-    def time_ns(self, attentions: Attentions, dims_range: tuple[int, int]) -> Floats:
+    def time_ns(self, attentions: Attentions, ranges: SizeRanges) -> Floats:
         """Times by row, not capped; outside of the range of head dims the rate is that at its end."""
         seq_len, _, dims = attentions.sizes.values()
         latency = self.latency_ns * (seq_len / USUAL_LENGTH) * (dims / USUAL_DIMS)
-        slower = (np.clip(dims, *dims_range) / USUAL_DIMS) ** self.dims_power
+        slower = (np.clip(dims, *ranges["dims"]) / USUAL_DIMS) ** self.dims_power
         return soft_maximum(latency, attentions.flops * 1e9 / self.rate_flops_per_s * slower, self.sharpness)
 
 
@@ -127,8 +101,4 @@ class AttentionNumbers(NamedTuple):
 class AttentionModel(LayerModel[Attentions, AttentionNumbers]):
     """Numbers by direction; the table `[fits.attention]` of a calibration file."""
 
-    KINDS, SIZES, UNITS, MAKE, MOST_SHARE = DIRECTIONS, SIZES, UNITS, AttentionNumbers, MOST_SHARE
-
-    def time_ns(self, kind: str, layers: Attentions) -> Floats:
-        """Times by row of layers of one direction, not capped."""
-        return self.numbers[kind].time_ns(layers, self.ranges["dims"])
+    LAYERS, SIZES, UNITS, MAKE, MOST_SHARE = Attentions, SIZES, UNITS, AttentionNumbers, MOST_SHARE

@@ -10,8 +10,7 @@ model whose `to_table` wrote it when it is asked for first.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +20,8 @@ from attrs import field, frozen
 
 from ....errors import InvalidArgumentError, NotFoundError, RequestError
 from ... import catalog
-from ...catalog import check_keys
 from ...spec import DeviceSpec
+from ...tables import check_keys, parse_toml, without_sources
 
 if TYPE_CHECKING:
     from .products import ProductModel
@@ -31,6 +30,16 @@ PARTS = ("products", "memory_bound", "attention", "grouped", "collectives")
 """the tables of `[fits]` that hold models"""
 FACTS = ("rows",)
 """other tables of `[fits]`: how many rows of which files each model was fitted to"""
+
+
+def _model(part: str, module: str, name: str) -> cached_property[Any]:
+    """The model of a part, whose class is imported when the table is read: most runs use one or two of the models."""
+
+    def read(fits: DeviceFits) -> Any:
+        model = getattr(import_module(f"..{module}", __package__), name)
+        return fits.read(part, model.from_table)
+
+    return cached_property(read)
 
 
 @frozen(slots=False, eq=False)
@@ -57,32 +66,22 @@ class DeviceFits:
         """Times of matrix products."""
         from .products import ProductModel
 
-        model: ProductModel | None = self._read(
+        model: ProductModel | None = self.read(
             "products", lambda table, where: ProductModel.from_table(table, self.spec, where)
         )
         return model
 
-    @cached_property
-    def memory_bound(self) -> Any:
-        """Times of ops that move bytes, a `MemoryBoundModel`."""
-        return self._read("memory_bound", _reader("fits.memory_bound", "MemoryBoundModel"))
+    memory_bound = _model("memory_bound", "fits.memory_bound", "MemoryBoundModel")
+    """times of ops that move bytes"""
+    attention = _model("attention", "fits.attention", "AttentionModel")
+    """times of attention"""
+    grouped = _model("grouped", "fits.grouped", "GroupedModel")
+    """times of grouped products"""
+    collectives = _model("collectives", "collectives.measured", "CollectiveModel")
+    """times of collectives on systems of this device"""
 
-    @cached_property
-    def attention(self) -> Any:
-        """Times of attention, an `AttentionModel`."""
-        return self._read("attention", _reader("fits.attention", "AttentionModel"))
-
-    @cached_property
-    def grouped(self) -> Any:
-        """Times of grouped products, a `GroupedModel`."""
-        return self._read("grouped", _reader("fits.grouped", "GroupedModel"))
-
-    @cached_property
-    def collectives(self) -> Any:
-        """Times of collectives on systems of this device, a `CollectiveModel`."""
-        return self._read("collectives", _reader("collectives.measured", "CollectiveModel"))
-
-    def _read(self, part: str, from_table: Any) -> Any:  # Any: a function of (table, where), and the model it returns
+    def read(self, part: str, from_table: Any) -> Any:  # Any: a function of (table, where), and the model it returns
+        """The model of a part, None if there is no table of it."""
         if part not in self.table:
             return None
         try:
@@ -97,15 +96,6 @@ class DeviceFits:
         for part in PARTS:
             getattr(self, part)
         return self
-
-
-def _reader(module: str, name: str) -> Callable[[Mapping[str, Any], str], Any]:
-    """`from_table` of a model, imported when a table is read: most runs use one or two of the models."""
-
-    def read(table: Mapping[str, Any], where: str) -> Any:
-        return getattr(import_module(f"..{module}", __package__), name).from_table(table, where)
-
-    return read
 
 
 @frozen
@@ -184,26 +174,17 @@ def load_calibration(path: str | Path) -> Calibration:
     table = _toml(file)
     if "fits" not in table:
         raise InvalidArgumentError(f"{file}: the table 'fits' is missing; write the file with `partita calibrate`")
-    entry = {key: _texts(value) for key, value in table.items() if key not in ("aliases", "fits")}
+    entry = {key: without_sources(value) for key, value in table.items() if key not in ("aliases", "fits")}
     spec = catalog.device_spec_from(entry, str(file))
     return Calibration({spec.name: DeviceFits(spec, table["fits"], str(file)).read_all()})
 
 
-def _texts(value: Any) -> Any:  # Any: what TOML holds
-    """A table with every sourced value replaced by its text."""
-    if not isinstance(value, Mapping):
-        return value
-    return value["value"] if "value" in value else {key: _texts(inner) for key, inner in value.items()}
-
-
 def _toml(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text("utf-8"))
+        return parse_toml(file.read_text("utf-8"), str(file))
     except OSError as error:
         raise NotFoundError(
             f"calibration file {str(file)!r} cannot be read: {error.strerror}; check the path"
         ) from None
     except UnicodeDecodeError:
         raise InvalidArgumentError(f"{file}: this is not text; a calibration file is TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"{file}: this is not TOML: {error}") from None

@@ -12,16 +12,15 @@ they are right, alone each may be off (a bandwidth even above the memory's).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from ....graph.arrays import Floats, Numbers
-from .layer_model import LayerModel
-from .layers import counts, one_of, soft_maximum
+from .layer_model import LayerColumns, LayerModel
+from .layers import SizeRanges, soft_maximum
 from .sourced import Unit
 
 STAGES = ("fwd", "bwd_grad_act", "bwd_grad_w")
@@ -36,33 +35,16 @@ UNITS: Mapping[str, Unit] = {
 SIZES = ("groups", "m", "n", "k")
 
 
-@frozen(eq=False, init=False)
-class GroupedProducts:
-    """Grouped products in columns, one a row; InvalidArgumentError for a wrong stage or size."""
+class GroupedProducts(LayerColumns):
+    """Grouped products, whose kinds are the stages."""
 
-    stage: tuple[str, ...]
-    groups: Numbers
-    m: Numbers
-    n: Numbers
-    k: Numbers
-    gradient_bytes: Numbers
-
-    def __init__(self, stage: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
-        checked = {name: counts(column, name, len(stage)) for name, column in columns.items()}
-        self.__attrs_init__(one_of(stage, STAGES, "stage"), **checked)
-
-    def __len__(self) -> int:
-        return len(self.stage)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The stage of each row."""
-        return self.stage
+    KIND, KINDS = "stage", STAGES
+    COLUMNS = (*SIZES, "gradient_bytes")
 
     @property
     def sizes(self) -> dict[str, Numbers]:
         """What the formula depends on, in the order of `SIZES`."""
-        return {name: getattr(self, name) for name in SIZES}
+        return {name: self.columns[name] for name in SIZES}
 
     @property
     def flops(self) -> Floats:
@@ -74,19 +56,13 @@ class GroupedProducts:
     def group_bytes(self) -> Floats:
         """Bytes of one group: activations and weights in bf16; a weight's gradient is read and written."""
         _, m, n, k = (column.astype(np.float64) for column in self.sizes.values())
-        is_weight = np.array([stage == "bwd_grad_w" for stage in self.stage], dtype=np.bool_)
-        weights = n * k * np.where(is_weight, 2 * self.gradient_bytes, ITEM_BYTES)
+        weights = n * k * np.where(self.of_kind("bwd_grad_w"), 2 * self.columns["gradient_bytes"], ITEM_BYTES)
         return np.asarray((m * k + m * n) * ITEM_BYTES + weights)
 
     @property
     def bytes(self) -> Floats:
         """Bytes of all groups."""
-        return np.asarray(self.groups * self.group_bytes)
-
-    def where(self, rows: NDArray[Any]) -> GroupedProducts:
-        """Some of the rows, by number or by a mask."""
-        stage = tuple(np.array(self.stage, dtype=object)[rows])
-        return GroupedProducts(stage, **{name: getattr(self, name)[rows] for name in (*SIZES, "gradient_bytes")})
+        return np.asarray(self.columns["groups"] * self.group_bytes)
 
 
 class GroupedNumbers(NamedTuple):
@@ -98,18 +74,16 @@ class GroupedNumbers(NamedTuple):
     sharpness: float
     spread: float = 1.0
 
-    def time_ns(self, grouped: GroupedProducts) -> Floats:
-        """Times by row, not capped."""
+    def time_ns(self, grouped: GroupedProducts, ranges: SizeRanges) -> Floats:
+        """Times by row, not capped, whatever the ranges."""
         one_ns = self.latency_ns + grouped.group_bytes * 1e9 / self.bandwidth_bytes_per_s
-        return soft_maximum(grouped.groups * one_ns, grouped.flops * 1e9 / self.rate_flops_per_s, self.sharpness)
+        return soft_maximum(
+            grouped.columns["groups"] * one_ns, grouped.flops * 1e9 / self.rate_flops_per_s, self.sharpness
+        )
 
 
 @frozen(eq=False)
 class GroupedModel(LayerModel[GroupedProducts, GroupedNumbers]):
     """Numbers by stage; the table `[fits.grouped]` of a calibration file."""
 
-    KINDS, SIZES, UNITS, MAKE = STAGES, SIZES, UNITS, GroupedNumbers
-
-    def time_ns(self, kind: str, layers: GroupedProducts) -> Floats:
-        """Times by row of layers of one stage, not capped."""
-        return self.numbers[kind].time_ns(layers)
+    LAYERS, SIZES, UNITS, MAKE = GroupedProducts, SIZES, UNITS, GroupedNumbers

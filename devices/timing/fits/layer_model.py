@@ -3,7 +3,7 @@
     AttentionModel      numbers by direction: latency, rate, ...        [fits.attention.fwd]
     GroupedModel        numbers by stage: latency, bandwidth, ...       [fits.grouped.bwd_grad_w]
 
-A subclass says which kinds, sizes and numbers there are, and how long layers of one kind take.
+A subclass says which columns its layers have, and which numbers there are.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from ....graph.arrays import Floats
+from ....graph.arrays import Flags, Floats, Numbers
 from .layers import (
     WIDENING,
     SizeRanges,
+    counts,
     date_of,
     octaves_outside,
+    one_of,
     read_numbers,
     read_ranges,
     with_interval,
@@ -32,26 +34,47 @@ from .prediction import Prediction
 from .sourced import SourcedTable, Unit, write
 
 
-class LayerColumns(Protocol):
-    """Layers in columns, one a row."""
+class LayerColumns(ABC):
+    """Layers in columns, one a row: the kind of each, and its sizes by name.
+
+    A subclass says what a kind is called ("direction"), which kinds there are, and the names of the sizes.
+    """
+
+    KIND: ClassVar[str]
+    KINDS: ClassVar[Sequence[str]]
+    COLUMNS: ClassVar[Sequence[str]]
+
+    def __init__(self, kinds: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
+        """InvalidArgumentError for a wrong kind or size."""
+        self.kinds = one_of(kinds, self.KINDS, self.KIND)
+        self.columns: dict[str, Numbers] = {name: counts(columns[name], name, len(kinds)) for name in self.COLUMNS}
 
     def __len__(self) -> int:
-        """The number of rows."""
+        return len(self.kinds)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kind of each."""
-
-    @property
-    def sizes(self) -> Mapping[str, NDArray[np.int64]]:
-        """What the time depends on."""
-
-    @property
-    def flops(self) -> Floats:
-        """Operations by row."""
+    def of_kind(self, kind: str) -> Flags:
+        """Which rows are of a kind."""
+        return np.array([each == kind for each in self.kinds], dtype=np.bool_)
 
     def where(self, rows: NDArray[Any]) -> Self:
         """Some of the rows, by number or by a mask."""
+        kinds = tuple(np.array(self.kinds, dtype=object)[rows])
+        return type(self)(kinds, **{name: column[rows] for name, column in self.columns.items()})
+
+    @property
+    @abstractmethod
+    def sizes(self) -> Mapping[str, Numbers]:
+        """What the time depends on."""
+
+    @property
+    @abstractmethod
+    def flops(self) -> Floats:
+        """Operations by row, a multiply-add as two."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> Floats:
+        """Bytes read and written, by row."""
 
 
 class FittedNumbers(Protocol):
@@ -64,16 +87,19 @@ class FittedNumbers(Protocol):
     def __iter__(self) -> Iterator[float]:
         """Each of them."""
 
+    def time_ns(self, layers: Any, ranges: SizeRanges) -> Floats:  # Any: columns of the sort that the numbers are of
+        """Times by row, not capped; `ranges` are those of the sizes that the numbers were fitted to."""
+
 
 L = TypeVar("L", bound=LayerColumns)
 N = TypeVar("N", bound=FittedNumbers)
 
 
 @frozen(eq=False)
-class LayerModel(ABC, Generic[L, N]):
+class LayerModel(Generic[L, N]):
     """Numbers by kind, the peak rate that caps them, and the ranges of sizes that they were fitted to."""
 
-    KINDS: ClassVar[Sequence[str]]
+    LAYERS: ClassVar[type[LayerColumns]]
     SIZES: ClassVar[Sequence[str]]
     """what ranges are of"""
     UNITS: ClassVar[Mapping[str, Unit]]
@@ -89,10 +115,6 @@ class LayerModel(ABC, Generic[L, N]):
     source: str = ""
     date: str = ""
 
-    @abstractmethod
-    def time_ns(self, kind: str, layers: L) -> Floats:
-        """Times by row of layers of one kind, not capped."""
-
     def least_ns(self, layers: L, peak_flops_per_s: float | None = None) -> Floats:
         """Times at `MOST_SHARE` of a peak rate, the model's own unless given."""
         return layers.flops * 1e9 / (self.MOST_SHARE * (peak_flops_per_s or self.peak_flops_per_s))
@@ -100,11 +122,10 @@ class LayerModel(ABC, Generic[L, N]):
     def predict(self, layers: L) -> Prediction:
         """Times of bf16 layers with their 80 % intervals, which widen outside of the fitted ranges."""
         time_ns, half = np.empty(len(layers)), np.empty(len(layers))
-        kinds = np.array(layers.kinds)
         for kind in sorted(set(layers.kinds)):
-            of = kinds == kind
-            time_ns[of] = self.time_ns(kind, layers.where(of))
-            half[of] = self.numbers[kind].spread
+            of, numbers = layers.of_kind(kind), self.numbers[kind]
+            time_ns[of] = numbers.time_ns(layers.where(of), self.ranges)
+            half[of] = numbers.spread
         half *= 1 + WIDENING * octaves_outside(layers.sizes, self.ranges)
         return with_interval(np.maximum(time_ns, self.least_ns(layers)), half)
 
@@ -121,7 +142,8 @@ class LayerModel(ABC, Generic[L, N]):
     def from_table(cls, table: Mapping[str, Any], where: str) -> Self:
         """The model that `to_table` wrote; InvalidArgumentError names `where` and the number that is wrong."""
         outer = SourcedTable(table, where)
-        outer.only(["peak", *(f"range_{name}" for name in cls.SIZES), *cls.KINDS])
-        numbers = {name: cls.MAKE(*read_numbers(outer.inner(name), cls.UNITS)) for name in cls.KINDS}
+        kinds = cls.LAYERS.KINDS
+        outer.only(["peak", *(f"range_{name}" for name in cls.SIZES), *kinds])
+        numbers = {kind: cls.MAKE(*read_numbers(outer.inner(kind), cls.UNITS)) for kind in kinds}
         peak = outer.number("peak", "FLOP/s")
         return cls(numbers, peak, read_ranges(outer, cls.SIZES), outer.source("peak"), date_of(table["peak"]))

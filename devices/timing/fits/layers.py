@@ -22,7 +22,7 @@ LayerSizes = Mapping[str, NDArray[Any]]  # Any: integers or floats of every widt
 SizeRanges = Mapping[str, tuple[int, int]]
 """the least and the greatest of each size among the rows of a fit"""
 WIDENING = 0.25
-"""share by which each doubling outside the fitted range widens the interval, as of products"""
+"""share by which each doubling outside the fitted range widens the interval, of products too"""
 
 
 def soft_maximum(left: Floats, right: Floats, sharpness: float) -> Floats:

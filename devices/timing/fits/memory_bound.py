@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ....graph.suggestions import suggestion
+from ...tables import naming
 from ...units import parse_bytes_per_s, parse_ns, parse_share
 from ..costs.source import Provenance
 from .prediction import Prediction
@@ -118,19 +119,16 @@ class MemoryBoundModel:
                 raise InvalidArgumentError(f"{where}: unknown kind {kind!r}{suggestion(kind, list(KINDS))}")
             kinds[kind] = MemoryNumbers(*(_parsed(values, key, f"{where}.{kind}") for key in _PARSERS))
             first = first or values["bandwidth"]
-        try:
+        with naming(where):
             return cls(kinds, first.get("source", ""), first.get("date", ""))
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"{where}: {error.message}") from None
 
 
 def _parsed(values: Mapping[str, Any], key: str, where: str) -> Any:  # Any: a whole number or a share
     try:
-        return _PARSERS[key](values[key]["value"])
+        with naming(f"{where}: {key}"):
+            return _PARSERS[key](values[key]["value"])
     except (KeyError, TypeError):
         raise InvalidArgumentError(f"{where}: {key!r} is missing; calibrate the device again") from None
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None
 
 
 def assumed_memory_bound(bandwidth_bytes_per_s: int) -> MemoryBoundModel:

@@ -19,6 +19,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
+from .layers import octaves_outside
 from .product_formula import ProductNumbers
 from .sourced import Unit, read, write
 from .surface import Surface, SurfaceRows
@@ -38,11 +39,7 @@ class ProductRanges(NamedTuple):
 
     def octaves_outside(self, m: Numbers, n: Numbers, k: Numbers, batch: Numbers) -> Floats:
         """By product, how many doublings its sizes lie outside, summed over the sizes."""
-        outside = np.zeros(len(m))
-        for column, (least, most) in zip((m, n, k, batch), self, strict=True):
-            size = np.log2(column.astype(np.float64))
-            outside += np.maximum(np.log2(least) - size, 0.0) + np.maximum(size - np.log2(most), 0.0)
-        return outside
+        return octaves_outside({"m": m, "n": n, "k": k, "batch": batch}, self._asdict())
 
 
 EVERYWHERE = ProductRanges(*4 * ((1, 1 << 31),))

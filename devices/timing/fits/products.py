@@ -18,6 +18,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
 from ..costs.source import Provenance
+from .layers import WIDENING
 from .prediction import Prediction
 from .product_formula import ProductNumbers, ProductTerms, geometry, product_terms
 from .product_table import EVERYWHERE, UNITS, ProductRanges, read_table, write_table
@@ -25,8 +26,6 @@ from .surface import Surface
 
 TRANSFERRED_SPREAD, TRANSFERRED_FACTOR = 0.35, 1.5
 """half of the 80 % interval of a transferred time in log time: at least, and by that of the formula"""
-WIDENING = 0.25
-"""share by which each doubling outside the fitted range widens the interval"""
 NEAREST = 5
 """rows of the surface that an explanation lists"""
 

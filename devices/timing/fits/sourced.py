@@ -21,6 +21,7 @@ from attrs import frozen
 
 from ....errors import InvalidArgumentError
 from ....graph.suggestions import suggestion
+from ...tables import check_keys
 
 Unit = Literal["ns", "FLOP/s", "B/s", "B", "ns/B", "%", ""]
 """ns: durations; FLOP/s and B/s: rates; B: sizes; ns/B: a slope; %: shares (of 1); "": plain numbers"""
@@ -114,9 +115,7 @@ class SourcedTable:
 
     def only(self, keys: Sequence[str]) -> None:
         """InvalidArgumentError for a key that is none of `keys`, with the nearest."""
-        for key in self.table:
-            if key not in keys:
-                raise InvalidArgumentError(f"{self.where}: unknown key {key!r}{suggestion(key, keys)}")
+        check_keys(self.table, keys, self.where)
 
     def _get(self, key: str) -> Any:
         if key not in self.table:

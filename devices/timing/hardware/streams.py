@@ -134,7 +134,7 @@ class Lanes:
         self._feeder = feeder
         self._end_of = end_of
         self._queue = _Queue()
-        self._iterations = WaitingIterations(feeder.turn)
+        self._iterations: WaitingIterations | None = None  # few devices have any, so none is asked whether it waits
         self.of_iterations: ComputePlace = _OfIterations(self)
         self._idle = list(range(lanes))  # a heap
         self._last = [-1] * lanes  # by lane: the entry that occupied it last
@@ -149,6 +149,8 @@ class Lanes:
 
     def take_iteration(self, row: int, cause: int) -> None:
         """The same for a row of overlapping iterations."""
+        if self._iterations is None:
+            self._iterations = WaitingIterations(self._feeder.turn)
         self._iterations.add(row, cause, self._instants.now())
         if self._idle and not self._is_asked:
             self._is_asked = True
@@ -157,7 +159,7 @@ class Lanes:
     def state(self, name: RowName) -> Hashable:
         """What decides what happens next, apart from what has begun: equal states go on alike."""
         now = self._instants.now()
-        queues = self._queue.state(name, now), self._iterations.state(name, now)
+        queues = self._queue.state(name, now), self._iterations.state(name, now) if self._iterations else None
         return queues, tuple(sorted(self._idle)), self._is_asked
 
     def _fill(self) -> None:
@@ -166,8 +168,10 @@ class Lanes:
         now = self._instants.now()
         while idle and (queue or iterations):
             lane = heappop(idle)
-            is_of_iteration = bool(iterations) and (iterations.has_small or not queue)
-            row, cause = (iterations if is_of_iteration else queue).pop(now, self._last[lane])
+            if iterations and (iterations.has_small or not queue):
+                row, cause = iterations.pop(now, self._last[lane])
+            else:
+                row, cause = queue.pop(now, self._last[lane])
             end = self._end_of(now, self._feeder.time_ns(row))
             entry = self._last[lane] = log.record(row * KINDS, now, end, cause)
             if lane:

@@ -41,7 +41,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(tensors: Tensors, times: Times, shares: Numbers) -> Contents:
-    """`shares` is resolved, but every read of a variable has itself there."""
+    """What reads and assignments mean; in `shares`, which is resolved, a read of a variable has a buffer of its own."""
     node, handle, value = tensors.assignments
     ran = times.ran()[node]
     is_assigned = np.zeros(len(shares), np.bool_)

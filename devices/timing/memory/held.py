@@ -39,7 +39,10 @@ class Copies(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Copies of a part of a run, with the numbers `first` to `end`, that leave at a time, or with a list (-1: none)."""
+    """The copies `first` to `end` of one tensor of a run: they are needed until a time, or as long as a list is.
+
+    `list_` is the output that is the list, -1 for none.
+    """
 
     part: HeldTensorPart
     run: CopyRun
@@ -66,7 +69,7 @@ class Holdings:
     """copies that are outputs of nodes by now, by number"""
 
     def add(self, piece: Piece) -> None:
-        """Adds copies, except that those which are outputs by now need these as long."""
+        """Adds copies. For those that are outputs of nodes by now, these outputs are needed as long instead."""
         single = self.single.get((piece.run, piece.part.output), {})
         outputs = [single[number] for number in single if piece.first <= number < piece.end]
         if piece.part.is_shared:

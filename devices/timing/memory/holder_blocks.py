@@ -50,10 +50,8 @@ def repeat(state: HolderState, block: Repetition) -> None:
         _repeat_in(holder, copying)
 
 
-class _Successor(NamedTuple):
-    """What later iterations put in where an earlier one put in another tensor: their outputs, to that of the last."""
-
-    outputs: tuple[int, ...]
+_Successors = dict[int, tuple[int, ...]]
+"""by output that an iteration puts in: what later ones put in at the same place, in order, to the last iteration"""
 
 
 class _Copying(NamedTuple):
@@ -61,15 +59,17 @@ class _Copying(NamedTuple):
 
     state: HolderState
     block: Repetition
-    successors: dict[int, _Successor]
+    successors: _Successors
     run: CopyRun
 
 
-def _successors(holders: Sequence[Holder], first: int) -> dict[int, _Successor]:
-    """By output that iterations before the last one have put in. Loops carry tensors on: if one stack gets what an
-    iteration begins with, and another what it makes, both have the same tensors, one iteration later.
+def _successors(holders: Sequence[Holder], first: int) -> _Successors:
+    """By output that was put in: what later iterations put in at the same place.
+
+    A loop hands tensors from one iteration to the next. So if one stack gets what an iteration begins with, and another
+    one what it makes, the first gets each tensor one iteration after the second.
     """
-    successors: dict[int, _Successor] = {}
+    successors: _Successors = {}
     for holder in holders:
         puts = [(order, parts) for order, what, parts, _ in holder.journal if what == "put"]
         count = sum(order >= first for order, _ in puts)
@@ -78,7 +78,7 @@ def _successors(holders: Sequence[Holder], first: int) -> dict[int, _Successor]:
             for outputs in zip(*([part.output for part in parts] for parts in at_place), strict=False):
                 for lag in range(1, len(outputs)):
                     if outputs[lag] != outputs[lag - 1]:
-                        successors.setdefault(outputs[lag], _Successor(outputs[lag - 1 :: -1]))
+                        successors.setdefault(outputs[lag], outputs[lag - 1 :: -1])
     return successors
 
 
@@ -120,10 +120,10 @@ def _put_iterations(
     first, end = numbers
     successor = copying.successors.get(parts[0].output) if len(parts) == 1 and count == 1 else None
     if successor is not None and parts[0].output not in before:
-        lag = len(successor.outputs)
+        lag = len(successor)
         for number in range(first, min(end, lag)):
-            state.put(holder, HeldElement((state.part(successor.outputs[number]),)))
-        parts = (state.part(successor.outputs[-1]),)
+            state.put(holder, HeldElement((state.part(successor[number]),)))
+        parts = (state.part(successor[-1]),)
         first, end = max(first - lag, 0), end - lag
     if first < end:
         copied = tuple([_copied(state, part, before) for part in parts])
@@ -131,7 +131,7 @@ def _put_iterations(
 
 
 def _copied(state: HolderState, part: HeldTensorPart, before: set[int]) -> HeldTensorPart:
-    """A part that every further iteration puts in: another tensor like it, or the same tensor again."""
+    """What each further iteration puts in for this part: a new tensor like it, or the same tensor again."""
     if state.tensors.is_list[part.output] or state.gradients.get(part.output, part.output) in state.holders:
         raise MustBePlayedError
     is_same = part.output in before or bool(state.tensors.is_fixed[part.output])

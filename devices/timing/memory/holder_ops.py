@@ -42,7 +42,7 @@ class HolderOp(NamedTuple):
     area: Hashable = None
     """the name of the staging area that it uses"""
     source: bytes = b""
-    """for which gradients an array of gradients is"""
+    """of the op that makes an array of gradients: the attr that tells several such arrays of one array apart"""
 
 
 def holder_op(properties: NodeProperties) -> HolderOp | None:

@@ -120,7 +120,7 @@ class HolderState:
         return HeldTensorPart(output, int(self.tensors.size_bytes[output]), int(self.tensors.memory[output]))
 
     def run(self, since_ns: int) -> CopyRun:
-        """A new run."""
+        """A new run of copies, which come into being at a time."""
         self._runs += 1
         return CopyRun(since_ns, self._runs)
 
@@ -170,7 +170,7 @@ class HolderState:
                 last[actual] = max(last.get(actual, _BEFORE), last.get(output, _BEFORE))
 
     def give_and_keep(self, node: HolderNode, entry: HeldElement) -> None:
-        """The same, while the element stays; a copy is an output from now on."""
+        """As `give`, but the element stays in its holder; one copy of a run counts as that output from now on."""
         self.give(node, entry)
         if entry.run is not None:
             entry.parts = tuple([self.part(node.first + port) for port in node.op.gives])

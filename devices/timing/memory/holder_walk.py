@@ -22,7 +22,7 @@ from .times import Times
 def holdings_of(tensors: Tensors, times: Times, shares: Numbers, repetitions: Sequence[Repetition]) -> Holdings:
     """What holders mean for the buffers of a step; `repetitions` are iterations that were not played, in order.
 
-    `shares` is resolved, but every element that is taken out has itself there.
+    In `shares`, which is resolved, every element that is taken out has a buffer of its own.
     """
     if not tensors.holders:
         return Holdings(shares)

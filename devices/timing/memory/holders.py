@@ -31,7 +31,7 @@ class HeldTensorPart(NamedTuple):
     size_bytes: int
     memory: int
     is_shared: bool = False
-    """a copy that is none: every iteration of a block puts in the same tensor"""
+    """whether every iteration of a block puts in this same tensor, and none a copy"""
 
 
 HeldParts = tuple[HeldTensorPart, ...]
@@ -116,7 +116,7 @@ class Holder:
             yield entry
 
     def take_first(self, count: int, order: int) -> Iterator[HeldElement]:
-        """The same from the front on."""
+        """As `take_last`, from the front on."""
         self.journal.append((order, "first", (), count))
         while count and self.entries:
             entry = self.entries[0]

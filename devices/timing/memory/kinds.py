@@ -1,8 +1,13 @@
-"""What nodes of one kind do with memory: the size, the memory and the buffer of every output.
+"""From the properties, output shapes and device of a node to its memory: size, place and buffer of every output.
 
-A kind is an op with its attrs, the shapes of its outputs and a device, so a hundred thousand nodes have a few hundred
-kinds. Memories are numbered: device k has number 2 * k for its own memory ("device"; that of the host for a kind of
-device that computes there) and 2 * k + 1 for what it has in the memory of its host ("host").
+    MatMul, output (8, 4) of float, on device 1     128 bytes in memory 2, in a buffer of its own
+    Reshape of that output, on the same device      128 bytes in memory 2, in the buffer of input 0
+    Const                                           there for the whole step, and no op may write into it
+
+All nodes with the same properties, shapes and device have the same facts, a `MemoryKind`, which are worked out once: a
+hundred thousand nodes have a few hundred kinds. Memories are numbered. Device k has memory 2 * k ("device"; for a kind
+of device that computes in the memory of its host that is the host's), and 2 * k + 1 for what it keeps in the memory of
+its host ("host").
 """
 
 from __future__ import annotations

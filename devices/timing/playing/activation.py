@@ -102,6 +102,8 @@ class Tokens:
     dead_inputs: dict[int, int] = field(default_factory=dict)
     sent: set[int] = field(default_factory=set)
     small: dict[int, bool] = field(default_factory=dict)
+    dying: list[tuple[int, int]] = field(default_factory=list)
+    """dead nodes that are ready, and the entries that released them"""
     latest: int = -1
     """the entry of the node that ran and ended last"""
 

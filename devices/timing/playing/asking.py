@@ -6,9 +6,14 @@ are gone when the node that they came to has taken them. A dead token makes the 
     Merge             goes on with its first live input; it is dead when all of its inputs are, or what enters its loop
     ControlTrigger    runs whatever comes
 
-A dead node takes no device and leaves no entry in the log: it passes dead tokens on at once. As nobody knows which
-nodes are ever reached, an activation lasts as long as one of them is ready or runs; a receive does from when its own
-inputs have come until its tensor has.
+A dead node takes no device and leaves no entry in the log: it passes dead tokens on at once, before any live node goes
+on. So what also waits for a dead node is released by a live one, as in a body that is known:
+
+    Switch -> then -> a,  Switch -> else -> b;  a Merge after both a and b, by control edges
+    `then` is taken     else and b die; then and a pass; a releases the Merge
+
+As nobody knows which nodes are ever reached, an activation lasts as long as one of them is ready or runs; a receive
+does from when its own inputs have come until its tensor has.
 """
 
 from __future__ import annotations
@@ -109,8 +114,8 @@ class Asking:
     def release(self, activation: Activation, ready: _Released) -> None:
         """Starts ready nodes; free ones pass at once and release others."""
         tokens, asked = _columns(activation)
-        while ready and not self.oracle.is_over:
-            node, cause = ready.pop()
+        while (ready or tokens.dying) and not self.oracle.is_over:
+            node, cause = (tokens.dying or ready).pop()
             if tokens.dead is not None and tokens.dead[node]:
                 self._pass_dead(activation, node, cause, ready)
                 continue
@@ -269,11 +274,12 @@ class Asking:
         *,
         is_dead: bool = False,
     ) -> None:
+        tokens, _ = _columns(activation)
         starts, targets, ports, numbers = ends
         for k in range(starts[node], starts[node + 1]):
             target = targets[k]
             if self._arrive(activation, target, ports[k], numbers[k], outputs, is_dead=is_dead):
-                ready.append((target, entry))
+                (tokens.dying if tokens.dead is not None and tokens.dead[target] else ready).append((target, entry))
 
     def _arrive(
         self,

@@ -14,6 +14,7 @@ is the caller's tensor, and the result of a call that of the function. A constan
 from __future__ import annotations
 
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,8 +30,9 @@ from ..memory.tensors import KnownShapes
 from .activation import PlayedCall, PlayedLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
+    from ....graph.arrays import Numbers
     from ..bodies.body import Body
     from ..memory.tensors import OutputShapes
     from .activation import Activation
@@ -96,12 +98,23 @@ class _Template(NamedTuple):
     outside: list[tuple[int, int, int]]  # position, joint number of the source, its output
 
 
+class _Layout(NamedTuple):
+    """The columns of the rows of a body; `order` takes from its inputs and the passed tensors those of each row."""
+
+    template: _Template
+    kinds: Ids
+    counts: Ids
+    order: Numbers
+    sender: Ids
+
+
 class _Played:
     def __init__(self, activations: Sequence[Ran]) -> None:
         self.activations = activations
         self._ran = {ran.activation: ran for ran in activations}
         self.kinds: dict[NodeProperties, int] = {}
         self._templates: dict[int, _Template] = {}
+        self._layouts: dict[tuple[Hashable, ...], _Layout] = {}
         self._all_ends: dict[tuple[int, NodeClass], dict[int, int]] = {}  # by graph
         self._constants: dict[tuple[int, int], int] = {}  # by graph and node: the first row
 
@@ -114,23 +127,38 @@ class _Played:
 
     def _rows_of(self, ran: Ran) -> RowColumns:
         """The rows of an activation."""
-        activation, body, base = ran
-        template = self._template(body)
-        numbers = np.array([self._number(kind) for kind in body.graph.kinds], np.int32)
-        kinds = numbers[body.graph.kind_of]
+        activation, _, base = ran
+        passed = {**self._arguments(ran), **self._results(ran), **self._repeated(ran)}
+        layout = self._layout(ran, {n: len(sources) for n, sources in passed.items()})
+        template = layout.template
         src, output = template.src + base, template.output.copy()
         for position, node, port in template.outside:
             src[position], output[position] = self._outside(activation, node), port
-        counts = template.counts.copy()
-        sender = np.where(body.graph.sender >= 0, body.graph.sender + base, -1)
-        if ran is not self.activations[0]:
-            kinds[body.graph.of_class(NodeClass.RETVAL)] = self._number(RETURNS_NO_FETCH)
-        passed = {**self._arguments(ran), **self._results(ran), **self._repeated(ran)}
         if passed:
-            for n in passed:
-                kinds[n] = self._number(passing_on(body.graph.properties[n]))
-            counts, src, output = _with(passed, counts, src, output)
-        return RowColumns(kinds, counts, src, output, sender)
+            rows, ports = np.array([*chain.from_iterable(passed.values())], np.int32).T
+            src, output = np.append(src, rows)[layout.order], np.append(output, ports)[layout.order]
+        return RowColumns(layout.kinds, layout.counts, src, output, layout.sender + base * (layout.sender >= 0))
+
+    def _layout(self, ran: Ran, passed: Mapping[int, int]) -> _Layout:
+        """The columns of a body in which some nodes pass on so many tensors instead of their inputs."""
+        body, is_first = ran.body, ran is self.activations[0]
+        key = id(body.graph), is_first, *passed.items()
+        if key in self._layouts:
+            return self._layouts[key]
+        template = self._template(body)
+        kinds = np.array([self._number(kind) for kind in body.graph.kinds], np.int32)[body.graph.kind_of]
+        if not is_first:
+            kinds[body.graph.of_class(NodeClass.RETVAL)] = self._number(RETURNS_NO_FETCH)
+        for n in passed:
+            kinds[n] = self._number(passing_on(body.graph.properties[n]))
+        owner = owners(template.counts)
+        stays = np.flatnonzero(~np.isin(owner, list(passed)))
+        added = np.repeat(np.array(list(passed), np.int64), list(passed.values()))
+        dst = np.concatenate([owner[stays], added])
+        order = np.concatenate([stays, len(owner) + np.arange(len(added))])[np.argsort(dst, kind="stable")]
+        counts = np.bincount(dst, minlength=len(body)).astype(np.int32)
+        layout = self._layouts[key] = _Layout(template, kinds, counts, order, body.graph.sender)
+        return layout
 
     def _number(self, kind: NodeProperties) -> int:
         return self.kinds.setdefault(kind, len(self.kinds))
@@ -235,19 +263,6 @@ class _Played:
             if first != base + n:
                 repeated[n] = [(first, 0)]
         return repeated
-
-
-def _with(passed: dict[int, list[_Output]], counts: Ids, src: Ids, output: Ids) -> tuple[Ids, Ids, Ids]:
-    """The numbers of inputs, their sources and outputs, with those of some nodes replaced."""
-    owner = owners(counts)
-    stays = ~np.isin(owner, list(passed))
-    new = [(node, row, port) for node, sources in passed.items() for row, port in sources]
-    more_owners, more_src, more_output = np.array(new, np.int64).reshape(-1, 3).T
-    dst = np.concatenate([owner[stays], more_owners])
-    order = np.argsort(dst, kind="stable")
-    src = np.concatenate([src[stays], more_src])[order].astype(np.int32)
-    output = np.concatenate([output[stays], more_output])[order].astype(np.int32)
-    return np.bincount(dst, minlength=len(counts)).astype(np.int32), src, output
 
 
 def _template(body: Body) -> _Template:

@@ -220,22 +220,25 @@ class Player:
         gates = activation.body.gates
         if gates is None:
             return
+        frame = gates.enters.get(node)
+        is_next = node in gates.nexts
+        if frame is None and not is_next and node not in gates.exits:
+            return
         passed, place, run = (
             Passed(gates.nodes[node], ticket, entry, outputs, is_dead),
             gates.place_of[node],
             activation.run,
         )
-        if node in gates.enters:
-            frame = gates.enters[node]
+        if frame is not None:
             loop = activation.opened.get(frame)
             if loop is None:
                 loop = activation.opened[frame] = LoopRun(self, self.oracle, activation, frame)
             assert isinstance(loop, LoopRun)  # the player has opened it
             loop.entered(place, passed)
         elif isinstance(run, LoopRun):
-            if node in gates.nexts:
+            if is_next:
                 run.next(activation, place, passed)
-            elif node in gates.exits:
+            else:
                 run.exited(activation, place, passed)
 
     def call(self, activation: Activation, node: int, cause: int) -> None:

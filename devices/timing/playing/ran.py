@@ -10,7 +10,7 @@ from 0 on, as the log of the hardware has the rows of all steps that were under 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -73,11 +73,11 @@ def ran_steps(activations: Sequence[Activation], entries: Entries) -> RanSteps:
     log, first, end, _ = entries
     numbers = np.array(log.entries[first:end], np.int64) // KINDS
     rows = np.unique(numbers[numbers >= 0])
-    base, ran, row_of = 0, [], _RowNumbers(activations)
+    base, ran, row_of, bodies = 0, [], _RowNumbers(activations), _Bodies()
     for activation in activations:
         begin = activation.base
         logged = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, begin + len(activation.body))] - begin
-        body, nodes = _as_ran(activation, logged.tolist())
+        body, nodes = bodies.as_ran(activation, logged.tolist())
         row_of.add(nodes, base)
         ran.append(Ran(activation, body, base))
         base += len(body)
@@ -144,21 +144,31 @@ def _copy_own(source: Mapping[int, _Fact], target: dict[int, _Fact], number: Num
 # Bodies
 
 
-def _as_ran(activation: Activation, logged: Sequence[int]) -> tuple[Body, Numbers]:
-    """The body of what ran of an activation, and the numbers that its nodes have in the body that was played."""
-    facts, played = activation.facts, activation.body
-    assert facts is not None  # as it was asked
-    assert played.asked is not None
-    nodes = np.arange(len(played))
-    body = played
-    if played.gates is not None:
-        if played.asked.is_open:
-            nodes = np.array(sorted({*facts.shapes, *logged}), np.int64)
-        body = _compiled(activation, nodes)
-    return _with_facts(replace(body, asked=None), played, nodes, facts), nodes
+class _Bodies:
+    """Bodies of what ran; activations in which the same happened, as most iterations of a loop, share one."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Hashable, ...], tuple[Body, Numbers]] = {}
+
+    def as_ran(self, activation: Activation, logged: Sequence[int]) -> tuple[Body, Numbers]:
+        """The body of what ran of an activation, and the numbers that its nodes have in the body that was played."""
+        facts, played = activation.facts, activation.body
+        assert facts is not None  # as it was asked
+        assert played.asked is not None
+        nodes: Sequence[int] = range(len(played))
+        body = played
+        if played.gates is not None:
+            nodes = sorted({*facts.shapes, *logged}) if played.asked.is_open else nodes
+            body = _compiled(activation, nodes)
+        columns = (tuple([known.get(n) for n in nodes]) for known in (facts.costs, facts.shapes, facts.sizes))
+        key = id(played), id(body), *columns  # a compiled body, which is kept, has nodes of its own
+        if key not in self._known:
+            numbers = np.array(nodes, np.int64)
+            self._known[key] = _with_facts(replace(body, asked=None), played, numbers, facts), numbers
+        return self._known[key]
 
 
-def _compiled(activation: Activation, nodes: Numbers) -> Body:
+def _compiled(activation: Activation, nodes: Sequence[int]) -> Body:
     """The body of the level in which only these nodes run."""
     levels, gates, run = activation.place.graph.levels, activation.body.gates, activation.run
     assert levels is not None  # as its Switches are undecided
@@ -179,7 +189,7 @@ def _compiled(activation: Activation, nodes: Numbers) -> Body:
         inner = activation.opened.get(of[src])
         return inner is not None and _gave(inner.last, src, output)
 
-    return levels.compiled(number, [gates.nodes[n] for n in nodes.tolist()], gives)
+    return levels.compiled(number, [gates.nodes[n] for n in nodes], gives)
 
 
 def _gave(activation: Activation, node: int, output: int) -> bool:

@@ -6,12 +6,12 @@ has this name inside; if several have, each gets an equal share of the runs, in 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import PartitaError
+from ....graph.analysis.fed_nodes import fed_tensor
 from ....graph.functions.body import instantiate_call
 from ....graph.library.calls import called_by, calls_functions
 
@@ -20,15 +20,7 @@ if TYPE_CHECKING:
     from ....graph.formats.trace_runs import TracedRun
     from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
-
-_ARGUMENT = re.compile(r"(?P<tensor>_arg_(?P<node>.+)_(?P<port>\d+))_\d+")
-"""the node that stands for a fed tensor in a client graph"""
-
-
-def shown_name(node: str) -> str:
-    """The name that a user knows a node by: that of the fed tensor's node for an argument."""
-    argument = _ARGUMENT.fullmatch(node)
-    return node if argument is None else argument["node"]
+    from ....graph.tensor_id import TensorId
 
 
 class CalledNodes:
@@ -53,10 +45,10 @@ class CalledNodes:
                     return found
         return None
 
-    def arguments(self) -> dict[str, str]:
-        """The arguments by their names without the last number, which counts the feeds of a request."""
+    def arguments(self) -> dict[TensorId, str]:
+        """The names of the nodes that stand for fed tensors."""
         args = [name for name, kind in self.root.items() if self._kinds[kind].op == "_Arg"]
-        return {tensor["tensor"]: tensor[0] for tensor in map(_ARGUMENT.fullmatch, args) if tensor is not None}
+        return {tensor: name for name in args if (tensor := fed_tensor(name)) is not None}
 
     def by_bare_name(self) -> dict[str, list[str]]:
         """The paths of all nodes in functions, by their names there; without functions that may call themselves."""
@@ -104,16 +96,16 @@ def _paths_below(path: str, kind: NodeProperties, library: FunctionLibrary) -> I
             yield from _paths_below(f"{path}\0{name}", inner, library)
 
 
-def _of_feed(run: TracedRun, arguments: Mapping[str, str], names: Container[str]) -> TracedRun:
+def _of_feed(run: TracedRun, arguments: Mapping[TensorId, str], names: Container[str]) -> TracedRun:
     """The run of an argument under the name that the fed tensor has here: of its argument, or of its own node."""
-    tensor = _ARGUMENT.fullmatch(run.node)
+    tensor = fed_tensor(run.node)
     if tensor is None:
         return run
-    if tensor["tensor"] in arguments:
-        return run._replace(node=arguments[tensor["tensor"]])
-    if tensor["node"] not in names:
+    if tensor in arguments:
+        return run._replace(node=arguments[tensor])
+    if tensor.node not in names:
         return run
-    return run._replace(node=tensor["node"], shapes={int(tensor["port"]): shape for shape in run.shapes.values()})
+    return run._replace(node=tensor.node, shapes={tensor.index + slot: shape for slot, shape in run.shapes.items()})
 
 
 def with_paths(runs: Sequence[TracedRun], nodes: CalledNodes) -> list[TracedRun]:

@@ -10,7 +10,6 @@ TensorFlow's traces have no iterations: there, the order of runs stands for the 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,20 +23,16 @@ from ....graph.dtypes import Shapes
 from ....graph.formats.trace_runs import IterationPath, TracedRun, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
-from ....graph.ops.record import Calls, NodeClass
-from .called import CalledNodes, shown_name, with_paths
+from ....graph.ops.record import Calls
+from ..bodies.conditions import OF_LOOP, Conditions, predicate_names
+from .called import CalledNodes, with_paths
 from .coverage import Coverage, coverage_of
+from .lowered_names import conditional_of, is_switch_of, loop_of
 from .turns import ByTurn, by_turn, compressed, counts_of_switch, recorded_counts
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.dtypes import Shape
-
-
-_LOWERED = re.compile(r"(?P<node>.+)/(?:switch_pred|branch_index)/_\d+")
-"""the Switch that the lowering of a conditional makes, named after it"""
-_LOOP_SWITCH = re.compile(r"_switch/_\d+$")
-"""the Switches that the lowering of a While makes"""
 
 
 _FEW = 64
@@ -89,6 +84,7 @@ class _Reader:
         self.runs = runs
         self.counts = recorded_counts(run for own in runs.values() for run in own)
         self.knows_iterations = all(run.iteration is not None for own in runs.values() for run in own)
+        self.conditions = Conditions(graph)
         self.warnings: list[str] = []
 
     def facts(self) -> TraceFacts:
@@ -133,10 +129,9 @@ class _Reader:
         yield from self._counts_of_lowered()
         if not has_frames(self.graph):
             return
-        frames = frames_of(self.graph)
-        for frame in frames.all[1:]:
+        for frame in frames_of(self.graph).all[1:]:
             for n in frame.nodes:
-                if self.graph.node_class(n) is NodeClass.SWITCH and self._is_condition(n):
+                if self.conditions.of.get(n) == OF_LOOP:
                     counts = counts_of_switch(self._taken(self.graph.names[n]))
                     if counts is not None:
                         yield frame.name, counts
@@ -145,28 +140,13 @@ class _Reader:
     def _counts_of_lowered(self) -> Iterator[tuple[str, ByTurn]]:
         """By While node in a function that TensorFlow has inlined and lowered: how often it ran."""
         for condition in [name for name in self.runs if name not in self.nodes.root]:
-            loop, _, number = condition.rpartition("/LoopCond/_")
-            if loop and number.isdecimal():
-                switches = (name for name in self.runs if name.startswith(f"{loop}/") and _LOOP_SWITCH.search(name))
+            loop = loop_of(condition)
+            if loop is not None:
+                switches = (name for name in self.runs if is_switch_of(name, loop))
                 counts = (counts_of_switch(self._taken(name)) for name in switches)
                 known = next((count for count in counts if count is not None), None)
                 if known is not None:
                     yield loop, known
-
-    def _is_condition(self, switch: int) -> bool:
-        """Whether a Switch asks for another iteration."""
-        behind = self._behind(self.graph.inputs_of(switch)[1][0])
-        return any(self.graph.node_class(n) is NodeClass.LOOP_COND for n in behind)
-
-    def _behind(self, node: int) -> list[int]:
-        """A node and those whose value it passes on: the inputs of identities, and of sends that it receives from."""
-        chain = [node]
-        while True:
-            sender = int(self.graph.sender[node])
-            if sender < 0 and not self.graph.kinds[self.graph.kind_of[node]].op_def.record.passes_on:
-                return chain
-            node = self.graph.inputs_of(node if sender < 0 else sender)[0][0]
-            chain.append(node)
 
     def _taken(self, name: str) -> list[int]:
         """The outputs that a Switch took, run by run."""
@@ -185,23 +165,23 @@ class _Reader:
                     taken = [functions.index(name) for run in runs for name in run.calls if name in functions]
                     if len(taken) == len(runs):
                         yield node, self._by_turn(runs, taken)
-            lowered = _LOWERED.fullmatch(node)
-            if lowered is not None and node not in self.nodes.root:
-                yield lowered["node"], self._by_turn(runs, [next(iter(run.shapes)) for run in runs if run.shapes])
+            lowered = None if node in self.nodes.root else conditional_of(node)
+            if lowered is not None:
+                yield lowered, self._by_turn(runs, [next(iter(run.shapes)) for run in runs if run.shapes])
         yield from self._branches_of_switches()
 
     def _branches_of_switches(self) -> Iterator[tuple[str, ByTurn]]:
         graph, seen = self.graph, set[str]()
-        for n in graph.of_class(NodeClass.SWITCH).nonzero()[0].tolist():
+        lowered = {switch: name for name, node in graph.lowered.items() for switch in node.switches}
+        for n, condition in self.conditions.of.items():
             runs = [run for run in self.runs.get(graph.names[n], ()) if run.shapes]
-            if not runs or self._is_condition(n):
+            if not runs or condition == OF_LOOP:
                 continue
-            lowered = _LOWERED.fullmatch(graph.names[n])
-            keys = [shown_name(graph.names[k]) for k in self._behind(graph.inputs_of(n)[1][0])]
-            for key in [lowered["node"]] if lowered else keys:
-                if key not in seen:
-                    seen.add(key)
-                    yield key, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
+            own = [lowered[graph.names[n]]] if graph.names[n] in lowered else []
+            for name in [*own, *predicate_names(graph, graph.inputs_of(n)[1])]:
+                if name not in seen:
+                    seen.add(name)
+                    yield name, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
 
     def _by_turn(self, runs: Sequence[TracedRun], values: Sequence[int]) -> ByTurn:
         iterations = [run.iteration for run in runs]

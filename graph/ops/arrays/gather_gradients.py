@@ -1,15 +1,15 @@
 """Gradients of ops that read elements by index; the indices get none.
 
-Rows read along the first axis have gradients as `IndexedSlices`, all else dense ones.
+Rows along the first axis have gradients as `IndexedSlices`; along any other axis they are summed by index. The ops that
+gather from variables share these functions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rows import row_slices, summed_by_index
-from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import rank_of, shape_of
+from ...analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, gradient
+from ...analysis.gradient_support import element, rank_of, shape_of, span
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
@@ -39,3 +39,51 @@ def gather_nd(op: Forward, grad: Tensor) -> Gradients:
     """The gradient scattered to the indices; where an index occurs twice its gradients are added."""
     shape = shape_of(op, 0, op.input_types[1])
     return op.make("ScatterNd", op.inputs[1], grad, shape), None
+
+
+def _minus_one(op: Forward) -> Tensor:
+    return op.g.constant([-1], DataType.INT32)
+
+
+def row_slices(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient:
+    """The gradient of a tensor whose rows at `indices` were gathered: the rows of `grad`, as slices of `shape`."""
+    count = op.make("Reshape", op.make("Size", indices), op.g.constant([1], DataType.INT32))
+    values = op.make("Reshape", grad, op.make("ConcatV2", [count, span(op, shape, 1, None)], 0))
+    return IndexedSlices(values, op.make("Reshape", indices, _minus_one(op)), shape)
+
+
+def summed_by_index(op: Forward, grad: Tensor, shape: Tensor, axis: Tensor, batch: Tensor) -> Tensor:
+    """The gradient of a tensor of that shape that was gathered along `axis`: rows of `grad` with one index are summed.
+
+    `indices` is input 1; the tensor and the indices have their first `batch` axes in common. The axes of `grad` are
+    (batch, outer, indices, inner). They are transposed to (batch, indices, outer, inner), so that one segment sum adds
+    the rows; each batch has segment numbers of its own. The axis is then transposed back to its place.
+    """
+    indices = op.inputs[1]
+    rank = op.make("Size", shape)
+    inner_begin = axis + op.make("Rank", indices) - batch  # in grad
+    order = _ranges(op, (0, batch), (axis, inner_begin), (batch, axis), (inner_begin, op.make("Rank", grad)))
+    zero = op.g.constant(0, DataType.INT32)
+    rows = element(op, op.make("GatherV2", shape, op.make("Reshape", axis, _minus_one(op)), zero), 0)
+    batches = op.make("Prod", span(op, shape, 0, batch), zero)
+    outer, inner = span(op, shape, batch, axis), span(op, shape, axis + 1, None)
+    first = op.make("Reshape", op.make("Range", 0, batches, 1) * rows, [-1, 1])
+    per_batch = op.make(
+        "Reshape",
+        op.make("Cast", indices, DstT=DataType.INT32),
+        op.make("Pack", [batches, op.make("FloorDiv", op.make("Size", indices), op.make("Maximum", batches, 1))]),
+    )
+    flat_indices = op.make("Reshape", per_batch + first, _minus_one(op))
+    count = op.make("Size", flat_indices, out_type=DataType.INT32)
+    moved = op.make("Transpose", grad, order)
+    values = op.make("Reshape", moved, op.make("ConcatV2", [op.make("Reshape", count, [1]), outer, inner], 0))
+    summed = op.make("UnsortedSegmentSum", values, flat_indices, batches * rows)
+    whole = [span(op, shape, 0, batch), op.make("Reshape", rows, [1]), outer, inner]
+    summed = op.make("Reshape", summed, op.make("ConcatV2", whole, 0))
+    back = _ranges(op, (0, batch), (batch + 1, axis + 1), (batch, batch + 1), (axis + 1, rank))
+    return op.make("Transpose", summed, back)
+
+
+def _ranges(op: Forward, *ranges: tuple[int | Tensor, Tensor]) -> Tensor:
+    """The concatenation of ranges [begin, end)."""
+    return op.make("ConcatV2", [op.make("Range", begin, end, 1) for begin, end in ranges], 0)

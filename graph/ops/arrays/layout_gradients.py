@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element, span
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import shape_of
+from ...analysis.gradient_support import element, shape_of, span
 from ...dtypes import DataType
 
 if TYPE_CHECKING:

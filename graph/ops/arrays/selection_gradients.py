@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element, span
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import rank_of, shape_of
+from ...analysis.gradient_support import element, rank_of, shape_of, span
 from ...dtypes import DataType
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.shape_functions import ShapeContext, merge as merge_shapes, merge_dims, scalar, shape_fn, with_rank
-from ...analysis.tensor_slices import parse_shape_and_slice
 from ...dtypes import Shape
+from .tensor_slices import parse_shape_and_slice
 
 
 def check_inputs(c: ShapeContext, count: int) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import span
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import number, shape_of, where
+from ...analysis.gradient_support import number, shape_of, span, where
 from ...dtypes import DataType
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element, joined, span
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import conjugate, shape_of
+from ...analysis.gradient_support import conjugate, element, joined, shape_of, span
 from ...dtypes import DataType
 
 if TYPE_CHECKING:

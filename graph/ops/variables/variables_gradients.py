@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rows import row_slices, summed_by_index
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...dtypes import DataType
+from ..arrays.gather_gradients import row_slices, summed_by_index
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor

@@ -7,7 +7,7 @@ nothing is folded, so the step fails as it would have without folding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -47,15 +47,14 @@ def fold_constants(
     evaluator: Evaluator,
     *,
     shapes: ShapesByNode | None = None,
-    consider: Callable[[Node], bool] | None = None,
     max_constant_bytes: int = MAX_CONSTANT_BYTES,
 ) -> Graph:
     """The graph with constants in place of foldable nodes; the same object if nothing changes.
 
-    With `shapes` (node name -> shape per output) shape ops are folded too; `consider` may exclude nodes; values of more
-    than `max_constant_bytes` are not folded.
+    With `shapes` (node name -> shape per output) shape ops are folded too. Values of more than `max_constant_bytes` are
+    not folded.
     """
-    foldable = Foldable(graph, evaluator.can_run, shapes or {}, consider)
+    foldable = Foldable(graph, evaluator.can_run, shapes or {})
     outputs = _to_fetch(graph, foldable)
     if not outputs:
         return graph

@@ -10,22 +10,19 @@ control inputs, only the first is remembered; a later one with other control inp
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ...arrays import Numbers, starts_of
 from ...columns import CONTROL_SLOT, SINK_ID, EdgeArrays
 from ...dtypes import is_ref
 from ...graph import Graph
-from ...node import Node
 from ...ops.properties import NodeProperties
 from ..traversal import reverse_post_order
 
 
-def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] | None = None) -> Graph:
-    """The graph without duplicates, or the same object if there are none; `consider` may exclude nodes."""
-    kinds = _KindNumbers(graph, consider)
+def merge_common_subexpressions(graph: Graph) -> Graph:
+    """The graph without duplicates, or the same object if there are none."""
+    kinds = _KindNumbers(graph)
     edges = graph.edge_arrays()
     is_data = edges.src_output != CONTROL_SLOT
     value = np.where(is_data, kinds.first_value[edges.src] + edges.src_output, -1)
@@ -42,7 +39,7 @@ class _KindNumbers:
     `num_outputs[n]` outputs, the first of which is value `first_value[n]`.
     """
 
-    def __init__(self, graph: Graph, consider: Callable[[Node], bool] | None) -> None:
+    def __init__(self, graph: Graph) -> None:
         shared, shared_of = graph.distinct_properties()
         self._numbers: dict[tuple[str, tuple[bytes, ...]], int] = {}
         self._commutative: set[int] = set()
@@ -50,9 +47,6 @@ class _KindNumbers:
         self.of[: SINK_ID + 1] = -1
         for node in np.flatnonzero((graph.details()[1] >= 0) & (self.of >= 0)).tolist():
             self.of[node] = self._number(graph.node_properties(node))
-        if consider is not None:
-            refused = [node for node in np.flatnonzero(self.of >= 0).tolist() if not consider(graph.node(node))]
-            self.of[refused] = -1
         counts = np.array([*(len(kind.output_types) for kind in shared), 0], np.int64)[shared_of]
         self.num_outputs = counts
         self.first_value = np.cumsum(counts) - counts

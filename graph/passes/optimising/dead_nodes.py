@@ -25,9 +25,7 @@ def remove_dead_nodes(graph: Graph) -> Graph:
 
 def _needed(graph: Graph) -> npt.NDArray[np.bool_]:
     """By node id, whether the node is needed by source, sink, a control flow node or a stateful node."""
-    kinds, kind_of = graph.distinct_properties()
-    matters = [kind.op_def.is_stateful or kind.op_def.record.node_class in CONTROL_FLOW for kind in kinds]
-    needed = np.array([*matters, False])[kind_of]
+    needed = graph.flags(lambda kind: kind.op_def.is_stateful or kind.op_def.record.node_class in CONTROL_FLOW)
     needed[[SOURCE_ID, SINK_ID]] = True
     waiting = np.flatnonzero(needed).tolist()
     while waiting:

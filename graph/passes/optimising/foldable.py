@@ -7,15 +7,14 @@ Control inputs do not make a node unfoldable; the constant that replaces it wait
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...analysis.value_rules import VALUES, evaluate, is_partial
 from ...columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
-from ...dtypes import Array, Shape, numpy_dtype
+from ...dtypes import Array, Shape
 from ...graph import Graph
-from ...node import Node
 from ...ops.properties import NodeProperties
 from ...ops.record import CONTROL_FLOW, NodeClass
 from ...ops.registry import find_op
@@ -42,16 +41,12 @@ class Foldable:
         graph: Graph,
         can_run: Callable[[NodeProperties], bool],
         shapes: ShapesByNode,
-        consider: Callable[[Node], bool] | None,
     ) -> None:
-        """`consider` may exclude nodes; a shape op of tensors with known `shapes` is foldable whatever it reads."""
+        """A shape op of tensors with known `shapes` is foldable whatever it reads."""
         self.graph = graph
-        kinds, kind_of = graph.distinct_properties()
-        self.is_const = _flags(kinds, kind_of, lambda kind: kind.op_def.record.node_class is NodeClass.CONSTANT)
-        may = _flags(kinds, kind_of, lambda kind: _may_fold(kind, can_run))
+        self.is_const = graph.flags(lambda kind: kind.op_def.record.node_class is NodeClass.CONSTANT)
+        may = graph.flags(lambda kind: _may_fold(kind, can_run))
         may[: SINK_ID + 1] = False
-        if consider is not None:
-            may[[node for node in np.flatnonzero(may).tolist() if not consider(graph.node(node))]] = False
         self.of_shapes = _values_of_shapes(graph, may, shapes)
         self.flags = self._spread(may)
         self._waits_for: dict[int, frozenset[int]] = {}
@@ -85,13 +80,6 @@ class Foldable:
         return self._waits_for[node]
 
 
-def _flags(
-    kinds: Sequence[NodeProperties], kind_of: npt.NDArray[np.int64], holds: Callable[[NodeProperties], bool]
-) -> npt.NDArray[np.bool_]:
-    """By node id whether `holds` is true of the node's kind; False for removed nodes."""
-    return np.array([*map(holds, kinds), False])[kind_of]
-
-
 def _may_fold(kind: NodeProperties, can_run: Callable[[NodeProperties], bool]) -> bool:
     if kind.op_def.record.node_class is NodeClass.CONSTANT:
         return True
@@ -99,36 +87,18 @@ def _may_fold(kind: NodeProperties, can_run: Callable[[NodeProperties], bool]) -
     return not (kind.op_def.is_stateful or calls or kind.op_def.record.node_class in _NEVER) and can_run(kind)
 
 
-_OF_SHAPES: Mapping[str, Callable[[Sequence[int]], Any]] = {
-    "Shape": lambda sizes: sizes,
-    "ShapeN": lambda sizes: sizes,
-    "Size": np.prod,
-    "Rank": len,
-}
-
-
 def _values_of_shapes(graph: Graph, may: npt.NDArray[np.bool_], shapes: ShapesByNode) -> dict[int, list[Array]]:
-    """Shape ops whose outputs follow from known shapes, with these outputs."""
-    if not shapes:
-        return {}
+    """The nodes whose outputs follow from known shapes of what they read, such as Shape ops, with these outputs."""
     of_shapes = {}
-    for node in map(graph.node, np.flatnonzero(may).tolist()):
-        if node.op in _OF_SHAPES:
-            values = [_value(node, shapes.get(e.src.name, ()), e.src_output) for e in node.input_edges()]
-            known = [value for value in values if value is not None]
+    for node in map(graph.node, np.flatnonzero(may).tolist() if shapes else ()):
+        if node.op in VALUES and node.num_inputs:
+            read = [_shape_at(shapes.get(edge.src.name, ()), edge.src_output) for edge in node.input_edges()]
+            values = evaluate(node.properties, read, [None] * len(read))
+            known = [value for value in values if value is not None and not is_partial(value)]
             if len(known) == len(values):
                 of_shapes[node.id] = known
     return of_shapes
 
 
-def _value(node: Node, shapes: Sequence[Shape], port: int) -> Array | None:
-    """The output of a shape op for a tensor; None if its shape is not known well enough or the number is too large."""
-    shape = shapes[port] if port < len(shapes) else None
-    if shape is None:
-        return None
-    dtype = numpy_dtype(node.output_types[0])
-    sizes = [0 if size is None else size for size in shape]
-    if node.op != "Rank" and None in shape:
-        return None
-    value = np.asarray(_OF_SHAPES[node.op](sizes), np.int64)
-    return value.astype(dtype) if (value <= np.iinfo(dtype).max).all() else None
+def _shape_at(shapes: Sequence[Shape], port: int) -> Shape:
+    return shapes[port] if port < len(shapes) else None

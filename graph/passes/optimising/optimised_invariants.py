@@ -42,8 +42,7 @@ def check_optimised(graph: Graph, original: Graph) -> None:
 
 def _check_stateful(stage: Stage, original: Graph) -> None:
     """Nodes with state stay, also if nothing reads them: reading a queue, say, changes it."""
-    kinds, kind_of = original.distinct_properties()
-    is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])[kind_of]
+    is_stateful = original.flags(lambda kind: kind.op_def.is_stateful)
     for number in np.flatnonzero(is_stateful[SINK_ID + 1 :]).tolist():
         name = original.node_name(number + SINK_ID + 1)
         if stage.graph.find_id(name) is None:

@@ -17,7 +17,7 @@ from partita.devices.state import DeviceState
 from partita.errors import InternalError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.partition import split_graph
+from partita.graph.partition.split import split_graph
 from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.client_request import ClientRequest
 from tests.actors.graphs import Conditional, conditionals

@@ -14,8 +14,8 @@ from partita.actors.plans.roles import Role
 from partita.actors.plans.transfers import TransferMessages, TransferShare, shares_of
 from partita.devices.state import DeviceState
 from partita.graph import Graph, graph_def_to_graph, split_graph
+from partita.graph.analysis.transfers import transfer_of
 from partita.graph.builder import GraphBuilder
-from partita.graph.partition import transfer_of
 from partita.graph.protos import GraphDef
 from tests.strategies import cpu
 

@@ -183,7 +183,7 @@ async def test_a_worker_that_lost_its_graphs_gets_them_again() -> None:
     """One step is aborted, the next one registers them again."""
     async with open_cluster_session(ring(), cluster()) as session:
         await works(session)
-        session.workers["/job:localhost/replica:0/task:1"].deregister_all()
+        session.workers["/job:localhost/replica:0/task:1"].graphs.deregister_all()
         with pytest.raises(AbortedError, match=r"^Graph handle is not found: "):
             await works(session)
         await works(session)

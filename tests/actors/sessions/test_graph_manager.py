@@ -90,20 +90,20 @@ async def test_handles_are_numbers_that_are_not_used_again() -> None:
         assert all(len(handle) == len("0123456789abcdef") and int(handle, 16) for handle in handles)
         for handle in handles * 2:
             assert await works(manager, handle) == [[-1, -1], [-1, -1]]
-        names = {node.name for handle in handles for part in manager.partitions(handle) for node in part.node}
+        names = {node.name for handle in handles for part in manager.graphs.partitions(handle) for node in part.node}
         numbers = [int(name.rpartition("_G")[2]) for name in names if "_G" in name]
         assert len(numbers) == len(set(numbers))
         assert not set(numbers) & {int(handle, 16) for handle in handles}
-        manager.deregister(handles[0])
+        manager.graphs.deregister(handles[0])
         message = f"^Graph handle is not found: {handles[0]}"
         with pytest.raises(AbortedError, match=rf"{message}\. Possibly, this worker just restarted\."):
-            manager.deregister(handles[0])
+            manager.graphs.deregister(handles[0])
         with pytest.raises(AbortedError, match=f"{message}$"):
             await manager.execute(handles[0], LocalRendezvous())
         await works(manager, handles[1])
-        manager.deregister_all()
+        manager.graphs.deregister_all()
         with pytest.raises(AbortedError):
-            manager.partitions(handles[1])
+            manager.graphs.partitions(handles[1])
         assert manager.register(share()) not in handles
 
 
@@ -168,31 +168,25 @@ async def test_a_run_outlives_its_registration() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(manager.execute, handle, rendezvous)
             await all_waiting()
-            manager.deregister(handle)
+            manager.graphs.deregister(handle)
             manager.send_inputs(rendezvous, {key("x:0"): TWO})
             outputs = await manager.recv_outputs(rendezvous, [key("last:0")])
         assert outputs[key("last:0")].tolist() == [-1, -1]
 
 
-async def test_outputs_are_received_by_callback_too() -> None:
-    """The callback is called once, with all outputs or with the first error."""
-    results: list[Any] = []
+async def test_a_dead_output_is_an_error() -> None:
+    """Outputs are those of live tensors; an aborted rendezvous raises its error."""
     async with worker() as manager:
-        handle = manager.register(share(("y:0", "live:0")))
-        for alive in (True, False):
-            rendezvous = LocalRendezvous()
-            manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-            await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(alive)})
-        manager.recv_outputs_async(LocalRendezvous(), [], results.append)
+        handle, keys = manager.register(share(("y:0", "live:0"))), [key("y:0"), key("live:0")]
         rendezvous = LocalRendezvous()
-        rendezvous.abort(AbortedError("gone"))
-        manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-    live, dead, nothing, aborted = results
-    assert {name: value.tolist() for name, value in live.items()} == {key("y:0"): [-1, -1], key("live:0"): [-1, -1]}
-    assert isinstance(dead, InvalidArgumentError)
-    assert "was not valid" in dead.message
-    assert nothing == {}
-    assert isinstance(aborted, AbortedError)
+        await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(True)})
+        outputs = await manager.recv_outputs(rendezvous, keys)
+        assert {name: value.tolist() for name, value in outputs.items()} == {name: [-1, -1] for name in keys}
+        rendezvous = LocalRendezvous()
+        await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(False)})
+        with pytest.raises(InvalidArgumentError, match="was not valid"):
+            await manager.recv_outputs(rendezvous, keys)
+        rendezvous.close()
 
 
 async def test_an_error_ends_one_step() -> None:
@@ -228,7 +222,7 @@ async def test_receives_are_scheduled_when_asked_for() -> None:
     """Values are the same; without start times there is nothing to schedule by."""
     async with worker() as manager:
         handle = manager.register(share(start_times=True), recv_scheduling=True)
-        ops = [node.op for part in manager.partitions(handle) for node in part.node]
+        ops = [node.op for part in manager.graphs.partitions(handle) for node in part.node]
         assert "ControlTrigger" in ops
         assert await works(manager, handle) == [[-1, -1], [-1, -1]]
         with pytest.raises(NotFoundError, match="_start_time"):
@@ -239,12 +233,12 @@ async def test_traced_steps_update_a_cost_model() -> None:
     """A cost graph has all nodes of all partitions, with time for those that a traced step ran."""
     async with worker() as manager:
         handle, untaught = manager.register(share()), CostGraphDef()
-        manager.build_cost_model(handle, untaught)
+        manager.graphs.build_cost_model(handle, untaught)
         stats = await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO}, trace=True)
         ran = {node.node_name for device in stats.dev_stats for node in device.node_stats}
         assert {"n0", "n1", "last"} <= ran
         taught = CostGraphDef()
-        manager.build_cost_model(handle, taught)
+        manager.graphs.build_cost_model(handle, taught)
         assert [node.name for node in taught.node] == [node.name for node in untaught.node]
         assert ran <= {node.name for node in taught.node}
         assert not (await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO})).dev_stats

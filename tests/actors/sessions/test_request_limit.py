@@ -39,7 +39,7 @@ def squares(count: int) -> GraphDef:
 
 def registered(session: Session) -> int:
     """How many graphs the workers hold."""
-    return sum(len(worker._graphs) for worker in session.workers.values())
+    return sum(len(worker.graphs._graphs) for worker in session.workers.values())
 
 
 @settings(max_examples=25)

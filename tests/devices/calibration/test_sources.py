@@ -10,8 +10,7 @@ from attrs import evolve
 from partita.devices import device_spec
 from partita.devices.calibration.calibrate import calibrate
 from partita.devices.calibration.sources.measurements import (
-    MeasuredAttention,
-    MeasuredGroupedProduct,
+    MeasuredLayer,
     TimedCollective,
     TimedMove,
     TimedProduct,
@@ -149,10 +148,10 @@ GROUPED = "ng,M,N,K,dtype,main_grad_dtype,stage,efficiency\n"
 def test_tables_of_layers_are_known_by_their_columns(tmp_path: Path) -> None:
     """Shares are kept as they are; types other than bf16 are refused row by row."""
     rows = read_source(_file(tmp_path, f"{ATTENTION}bwd,1,4096,64,8,192,128,True,0.75\n"), ["rig"])
-    assert rows.attentions == (MeasuredAttention("bwd", 1, 4096, 64, 8, 192, 128, 0.75),)
+    assert rows.attentions == (MeasuredLayer("bwd", (1, 4096, 64, 8, 192, 128), 0.75),)
     text = f"{GROUPED}40,616,3072,5120,bf16,fp32,fwd,0.5\n40,616,3072,5120,fp8,bf16,fwd,0.5\n"
     rows = read_source(_file(tmp_path, text), ["rig"])
-    assert rows.grouped == (MeasuredGroupedProduct("fwd", 40, 616, 3072, 5120, 4, 0.5),)
+    assert rows.grouped == (MeasuredLayer("fwd", (40, 616, 3072, 5120, 4), 0.5),)
     assert [row.where.rpartition(":")[2] for row in rows.refused] == ["3"]
     assert rows.used == 1
 

@@ -21,7 +21,8 @@ from partita.errors import InvalidArgumentError
 from partita.graph import ConfigProto, NodeDef, RunOptions, add_control_edges, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array, DataType, numpy_dtype
-from partita.graph.partition import PartitionOptions, partition
+from partita.graph.partition.options import PartitionOptions
+from partita.graph.partition.split import partition
 from partita.graph.tensor_id import parse_tensor_name
 from partita.scenarios.workloads.resnet50 import resnet50
 from tests.actors.programs import Program, programs

@@ -78,7 +78,7 @@ def test_a_stage_leaves_the_one_before_as_it_is(program: FunctionProgram, inline
     before.append(bytes_of(pruned.graph))
     cut = pruned.cut()
     parts = messages(cut.graphs)
-    cut.optimise(Sevens())
+    cut.optimise(Sevens)
     assert [bytes_of(stage.graph) for stage in (imported, lowered, placed, pruned)] == before
     assert messages(cut.graphs) == parts
     assert set(devices_of(lowered.graph).values()) == {""}
@@ -155,8 +155,8 @@ def test_of_a_body_results_run_and_what_has_effects() -> None:
 def test_partitions_are_optimised_with_the_evaluator_that_is_handed_in() -> None:
     """They stay as they are if the pipeline has no passes."""
     cut = Pipeline(FOUR).read(there_and_back()).lower().place().prune(["x"], ["back"]).cut()
-    plain = cut.optimise(Sevens())
+    plain = cut.optimise(Sevens)
     assert all(plain.graphs[name] is graph for name, graph in cut.graphs.items())
-    folded = replace(cut, pipeline=Pipeline(FOUR, Passes.parse("fold"))).optimise(Sevens())
+    folded = replace(cut, pipeline=Pipeline(FOUR, Passes.parse("fold"))).optimise(Sevens)
     (constant,) = [node for node in folded.graphs[cpu(1)].op_nodes() if node.op == "Const"]
     assert constant.attrs["value"] == np.float32(7)

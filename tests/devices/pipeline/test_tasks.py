@@ -12,7 +12,7 @@ from partita.errors import NotFoundError
 from partita.graph import GraphDef, NodeDef, add_control_edges
 from partita.graph.analysis.schedule import start_times
 from partita.graph.builder import GraphBuilder
-from partita.graph.partition import PartitionOptions, name_counter
+from partita.graph.partition.options import PartitionOptions, name_counter
 from partita.graph.tasks import MASTER_SEPARATOR, WORKER_SEPARATOR, partition_by_task, partition_within_task
 
 CPU: DeviceSpec = device_spec("generic-cpu")

@@ -8,10 +8,10 @@ from hypothesis import given, strategies as st
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, Timeline, simulate
 from partita.devices.link import LinkSpec
 from partita.devices.timing.costs.roofline import RooflineSource
-from partita.devices.timing.costs.source import OpProperties
 from partita.devices.topology import LinkRules
 from partita.graph import DataType
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 
 from .steps import GIGA, StepBuilder, cpu
 
@@ -33,7 +33,7 @@ class Constant:
         self.time_ns = time_ns
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The time, except for free ops."""
         usual = RooflineSource().cost(properties, inputs, outputs, spec)

@@ -15,10 +15,10 @@ from partita.devices import Cluster, local_cluster
 from partita.devices.catalog import device_spec, device_spec_from
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate, start_times
-from partita.devices.timing.costs.source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph, PartitionOptions, partition
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 
 from .steps import StepBuilder, cluster, cpu
 
@@ -238,7 +238,7 @@ class Fixed:
     """A cost source for which every op takes 100 ns."""
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """100 ns."""
         return OpCost(100, 1, 2, "measured")

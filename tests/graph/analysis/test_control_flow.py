@@ -18,7 +18,8 @@ from partita.graph.columns import SOURCE_ID
 from partita.graph.dtypes import DataType
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.partition import PartitionOptions, split_graph
+from partita.graph.partition.options import PartitionOptions
+from partita.graph.partition.split import split_graph
 
 FLOAT, BOOL = DataType.FLOAT, DataType.BOOL
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"

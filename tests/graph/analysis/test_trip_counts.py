@@ -10,13 +10,14 @@ from hypothesis import given, strategies as st
 
 from partita.devices import cut
 from partita.graph import Graph, GraphDef
-from partita.graph.analysis.counters import Number, compared, either, negated
+from partita.graph.analysis.counters import COUNTERS, Number, Truth, either, negated
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.known_values import KnownValues
 from partita.graph.analysis.loop_values import loop_values
 from partita.graph.analysis.trip_counts import Count, TripCounts, first_turns
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
+from partita.graph.dtypes import DataType
 from partita.graph.graphdef.files import load_graph_def
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.shape_inference.infer import infer_joined
@@ -128,8 +129,8 @@ def test_comparisons_of_lines_hold_where_their_values_say(a: int, b: int, c: int
     """In every iteration, negated and joined too."""
     first, second = Number(a, c), Number(b, d)
     for op, compare in COMPARISONS.items():
-        truth = compared(op, first, second)
-        assert truth is not None
+        truth = COUNTERS[op]([first, second].__getitem__, DataType.BOOL)
+        assert isinstance(truth, Truth)
         expected = compare(a + c * i, b + d * i)
         assert truth.at(i) == negated(negated(truth)).at(i)
         assert bool(truth.at(i).holds) is expected

@@ -19,12 +19,12 @@ from partita.errors import (
     PartitaError,
     UnimplementedError,
 )
-from partita.graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice
 from partita.graph.dtypes import Array, DataType
 from partita.graph.formats.bundle_merge import merge_bundles
 from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
 from partita.graph.formats.file_system import FileSystem
+from partita.graph.ops.files.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
 STRINGS = np.array([b"x", b"", b"hello"], object)

@@ -8,7 +8,7 @@ import pytest
 
 from partita.errors import DataLossError, FailedPreconditionError
 from partita.graph.formats.event_file import EventFile
-from partita.graph.formats.summaries import scalar_summary
+from partita.graph.ops.files.summaries import scalar_summary
 from partita.graph.protos import Event
 from tests.graph.formats.test_record_file import records
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from partita.graph.analysis.tensor_slices import TensorSlice, parse_slice
 from partita.graph.formats.slice_keys import decode_name, encode_name, slice_key
+from partita.graph.ops.files.tensor_slices import TensorSlice, parse_slice
 
 LARGE = (1 << 62) - 1
 EXTENTS = st.none() | st.tuples(st.integers(0, LARGE), st.integers(1, LARGE))

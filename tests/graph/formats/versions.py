@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.graph.analysis.tensor_slices import parse_shape_and_slice
 from partita.graph.dtypes import Array
 from partita.graph.formats.bundle_merge import merge_bundles
 from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
 from partita.graph.formats.file_system import FileSystem
+from partita.graph.ops.files.tensor_slices import parse_shape_and_slice
 from tests.graph.formats.disks import UNSYNCED
 
 Writer = Callable[[str, int, FileSystem], None]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from partita.errors import InvalidArgumentError
+from partita.graph import infer_shapes
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Shape
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.protos import FunctionDef
-from partita.graph.shape_inference import infer_shapes
 from tests.function_defs import calling, func_attr, function_of
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from partita.graph import infer_shapes
 from partita.graph.checked_import import import_graph_def
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import FunctionDef, FunctionDefLibrary
-from partita.graph.shape_inference import infer_shapes
 from tests.actors.call_chains import WAYS, chain, frames_left
 
 DEEP, FRAMES = 120, 100  # fewer frames than one for each call

@@ -17,12 +17,8 @@ NAMES_OPS = {
     "devices/kernels": "kernels and costs are attached by name",
     "devices/timing/costs/grappler_counts": "the rules of TensorFlow's estimator are its own, by op",
     "devices/timing/fits/memory_bound.py": "measured kinds of ops, such as permute, are attached by name",
-    "graph/shape_inference/values.py": "how small values are computed is attached by name",
-    "graph/analysis/counters.py": "how counters of loops are computed is attached by name",
     "graph/analysis/known_values.py": "how counters of loops are computed is attached by name",
     "graph/shape_inference/op_shapes.py": "handles of variables and tensor arrays are followed by op",
-    "graph/passes/optimising/foldable.py": "shapes of constants are computed by op",
-    "actors/plans/levels.py": "compiles loops of Enter, Exit and NextIteration, not those on references",
 }
 
 

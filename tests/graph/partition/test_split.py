@@ -9,8 +9,9 @@ from hypothesis import given
 
 from partita.errors import InternalError, InvalidArgumentError, NotFoundError
 from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, graph_def_to_graph, partition, split_graph
+from partita.graph.analysis.transfers import transfer_of
 from partita.graph.builder import GraphBuilder
-from partita.graph.partition import name_counter, transfer_of
+from partita.graph.partition.options import name_counter
 from partita.graph.partition.printer import partitions_text
 from partita.graph.protos.full_type_pb2 import FullTypeDef
 from tests.goldens import assert_text

@@ -36,7 +36,7 @@ def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
 
 
 def _check(graph: Graph, original: Graph) -> None:
-    check_lowered(graph, original, is_partitioned_call, lambda _kind: False, fetchable=True)
+    check_lowered(graph, original, is_partitioned_call, fetchable=True)
 
 
 def _not_lowered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,17 +98,13 @@ def test_an_unknown_name_lists_what_there_is() -> None:
 
 
 @pytest.fixture
-def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _installed(install: Callable[[str, str, str], Path]) -> None:
     """A package with a pass that works, one that cannot be imported, and one that is none."""
-    (tmp_path / "acme_passes.py").write_text(
-        "from partita.graph import GraphPass\nSAME = GraphPass('same', 'nothing', lambda graph, _: graph)\n"
+    install(
+        "acme_passes",
+        "from partita.graph import GraphPass\nSAME = GraphPass('same', 'nothing', lambda graph, _: graph)\n",
+        "[partita.passes]\nsame = acme_passes:SAME\nother = acme_passes:SAME\nlost = no_such_module:X\n",
     )
-    info = tmp_path / "acme_passes-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-passes\nVersion: 1.0\n")
-    entries = "same = acme_passes:SAME\nother = acme_passes:SAME\nlost = no_such_module:X\n"
-    (info / "entry_points.txt").write_text(f"[partita.passes]\n{entries}")
-    monkeypatch.syspath_prepend(str(tmp_path))
 
 
 @pytest.mark.usefixtures("_installed")

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from partita.errors import InvalidArgumentError
-from partita.graph import DataType, Graph
+from partita.graph import DataType, Graph, infer_shapes
 from partita.graph.dtypes import Shape
 from partita.graph.protos import NameAttrList
-from partita.graph.shape_inference import infer_shapes
 
 FLOAT = DataType.FLOAT
 

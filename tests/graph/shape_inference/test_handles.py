@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from partita.errors import InvalidArgumentError
-from partita.graph import GraphBuilder
+from partita.graph import GraphBuilder, infer_shapes
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Shape
-from partita.graph.shape_inference import infer_shapes
 
 
 def variable(b: GraphBuilder, shape: Shape) -> Tensor:

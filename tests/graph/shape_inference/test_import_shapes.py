@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
-from partita.graph import Graph, GraphBuilder, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
+from partita.graph import (
+    Graph,
+    GraphBuilder,
+    GraphDef,
+    ImportOptions,
+    graph_def_to_graph,
+    import_graph_def,
+    infer_shapes,
+)
 from partita.graph.analysis import shape_functions
 from partita.graph.analysis.shape_functions import ShapeContext
 from partita.graph.attrs import encode
@@ -17,7 +25,6 @@ from partita.graph.ops import record, registry
 from partita.graph.ops.registration import register_op
 from partita.graph.ops.registry import PRODUCER
 from partita.graph.protos import OpDef, TensorProto
-from partita.graph.shape_inference import infer_shapes
 from tests.strategies import GraphCase, graph_cases
 
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.graph import DataType
+from partita.graph.analysis.value_rules import MAX_ELEMENTS, VALUES, evaluate, is_partial, known_sizes
 from partita.graph.dtypes import Array, Shape
 from partita.graph.ops.properties import properties_of
 from partita.graph.ops.registry import lookup_op
-from partita.graph.shape_inference import values as shape_values
-from partita.graph.shape_inference.values import MAX_ELEMENTS, evaluate, is_partial, known_sizes
 
 INT32 = DataType.INT32
 
@@ -105,11 +104,12 @@ def test_an_unknown_input_gives_nothing() -> None:
     assert only(values("Reshape", [1, 2, 3], [2])) is None
     assert only(values("Range", 0, MAX_ELEMENTS + 1, 1, Tidx=INT32)) is None
     assert only(values("Fill", [MAX_ELEMENTS + 1], 1, index_type=INT32)) is None
+    assert only(values("Size", None, shapes=[(1 << 20, 1 << 20)])) is None  # beyond int32
 
 
 def test_every_listed_op_exists() -> None:
     """In the op registry."""
-    assert all(lookup_op(op).name == op for op in shape_values._EVALUATORS)
+    assert all(lookup_op(op).name == op for op in VALUES)
 
 
 def test_floats_are_not_followed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -129,17 +130,14 @@ def test_a_name_is_taken_once() -> None:
         find_workload("mlpp")
 
 
-def test_one_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_an_installed_package(install: Callable[[str, str, str], Path]) -> None:
     """Its function is loaded when its name is asked for; a package that cannot be imported is named."""
-    (tmp_path / "acme_work.py").write_text(
+    install(
+        "acme_work",
         'from partita.graph.builder import GraphBuilder\n\n\ndef counted(count: int = 3):\n    """Some numbers."""\n'
-        "    b = GraphBuilder()\n    b.constant([0.0] * count)\n    return b\n"
+        "    b = GraphBuilder()\n    b.constant([0.0] * count)\n    return b\n",
+        "[partita.workloads]\ncounted = acme_work:counted\nlost = no_module:f\n",
     )
-    info = tmp_path / "acme_work-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-work\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[partita.workloads]\ncounted = acme_work:counted\nlost = no_module:f\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
     assert workload_names()[-2:] == ["counted", "lost"]
     found = find_workload("counted")
     assert (found.summary, [str(setting) for setting in found.settings().values()]) == (

@@ -60,21 +60,12 @@ def windows(c: CostContext, image: Dims, window: tuple[int, int]) -> Windows:
     """Windows of a height and width over an image, by the op's strides and padding."""
     height, width, depth = axes(c)
     strides = c.attrs["strides"]
-    sizes = [
+    out_height, out_width = (
         _outputs(image[axis], size, strides[axis], text(c, "padding"))
         for axis, size in zip((height, width), window, strict=True)
-    ]
-    return Windows(
-        image[0],
-        image[height],
-        image[width],
-        image[depth],
-        *window,
-        strides[height],
-        strides[width],
-        sizes[0],
-        sizes[1],
     )
+    sides = image[0], image[height], image[width], image[depth]
+    return Windows(*sides, *window, strides[height], strides[width], out_height, out_width)
 
 
 def _outputs(size: int, window: int, stride: int, padding: str) -> int:

@@ -269,7 +269,7 @@ def test_async_sessions_say_what_to_use_outside_of_trio() -> None:
                     pass
         async with open_asyncio_session(waiting()) as session:
             with pytest.raises(FailedPreconditionError, match="open_asyncio_session"):
-                await session._session.run("y", {"x": 1})
+                await session._opened.run("y", {"x": 1})
 
     in_asyncio(main())
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from partita.devices.calibration.fitting.attention import attention_left_out, fit_attention
+from partita.devices.calibration.fitting.layers import ATTENTION, fit_layers, left_out
 from partita.devices.timing.fits.attention import AttentionModel, AttentionNumbers, Attentions
 from partita.errors import InvalidArgumentError
 
@@ -29,16 +29,16 @@ def measured(spread: float) -> tuple[Attentions, NDArray[np.float64]]:
 def test_numbers_are_found_again() -> None:
     """Without noise the model says what made the rows, also of sizes that it has not seen."""
     layers, share = measured(0)
-    model = fit_attention(layers, share, PEAK, source="s", date="d")
+    model = fit_layers(ATTENTION, layers, share, PEAK, source="s", date="d")
     for direction, numbers in TRUE.items():
         assert model.numbers[direction][:2] == pytest.approx(numbers[:2], rel=0.1)
-    assert np.abs(attention_left_out(layers, share, PEAK)).max() < 0.1
+    assert np.abs(left_out(ATTENTION, layers, share, PEAK)).max() < 0.1
 
 
 def test_the_same_rows_give_the_same_numbers() -> None:
     """And noise makes the interval as wide as it is."""
-    model = fit_attention(*measured(0.1), PEAK, source="s", date="d")
-    assert fit_attention(*measured(0.1), PEAK, source="s", date="d").to_table() == model.to_table()
+    model = fit_layers(ATTENTION, *measured(0.1), PEAK, source="s", date="d")
+    assert fit_layers(ATTENTION, *measured(0.1), PEAK, source="s", date="d").to_table() == model.to_table()
     assert all(0.08 < numbers.spread < 0.3 for numbers in model.numbers.values())
 
 
@@ -46,6 +46,6 @@ def test_too_few_and_impossible_rows() -> None:
     """An error that says what to give."""
     layers, share = measured(0)
     with pytest.raises(InvalidArgumentError, match=r"5 sizes of attention fwd are too few for 4 numbers"):
-        fit_attention(layers.where(np.arange(5)), share[:5], PEAK, source="s", date="d")
+        fit_layers(ATTENTION, layers.where(np.arange(5)), share[:5], PEAK, source="s", date="d")
     with pytest.raises(InvalidArgumentError, match=r"efficiency = .* must be above 0 and at most 2"):
-        fit_attention(layers, share * 10, PEAK, source="s", date="d")
+        fit_layers(ATTENTION, layers, share * 10, PEAK, source="s", date="d")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from partita.devices.calibration.fitting.grouped import fit_grouped, grouped_left_out
+from partita.devices.calibration.fitting.layers import GROUPED, fit_layers, left_out
 from partita.devices.timing.fits.grouped import STAGES, GroupedModel, GroupedNumbers, GroupedProducts
 from partita.errors import InvalidArgumentError
 
@@ -32,17 +32,17 @@ def measured() -> tuple[GroupedProducts, NDArray[np.float64]]:
 def test_numbers_are_found_again() -> None:
     """Without noise the model says what made the rows, also of sizes that it has not seen, and always the same."""
     grouped, share = measured()
-    model = fit_grouped(grouped, share, PEAK, source="s", date="d")
+    model = fit_layers(GROUPED, grouped, share, PEAK, source="s", date="d")
     for stage in STAGES:
         assert model.numbers[stage][:3] == pytest.approx(TRUE[stage][:3], rel=0.1)
-    assert np.abs(grouped_left_out(grouped, share, PEAK)).max() < 0.1
-    assert fit_grouped(grouped, share, PEAK, source="s", date="d").to_table() == model.to_table()
+    assert np.abs(left_out(GROUPED, grouped, share, PEAK)).max() < 0.1
+    assert fit_layers(GROUPED, grouped, share, PEAK, source="s", date="d").to_table() == model.to_table()
 
 
 def test_too_few_and_impossible_rows() -> None:
     """An error that says what to give."""
     grouped, share = measured()
     with pytest.raises(InvalidArgumentError, match=r"3 sizes of grouped products fwd are too few"):
-        fit_grouped(grouped.where(np.arange(3)), share[:3], PEAK, source="s", date="d")
+        fit_layers(GROUPED, grouped.where(np.arange(3)), share[:3], PEAK, source="s", date="d")
     with pytest.raises(InvalidArgumentError, match=r"27 rows of grouped products; give one each"):
-        fit_grouped(grouped, share[:3], PEAK, source="s", date="d")
+        fit_layers(GROUPED, grouped, share[:3], PEAK, source="s", date="d")

@@ -11,7 +11,7 @@ import pytest
 from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph.dtypes import Array
-from partita.graph.formats.summaries import scalar_summary
+from partita.graph.ops.files.summaries import scalar_summary
 from partita.graph.protos import Event
 from tests.devices.kernels.harness import run
 from tests.graph.formats.test_event_file import events

@@ -13,10 +13,11 @@ import pytest
 from partita.actors import open_session
 from partita.devices import RooflineSource, cut, explain, simulate
 from partita.devices.timing.costs.first_known import FirstKnown
-from partita.devices.timing.costs.source import CostRequest, OpCost, OpProperties
+from partita.devices.timing.costs.source import CostRequest, OpCost
 from partita.errors import InvalidArgumentError
 from partita.graph import GraphBuilder
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 
 WRONG: dict[str, Any] = {
     "negative": OpCost(-1, 0, 0, "measured"),
@@ -43,7 +44,9 @@ class Bad:
 
     answer: Any
 
-    def cost(self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: Any) -> OpCost:
+    def cost(
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: Any
+    ) -> OpCost:
         """That of the roofline, but for Tanh."""
         if properties.op == "Tanh":
             answer: OpCost = self.answer

@@ -12,13 +12,13 @@ from partita.devices.spec import DeviceSpec, without_tf32
 from partita.devices.timing import OpCost, RooflineSource
 from partita.devices.timing.costs.explanation import Explanation, explanation_of
 from partita.devices.timing.costs.fitted_explanations import explain_product
-from partita.devices.timing.costs.source import CostRequest, OpProperties, context
+from partita.devices.timing.costs.source import CostRequest, context
 from partita.devices.timing.fits.product_formula import ProductNumbers
 from partita.devices.timing.fits.product_table import ProductRanges
 from partita.devices.timing.fits.products import ProductModel
 from partita.devices.timing.fits.surface import Surface, SurfaceRows
 from partita.graph.dtypes import DataType, Dims
-from partita.graph.ops.properties import properties_of
+from partita.graph.ops.properties import NodeProperties, properties_of
 
 A100 = device_spec("A100-80GB")
 NUMBERS = ProductNumbers(3000, 2.8e14, 3000, 1000, 50, 1.7e12, 0.5, 2.0)
@@ -90,7 +90,7 @@ def test_a_source_without_reasons() -> None:
 
     class Constant:
         def cost(
-            self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+            self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
         ) -> OpCost:
             return OpCost(1500, 0, 0, "measured")
 

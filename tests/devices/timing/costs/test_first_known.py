@@ -8,10 +8,10 @@ from hypothesis import given, strategies as st
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, simulate
 from partita.devices.timing.costs.first_known import FirstKnown
-from partita.devices.timing.costs.source import CostRequest, OpProperties, UnknownCost
+from partita.devices.timing.costs.source import CostRequest, UnknownCost
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType, Dims
-from partita.graph.ops.properties import properties_of
+from partita.graph.ops.properties import NodeProperties, properties_of
 
 from ..steps import StepBuilder, cluster, spec
 
@@ -25,7 +25,7 @@ class _Knows:
         self.number, self.sizes = number, sizes
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         if properties.op == "Placeholder":
             return OpCost(0, 0, 0, "free")

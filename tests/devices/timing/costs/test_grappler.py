@@ -87,7 +87,7 @@ def test_compute_and_memory_are_added_and_cut_to_microseconds(
     mhz: int, cores: int, kb_per_s: int, m: int, k: int, n: int
 ) -> None:
     """Never below the exact sum by a microsecond or more, never above it by more than what rounding up adds."""
-    source = GrapplerSource.of_device("CPU", mhz, cores, kb_per_s)
+    source = GrapplerSource(GrapplerDevice("CPU", frequency_mhz=mhz, num_cores=cores, bandwidth_kb_per_s=kb_per_s))
     cost = source.cost(MATMUL, ((m, k), (k, n)), ((m, n),), spec())
     exact = 2 * m * k * n * 1000 / (mhz * cores) + 4 * (m * k + k * n + m * n) * 1e6 / kb_per_s
     assert cost.time_ns % 1000 == 0

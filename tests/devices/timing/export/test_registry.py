@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,16 +51,13 @@ def test_one_that_a_program_registers(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(install: Callable[[str, str, str], Path]) -> None:
     """A package with an exporter that works, and one that cannot be imported."""
-    (tmp_path / "makespan_of.py").write_text(
-        'def write(timeline, path):\n    """The makespan."""\n    path.write_text(f"{timeline.makespan_ns} ns")\n'
+    install(
+        "makespan_of",
+        'def write(timeline, path):\n    """The makespan."""\n    path.write_text(f"{timeline.makespan_ns} ns")\n',
+        "[partita.exporters]\n.ns = makespan_of:write\n.no = no_such_module:write\n",
     )
-    info = tmp_path / "makespan_of-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: makespan-of\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[partita.exporters]\n.ns = makespan_of:write\n.no = no_such_module:write\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
 
 
 def test_one_of_an_installed_package(installed: None, tmp_path: Path) -> None:

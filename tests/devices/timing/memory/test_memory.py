@@ -13,10 +13,10 @@ import pytest
 from partita.devices import local_cluster
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
-from partita.devices.timing.costs.source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 
 from ..steps import StepBuilder, cluster, cpu
 
@@ -297,7 +297,7 @@ class Instant(RooflineSource):
     """Costs of the roofline, except that a Neg takes no time."""
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """0 ns for a Neg."""
         cost = super().cost(properties, inputs, outputs, spec)

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
-from partita.devices.timing.costs.source import OpProperties
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 
 from ..steps import StepBuilder, cluster
 
@@ -19,7 +19,7 @@ class _Between:
         self._low, self._high = low, high
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         cost = RooflineSource().cost(properties, inputs, outputs, spec)
         low, high = (None if share is None else cost.time_ns * share // 100 for share in (self._low, self._high))

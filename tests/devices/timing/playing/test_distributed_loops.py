@@ -11,11 +11,11 @@ from hypothesis import given, strategies as st
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, cut
 from partita.devices.timing import Timeline, simulate
 from partita.devices.timing.costs.roofline import RooflineSource
-from partita.devices.timing.costs.source import OpProperties
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Dims
+from partita.graph.ops.properties import NodeProperties
 from partita.graph.structured import while_loop
 from tests.devices.timing.steps import GIGA, cluster, cpu
 
@@ -31,7 +31,7 @@ class Times:
         self.times_ns = times_ns
 
     def cost(
-        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+        self, properties: NodeProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The usual operations and bytes."""
         usual = RooflineSource().cost(properties, inputs, outputs, spec)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given, strategies as st
-
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.passes.optimising.cse import merge_common_subexpressions
@@ -114,36 +112,3 @@ def test_a_graph_without_duplicates_is_given_back_as_it_is() -> None:
     _ = x - y, y - x, x + y
     graph = b.graph()
     assert merge_common_subexpressions(graph) is graph
-
-
-def test_only_nodes_that_are_to_be_considered_are_merged() -> None:
-    """Nothing is merged into a node that is not considered either."""
-    b = GraphBuilder()
-    x = b.placeholder("x", "float32", ())
-    for name in ("a", "b", "keep"):
-        b.op("Neg", x, name=name)
-    assert_text(
-        merge_common_subexpressions(b.graph(), lambda node: node.name != "keep"),
-        """
-        3 nodes
-        x: float = Placeholder() {shape=[]}
-        a: float = Neg(x)
-        keep: float = Neg(x)
-        """,
-    )
-
-
-@given(st.lists(st.tuples(st.sampled_from(("AddV2", "Sub")), st.integers(0, 9), st.integers(0, 9)), max_size=12))
-def test_no_two_nodes_that_are_left_compute_the_same(steps: list[tuple[str, int, int]]) -> None:
-    """And every value is still computed by one of them."""
-    b = GraphBuilder()
-    values = [b.placeholder("x", "float32", ()), b.placeholder("y", "float32", ())]
-    meaning: list[str] = ["x", "y"]
-    for op, i, j in steps:
-        i, j = i % len(values), j % len(values)
-        values.append(b.op(op, values[i], values[j])[0])
-        parts = [meaning[i], meaning[j]]
-        meaning.append(f"{op}({','.join(sorted(parts) if op == 'AddV2' else parts)})")
-    merged = merge_common_subexpressions(b.graph())
-    by_name = {tensor.node: text for tensor, text in zip(values, meaning, strict=True)}
-    assert sorted(by_name[node.name] for node in merged.op_nodes()) == sorted(set(meaning))

@@ -19,7 +19,8 @@ import pytest
 
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.partition import PartitionOptions, split_graph
+from partita.graph.partition.options import PartitionOptions
+from partita.graph.partition.split import split_graph
 from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.client_request import ClientRequest
 from partita.graph.passes.optimising.optimizer import optimize

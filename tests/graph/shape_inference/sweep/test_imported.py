@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from partita.graph import Graph
+from partita.graph import Graph, infer_shapes
 from partita.graph.checked_import import import_graph_def
-from partita.graph.shape_inference import infer_shapes
 from partita.graph.tensor_id import parse_tensor_name
 from tests.graph.shape_inference.sweep.cases import Shapes, read_cases
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ...errors import DataLossError, InvalidArgumentError
-from ..dtypes import Array, DataType
-from ..protos import Feature, LazyExample, LazyFeatureList, LazySequenceExample
-from ..varint import MOST_BYTES, read_varint
+from ....errors import DataLossError, InvalidArgumentError
+from ...dtypes import Array, DataType
+from ...protos import Feature, LazyExample, LazyFeatureList, LazySequenceExample
+from ...varint import MOST_BYTES, read_varint
 
 NONE = 0
 """the kind of a feature that is absent or empty; other kinds are the tags of BytesList, FloatList and Int64List"""

@@ -7,8 +7,8 @@ from typing import Self
 
 from google.protobuf.message import DecodeError
 
-from ...errors import InvalidArgumentError
-from ..protos import ReaderBaseState
+from ....errors import InvalidArgumentError
+from ...protos import ReaderBaseState
 
 
 @dataclass(slots=True)

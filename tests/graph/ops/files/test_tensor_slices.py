@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError, PartitaError
-from partita.graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice, slice_from_proto
+from partita.graph.ops.files.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice, slice_from_proto
 
 LARGE = (1 << 62) - 1
 EXTENTS = st.none() | st.tuples(st.integers(0, LARGE), st.integers(1, LARGE))

@@ -16,10 +16,10 @@ from math import prod
 
 import numpy as np
 
-from ...errors import InternalError, InvalidArgumentError
-from ..dtypes import Array, DataType, numpy_dtype
-from ..protos import TensorSliceProto
-from .dims import shape_text
+from ....errors import InternalError, InvalidArgumentError
+from ...analysis.dims import shape_text
+from ...dtypes import Array, DataType, numpy_dtype
+from ...protos import TensorSliceProto
 
 Extent = tuple[int, int] | None
 SliceBounds = tuple[tuple[int, int], ...]

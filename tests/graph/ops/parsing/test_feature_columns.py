@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
-from partita.graph.formats.feature_columns import NONE, column_of, features_of, sequence_of, steps_of
+from partita.graph.ops.parsing.feature_columns import NONE, column_of, features_of, sequence_of, steps_of
 from tests.devices.kernels.parsing.records import example, floats, ints, sequence, texts
 
 WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)

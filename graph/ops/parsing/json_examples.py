@@ -12,9 +12,9 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from ...errors import InvalidArgumentError
-from ..protos import Example, Feature
-from ..varint import varint
+from ....errors import InvalidArgumentError
+from ...protos import Example, Feature
+from ...varint import varint
 
 _FEATURES, _ENTRY, _KEY, _FEATURE = 0x0A, 0x0A, 0x0A, 0x12  # tags: of messages and texts
 _LISTS = {"bytes_list": 0x0A, "float_list": 0x12, "int64_list": 0x1A}

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from ...errors import InvalidArgumentError
-from ..dtypes import Array, DataType
-from ..protos import HistogramProto, Summary, SummaryMetadata
-from ..tensor import numpy_to_tensor
+from ....errors import InvalidArgumentError
+from ...dtypes import Array, DataType
+from ...protos import HistogramProto, Summary, SummaryMetadata
+from ...tensor import numpy_to_tensor
 
 
 class Histogram(NamedTuple):

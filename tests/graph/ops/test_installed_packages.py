@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-
-def installed(folder: Path, group: str, entry: str, module: str) -> Path:
-    """A folder as pip leaves it: a module and the metadata of its package."""
-    (folder / "acme.py").write_text(module)
-    info = folder / "acme-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\nacme = {entry}\n")
-    return folder
 
 
 def printed(folder: Path, code: str) -> str:
@@ -27,9 +18,9 @@ def printed(folder: Path, code: str) -> str:
     return done.stdout
 
 
-def test_a_broken_package_is_an_error_at_every_look_up(tmp_path: Path) -> None:
+def test_a_broken_package_is_an_error_at_every_look_up(install: Callable[[str, str, str], Path]) -> None:
     """It names the module, the entry point and what to do; known names go on."""
-    folder = installed(tmp_path, "partita.ops", "acme", "import nowhere_to_be_found")
+    folder = install("acme", "import nowhere_to_be_found", "[partita.ops]\nacme = acme\n")
     code = """
 from partita.errors import InvalidArgumentError
 from partita.graph.ops.registry import find_op
@@ -47,9 +38,9 @@ for _ in range(2):
     assert printed(folder, code) == 2 * message
 
 
-def test_an_entry_point_names_a_module(tmp_path: Path) -> None:
+def test_an_entry_point_names_a_module(install: Callable[[str, str, str], Path]) -> None:
     """A part of one is refused: importing it would not call it."""
-    folder = installed(tmp_path, "partita.device_kinds", "acme:register", "def register(): pass")
+    folder = install("acme", "def register(): pass", "[partita.device_kinds]\nacme = acme:register\n")
     code = """
 from partita.errors import InvalidArgumentError
 from partita.devices import local_cluster
@@ -62,10 +53,12 @@ except InvalidArgumentError as error:
 
 
 @pytest.mark.parametrize("name", ["Acme", "Other"])
-def test_the_module_is_imported_once(tmp_path: Path, name: str) -> None:
+def test_the_module_is_imported_once(install: Callable[[str, str, str], Path], name: str) -> None:
     """At the first unknown name, whether or not it is one of the package's; the list of all names has its op."""
-    folder = installed(
-        tmp_path, "partita.ops", "acme", "from partita.graph import register_op\nprint('once')\nregister_op('Acme')"
+    folder = install(
+        "acme",
+        "from partita.graph import register_op\nprint('once')\nregister_op('Acme')",
+        "[partita.ops]\nacme = acme\n",
     )
     code = f"""
 from partita.graph.ops.registry import find_op, op_names
