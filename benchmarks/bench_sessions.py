@@ -33,7 +33,7 @@ _LEARNING = 3  # steps before those that are measured
 _NAP_S = 0.005
 _MATRIX = 1024
 
-Task = Callable[[], Awaitable[None]]
+Task = Callable[[], Awaitable[object]]
 
 
 async def _held(work: Callable[[Beats], Awaitable[None]]) -> Measured:

@@ -34,7 +34,8 @@ from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale
 from .. import running
 from ..plans.binding import Binder
-from ..running.device_actor import ActorGroup, DeviceActor
+from ..running.actor_group import ActorGroup
+from ..running.device_actor import DeviceActor
 from ..running.functions import Functions
 from ..running.make_evaluator import make_evaluator
 from ..running.messages import Shutdown

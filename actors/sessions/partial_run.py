@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...devices.state import SessionTensors
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
-    from ..running.device_actor import ActorGroup
+    from ..running.actor_group import ActorGroup
     from ..running.part import Part
     from ..running.step import Step
     from .preparation import Prepared

@@ -23,7 +23,8 @@ from ..running.traced.parts import TracedPart
 if TYPE_CHECKING:
     from ...rendezvous import Rendezvous, WorkerRendezvous
     from ..plans.plan import Plan
-    from ..running.device_actor import ActorGroup, DeviceActor
+    from ..running.actor_group import ActorGroup
+    from ..running.device_actor import DeviceActor
     from ..running.part import Part
 
 View = Callable[["Rendezvous", Callable[[PartitaError], object]], "WorkerRendezvous"]

@@ -19,7 +19,7 @@ from ...rendezvous import LocalRendezvous, refuse_stale
 from .. import running
 from ..plans.binding import Binder, check_complete
 from ..plans.levels import Unfoldable
-from ..running.device_actor import ActorGroup
+from ..running.actor_group import ActorGroup
 from ..running.functions import Functions
 from ..running.make_evaluator import make_evaluator
 from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer

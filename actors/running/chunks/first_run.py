@@ -27,7 +27,7 @@ from .chunk import SlowChunk, run_chunk
 from .learning import LearningLimits, may_run_in_thread
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Dims
+    from ....graph.dtypes import Dims, Shape
     from ...plans.instructions import Instruction, Slots
     from ...plans.plan import Chunk, Plan, Segment
     from ..pacing import Pacer
@@ -99,11 +99,11 @@ def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) 
     inputs = tuple(np.shape(value) for value in values)
     sizes = {i: value for i, value in enumerate(values) if isinstance(value, np.ndarray) and value.size <= _MAX_RANK}
     try:
-        outputs = tuple(map(_known, shapes_of(properties, inputs, sizes)))
-        if None in outputs:
-            outputs = (max(inputs, key=prod, default=()),) * len(outputs)
+        outputs = [_known(shape) for shape in shapes_of(properties, inputs, sizes)]
+        likely = max(inputs, key=prod, default=())  # where the shape function does not know
         types = properties.input_types, properties.output_types
-        context = CostContext(properties.op, properties.attrs, inputs, outputs, *types)
+        dims = tuple(likely if shape is None else shape for shape in outputs)
+        context = CostContext(properties.op, properties.attrs, inputs, dims, *types)
         rate = _MATRIX_PER_S if is_matrix(properties.op) else _OPERATIONS_PER_S
         return max(flops_of(context) / rate, bytes_of(context) / _BYTES_PER_S)
     except PartitaError:
@@ -127,5 +127,7 @@ def _is_large(values: list[Any]) -> bool:
     return num_bytes > _LARGE_BYTES
 
 
-def _known(shape: tuple[int | None, ...] | None) -> Dims | None:
-    return None if shape is None or None in shape else shape  # type: ignore[return-value]  # mypy does not see that no size is None
+def _known(shape: Shape) -> Dims | None:
+    """A shape without unknown sizes."""
+    sizes = [size for size in shape or () if size is not None]
+    return None if shape is None or len(sizes) < len(shape) else tuple(sizes)

@@ -18,7 +18,7 @@ def long_chain(length: int = 600) -> GraphDef:
     b = GraphBuilder()
     y = b.placeholder("x", "float32")
     for number in range(length):
-        y = b.op("Neg", y, name=f"y{number}")
+        y = b.op("Neg", y, name=f"y{number}")[0]
     b.op("Identity", y, name="last")
     return b.graph_def()
 

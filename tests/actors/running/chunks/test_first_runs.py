@@ -67,7 +67,7 @@ async def test_an_error_in_a_first_run_names_its_node() -> None:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None,), device=cpu(0))
     for number in range(5):
-        x = b.op("CheckNumerics", x * 1e30, message="too large", name=f"check{number}", device=cpu(number % 2))
+        x = b.op("CheckNumerics", x * 1e30, message="too large", name=f"check{number}", device=cpu(number % 2))[0]
     async with open_session(b.graph_def(), "cpu:2") as session:
         with pytest.raises(Exception, match="check1") as caught:
             await session.run(x, {"x": [1.0]})
