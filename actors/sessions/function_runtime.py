@@ -159,7 +159,7 @@ class FunctionRuntime:
         except BaseException:
             workers.shut_down(session_closed())
             raise
-        steps = Steps(workers, ConfigProto(), lambda: self._check_open)
+        steps = Steps(workers, ConfigProto(), lambda _devices: self._check_open)
         return _Instance(key, options.library, prepared, workers, steps)
 
     def _with_full_names(self, options: InstantiateOptions) -> InstantiateOptions:

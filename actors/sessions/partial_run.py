@@ -148,9 +148,9 @@ class PartialRuns:
     """The partial runs of one session, by handle."""
 
     def __init__(
-        self, actor_group: ActorGroup, steps: set[Step | WorkerSteps], session_tensors: SessionTensors
+        self, actor_group: ActorGroup, steps: dict[Step | WorkerSteps, frozenset[str]], session_tensors: SessionTensors
     ) -> None:
-        """`steps` is the set of running steps of the session, which gets those of partial runs too."""
+        """`steps` are the running steps of the session, with their devices, which get those of partial runs too."""
         self._session_tensors = session_tensors
         self._actor_group = actor_group
         self._steps = steps
@@ -168,7 +168,7 @@ class PartialRuns:
         handle = f"{key}/1/;{self._num_begun}"
         self._num_begun += 1
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
-        self._steps.add(step)
+        self._steps[step] = prepared.devices
         prepared.running += 1
         run.parts = start_step(step, prepared.work(), [], self._actor_group)
         return handle
@@ -223,4 +223,4 @@ class PartialRuns:
             try:
                 await run.settle()
             finally:
-                self._steps.discard(run.step)
+                self._steps.pop(run.step, None)

@@ -52,6 +52,8 @@ class Prepared:
     `alone` is the plan and the actor of its device if the request has a single plan without transfers. `feed_keys` and
     `fetch_keys` are empty where a call frame is used. Fed arrays are copied if `keeps_feeds`: a kernel may keep them.
 
+    `devices` are those whose restart fails a step: of its nodes, and all of them if it names functions.
+
     Nothing changes but its use, which decides what is forgotten: `last_step` is the number of the last step that began,
     0 before the first; `running` is how many steps are under way.
     """
@@ -67,6 +69,7 @@ class Prepared:
     virtual: VirtualBody | None
     alone: tuple[Plan, DeviceActor] | None
     keeps_feeds: bool
+    devices: frozenset[str]
     last_step: int = 0
     running: int = 0
 
@@ -205,7 +208,15 @@ def _registered(
         virtual,
         work[0] if is_alone else None,
         keeps_feeds=by_rendezvous or not plans or any(plan.keeps_inputs for plan in plans),
+        devices=frozenset(_devices(pruned, partitions, work)),
     )
+
+
+def _devices(pruned: Pruned, partitions: Mapping[str, Graph], work: PlacedPlans) -> Iterable[str]:
+    """The devices that a request may use: what the functions that it names do there, nobody has looked at."""
+    if any(kind.op_def.takes_functions for kind in pruned.graph.distinct_properties()[0]):
+        return pruned.pipeline.cluster.names
+    return [*partitions, *(actor.name for _, actor in work)]
 
 
 def _types(names: Sequence[str], full_names: Sequence[str], types: Sequence[DataType]) -> list[DataType]:

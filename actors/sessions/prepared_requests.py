@@ -22,6 +22,7 @@ from ..running.threads import check_cancelled, run_in_thread
 if TYPE_CHECKING:
     from .preparation import Prepared
     from .requests import RequestNames
+    from .restarts import Restarts
 
 DEFAULT_MAX_REQUESTS = 256
 Check = Callable[[], object]
@@ -34,7 +35,7 @@ def _no_check() -> None:
 class PreparedRequests:
     """The prepared requests of one session, by signature. Changes of the session's graph are made under `lock`."""
 
-    def __init__(self, prepare: Callable[[RequestNames, Check], Prepared], limit: int) -> None:
+    def __init__(self, prepare: Callable[[RequestNames, Check], Prepared], restarts: Restarts, limit: int) -> None:
         """`prepare` prepares a request on the session's current graph and calls its second argument between stages.
 
         That check raises if the request is no longer needed. At most `limit` requests are kept; InvalidArgumentError
@@ -46,6 +47,7 @@ class PreparedRequests:
         self.num_forgotten = 0
         self.lock = trio.Lock()
         self._prepare = prepare
+        self._restarts = restarts
         self._by_signature: dict[RequestNames, Prepared] = {}
         self.find = self._by_signature.get  # an attribute, because every step calls it
 
@@ -53,15 +55,24 @@ class PreparedRequests:
         return len(self._by_signature)
 
     async def prepare(self, signature: RequestNames, *, in_thread: bool) -> Prepared:
-        """The prepared request; waits until others are prepared. Raises as `prepare_now`."""
+        """The prepared request; waits until others are prepared. Raises as `prepare_now`.
+
+        A device that restarts meanwhile makes it out of date: AbortedError if it uses the device, else it is prepared
+        again.
+        """
         prepared = self.find(signature)
         if prepared is not None:
             return prepared
         async with self.lock:
             if not in_thread:
                 return self.prepare_now(signature)
-            check = check_cancelled
-            prepared = await run_in_thread(self._prepare_unless_known, signature, check)
+            while True:
+                restarts = len(self._restarts)
+                prepared = await run_in_thread(self._prepare_unless_known, signature, check_cancelled)
+                if len(self._restarts) == restarts:
+                    break
+                self._by_signature.pop(signature, None)
+                self._restarts.check(restarts, prepared.devices)
             self._forget_others(prepared)  # in this thread, where steps begin
             return prepared
 

@@ -25,6 +25,7 @@ from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare, takes_long
 from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
 from .requests import RequestNames, fed_in_turn, inputs_of, timeout_seconds
+from .restarts import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
@@ -78,13 +79,13 @@ class Session:
         self._workers = workers
         self._settings = settings
         self._bind_functions()
+        self._restarts = Restarts()
         self._requests = PreparedRequests(
-            lambda names, check: prepare(self._stage, names, self._workers, check), max_requests
+            lambda names, check: prepare(self._stage, names, self._workers, check), self._restarts, max_requests
         )
         self._steps = Steps(workers, settings, self._step_check)
         self._num_steps = self._num_callables = self._request_hits = 0
         self._running = 0
-        self._restarts: list[str] = []
         self._partial_runs = PartialRuns(workers.actor_group, self._steps.under_way, workers.tensors)
         self._closed = False
 
@@ -285,14 +286,14 @@ class Session:
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
-        """Restarts a device: its state is lost, and all running steps fail with AbortedError, also on other devices.
+        """Restarts a device: its state is lost, and the steps that use it fail with AbortedError; with functions all do.
 
         Raises InvalidArgumentError for an unknown device.
         """
         self._check_entry()
-        error = self._workers.restart_device(self.cluster.find(name).name)
-        self._restarts.append(error.message)
-        self._steps.fail(AbortedError(error.message))
+        message = self._workers.restart_device(device := self.cluster.find(name).name).message
+        self._restarts.add(device, message)
+        self._steps.fail(AbortedError(message), device)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -346,8 +347,8 @@ class Session:
         if self._requests.has_deregistered() or self._workers.devices_now(self.cluster) is not self.cluster:
             self._refresh()
 
-    def _step_check(self) -> Callable[[], None]:
-        """A check for a step that starts now: it raises once the session is closed or a device has restarted.
+    def _step_check(self, devices: frozenset[str]) -> Callable[[], None]:
+        """A check for a step that starts now: it raises once the session is closed or one of its devices has restarted.
 
         Only a step in the caller's own task needs it, after each time it has let other tasks run: `Steps.fail` stops
         all others.
@@ -356,8 +357,7 @@ class Session:
 
         def check() -> None:
             self._check_open()
-            if len(self._restarts) > restarts:
-                raise AbortedError(self._restarts[restarts])
+            self._restarts.check(restarts, devices)
 
         return check
 

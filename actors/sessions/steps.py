@@ -40,14 +40,16 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """The steps of one session. `under_way` holds those on actors, and those of partial runs; `fail` stops them."""
+    """The steps of one session. `under_way` has those on actors and of partial runs, with their devices."""
 
-    def __init__(self, workers: Workers, settings: ConfigProto, new_check: Callable[[], Callable[[], None]]) -> None:
-        """`new_check` is called for each step in the task of its caller and returns a check for that step.
+    def __init__(
+        self, workers: Workers, settings: ConfigProto, new_check: Callable[[frozenset[str]], Callable[[], None]]
+    ) -> None:
+        """`new_check` is called for each step in the task of its caller, with its devices, and returns a check for it.
 
         The step calls its check after each time it has let other tasks run; the check raises to stop it.
         """
-        self.under_way: set[Step | WorkerSteps] = set()
+        self.under_way: dict[Step | WorkerSteps, frozenset[str]] = {}
         self.last_record: StepRecord | None = None
         """what the last finished step has done on simulated hardware"""
         self._workers = workers
@@ -56,9 +58,11 @@ class Steps:
         self._costs = CostSteps(settings.graph_options, distributed=workers.is_distributed)
         self._is_plain = not (settings.operation_timeout_in_ms or self._costs.are_wanted)
 
-    def fail(self, error: PartitaError) -> None:
-        for step in list(self.under_way):
-            step.fail(error)
+    def fail(self, error: PartitaError, device: str | None = None) -> None:
+        """Stops all steps under way, or those that use a device."""
+        for step, devices in list(self.under_way.items()):
+            if device is None or device in devices:
+                step.fail(error)
 
     async def run(
         self,
@@ -92,7 +96,7 @@ class Steps:
             plan, actor = prepared.alone
             slots = fresh_slots(plan, fed)
             with np.errstate(all="ignore"):
-                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._new_check())
+                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._new_check(prepared.devices))
             return prepared.arrays({result.index: slots[result.slot] for result in plan.results}, fed)
         if prepared.interpretation is not None:
             return await self._interpret(prepared.interpretation, prepared, fed, number)
@@ -106,7 +110,7 @@ class Steps:
         kind = running.InterpretedPart if scope is None else running.TracedInterpretedPart
         step, keeps_last = self._workers.new_step(number), prepared.signature.is_callable
         assert isinstance(step, Step)  # sessions over several tasks interpret nothing
-        self.under_way.add(step)
+        self.under_way[step] = prepared.devices
         try:
             with np.errstate(all="ignore"):
                 part = running.start_interpreted(
@@ -115,7 +119,7 @@ class Steps:
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
-            self.under_way.discard(step)
+            self.under_way.pop(step, None)
         return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
 
     async def _run_virtually(
@@ -135,12 +139,12 @@ class Steps:
         virtual = VirtualStep(step, clock)
         if recording is not None:
             recording.begin(virtual.record)
-        self.under_way.add(step)
+        self.under_way[step] = prepared.devices
         try:
             keeps_last = prepared.signature.is_callable
             run = await virtual.run(body, self._workers.client_actor, fed, keeps_last=keeps_last)
         finally:
-            self.under_way.discard(step)
+            self.under_way.pop(step, None)
         self.last_record = virtual.record
         return prepared.arrays({port.number: run.result(port.number) for port in prepared.fetches}, fed)
 
@@ -159,7 +163,7 @@ class Steps:
         """
         work = prepared.work(with_trace=with_trace)
         step = self._workers.new_step(number, with_trace=with_trace)
-        self.under_way.add(step)
+        self.under_way[step] = prepared.devices
         try:
             messages = zip(prepared.feed_keys, fed, strict=True) if prepared.feed_keys else ()
             parts = start_step(step, work, fed, self._workers.actor_group, messages=messages, with_trace=with_trace)
@@ -169,7 +173,7 @@ class Steps:
                 waiting += step.rendezvous.waiting()
             raise
         finally:
-            self.under_way.discard(step)
+            self.under_way.pop(step, None)
         return step, parts
 
     async def _run_with(

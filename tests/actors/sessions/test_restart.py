@@ -100,3 +100,57 @@ async def test_an_unknown_device_cannot_restart(deployment: Deployment) -> None:
     async with deployment.open(graph(), 2) as session:
         with pytest.raises(InvalidArgumentError):
             session.restart_device(deployment.device(7))
+
+
+@on_every_deployment
+async def test_a_restart_fails_only_the_steps_that_use_the_device(deployment: Deployment) -> None:
+    """Two steps wait at queues of a device each."""
+    b = GraphBuilder()
+    for k in range(2):
+        queue = b.op("FIFOQueueV2", component_types=[FLOAT], shapes=[()], shared_name=f"q{k}", device=cpu(k))[0]
+        b.op("QueueDequeueV2", queue, component_types=[FLOAT], name=f"take{k}", device=cpu(k))
+        b.op("QueueEnqueueV2", queue, [b.constant(7.0, "float32", device=cpu(k))], name=f"put{k}", device=cpu(k))
+    got: dict[int, object] = {}
+
+    async with deployment.open(b.graph_def(), 2) as session:
+
+        async def take(k: int) -> None:
+            try:
+                got[k] = float((await session.run(f"take{k}"))[0])
+            except AbortedError as error:
+                got[k] = error.message
+
+        async with trio.open_nursery() as nursery:
+            for k in range(2):
+                nursery.start_soon(take, k)
+            await all_waiting()
+            session.restart_device(deployment.device(1))
+            await all_waiting()
+            assert list(got) == [1]
+            await session.run([], targets="put0")
+        assert deployment.device(1) in str(got[1])
+        assert got[0] == 7
+
+
+@pytest.mark.parametrize("restarted", [0, 1])
+async def test_a_restart_while_a_step_is_prepared(restarted: int) -> None:
+    """A step that uses the device fails and names it; any other is prepared again, and runs."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    for number in range(200):
+        x = b.op("Neg", x, name=f"y{number}", device=cpu(0))[0]
+    b.op("Neg", x, name="elsewhere", device=cpu(1))
+    async with Deployment.LOCAL.open(b.graph_def(), 2) as session:
+        device = Deployment.LOCAL.device(restarted)
+
+        async def restart() -> None:
+            session.restart_device(device)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(restart)
+            if restarted:
+                assert (await session.run("y199", {"x": np.float32(3)}))[0] == 3
+            else:
+                with pytest.raises(AbortedError, match=device):
+                    await session.run("y199", {"x": np.float32(3)})
+        assert (await session.run("elsewhere", {"x": np.float32(3)}))[0] == -3
