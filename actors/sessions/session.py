@@ -286,7 +286,7 @@ class Session:
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
-        """Restarts a device: its state is lost, and the steps that use it fail with AbortedError; with functions all do.
+        """Restarts a device: its state is lost, and steps that use it fail with AbortedError; with functions all do.
 
         Raises InvalidArgumentError for an unknown device.
         """

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+from itertools import count
 
 import pytest
 import trio
 
 from partita.actors import open_session
+from partita.actors.plans.instructions import Slots
+from partita.actors.running import pacing
 from partita.actors.running.pacing import DEFAULT_BUDGET_S, Pacer, SharedSlice, shared_slice
+from partita.actors.running.part import Part
 from partita.graph.builder import GraphBuilder
 
 
@@ -79,3 +83,38 @@ async def test_sessions_of_one_loop_share_a_slice_and_those_of_two_do_not() -> N
 
     assert await slice_of_a_session() is await slice_of_a_session() is shared_slice()
     assert await trio.to_thread.run_sync(trio.run, slice_of_a_session) is not shared_slice()
+
+
+async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty steps begin at once: few have parts that have begun. A look at the clock takes 50 us."""
+    looks = count()
+    pacing._slice_of_loop.set(SharedSlice(lambda: next(looks) * 5e-5))
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    for number in range(300):
+        x = b.op("Neg", x, device=f"/device:CPU:{number // 3 % 2}")[0]
+    b.op("Identity", x, name="y")
+    open_parts: set[int] = set()
+    most = 0
+    start, finished = Part.start, Part.finished
+
+    def started(part: Part, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
+        nonlocal most
+        open_parts.add(id(part))
+        most = max(most, len(open_parts))
+        start(part, slots, frame, ahead=ahead)
+
+    def has_finished(part: Part, segment: int) -> None:
+        finished(part, segment)
+        if not part._unfinished:
+            open_parts.discard(id(part))
+
+    monkeypatch.setattr(Part, "start", started)
+    monkeypatch.setattr(Part, "finished", has_finished)
+    async with open_session(b.graph_def(), "cpu:2") as session:
+        await session.run("y", {"x": 1.0})
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(session.run, "y", {"x": 1.0})
+        assert not open_parts
+    assert 2 < most < 20
