@@ -113,11 +113,13 @@ class Prepared:
 
         A dead one is an empty array in a callable, else an InvalidArgumentError.
         """
-        live = (results.get(port.number, DEAD) for port in self.fetches)
-        if self.signature.is_callable:
-            pairs = zip(self.fetches, live, strict=True)
-            live = (np.zeros(0, port.numpy_dtype) if value is DEAD else value for port, value in pairs)
-        return [fetched_array(port, value, fed) for port, value in zip(self.fetches, live, strict=True)]
+        arrays = []
+        for port in self.fetches:  # a loop, because every step runs it
+            value = results.get(port.number, DEAD)
+            if value is DEAD and self.signature.is_callable:
+                value = np.zeros(0, port.numpy_dtype)
+            arrays.append(fetched_array(port, value, fed))
+        return arrays
 
 
 def received_array(port: Port, outcome: Outcome, fed: Sequence[object] = ()) -> Array:

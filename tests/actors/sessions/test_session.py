@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from partita.actors import RunOptions, Session, open_session
 from partita.actors.plans.compiler import compile_plans
-from partita.actors.sessions import graph_manager, preparation
+from partita.actors.sessions import preparation, registered_graphs
 from partita.devices.kernels import registry
 from partita.devices.pipeline import Placed
 from partita.errors import (
@@ -350,7 +350,7 @@ async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: 
                 return compile_plans(*arguments, **more)
 
             monkeypatch.setattr(Placed, "prune", cut_out)
-            monkeypatch.setattr(graph_manager, "compile_plans", compiled)
+            monkeypatch.setattr(registered_graphs, "compile_plans", compiled)
             await session.run("n0", {"x": 1.0})
         assert scope.cancelled_caught
         assert stages == ["cut out"]
