@@ -1,0 +1,310 @@
+"""Keeps the rates of all flows max-min fair as flows come and go, by looking only where a rate can change.
+
+Only a full port limits anybody. Ports that may be full are *watched*; paths that cross the same watched ports form a
+group, and have one rate. When flows come or go, a search finds the groups that watched ports join to the change, and
+their fair rates:
+
+    64 GPUs send to one: its port is watched, the 64 ports of the others are not. One group, one rate, one addition.
+
+Of the ports that are not watched the groups know up to which rate they cannot be full (`Crossing.allowed`). A group
+that gets more asks the port, which divides anew what is left of it; if nothing is, the port is watched from now on, the
+paths over it form other groups, and the search is made again. A port of which less than half is used is let go.
+
+The rates are exactly those of a search over all flows: a port with room for one more unit of rate a flow gives no flow
+its rate, and all flows over the other ports are in the search.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from .fair_rates import find_fair_rates, joined
+from .flow_groups import ActiveFlow, FlowGroup, Path
+from .ports import ActiveLink, Crossing
+from .ties import component_of, tied_limits, unite
+
+
+class FairShares:
+    """The flows that are under way, and their rates as of the last `find`."""
+
+    def __init__(self) -> None:
+        self.instants = array("q")
+        """by search: when it was"""
+        self._groups: dict[tuple[ActiveLink, ...], FlowGroup] = {}
+        self._changed: list[ActiveLink] = []  # where flows came or went since the last search
+        self._changed_paths: dict[Path, None] = {}
+        self._repaced: list[ActiveLink] = []  # with another capacity
+        self._begun: list[ActiveFlow] = []
+        self._regrouped: list[Path] = []
+        self._unchecked: dict[ActiveLink, None] = {}  # ports that more flows cross, or other groups
+        self._flows = 0  # that have begun so far
+        self._mark = 0
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether rates have to be found."""
+        return bool(self._changed)
+
+    def begin(self, flow: ActiveFlow, now: int) -> None:
+        """The first byte of a flow moves now."""
+        path, group = flow.path, flow.path.group
+        self._flows += 1
+        flow.number, flow.began_ns = self._flows, now
+        path.flows[flow] = None
+        heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
+        if group is not None:
+            self._count(path, 1)
+            if path.ends[0][2] is flow:
+                group.note_end(path)
+        self._begun.append(flow)
+        self._note(path)
+
+    def end(self, flow: ActiveFlow) -> None:
+        """The last byte of a flow, which its group has taken out, has arrived."""
+        path = flow.path
+        del path.flows[flow]
+        self._count(path, -1)
+        self._note(path)
+
+    def repace(self, port: ActiveLink) -> None:
+        """The capacity of a port has changed."""
+        self._changed.append(port)
+        self._repaced.append(port)
+
+    def find(self, now: int) -> Iterable[FlowGroup]:
+        """Finds the rates from now on; returns the groups whose next end may be another one."""
+        touched = self._solve(self._seeds(now), now)
+        self._decide_limits(touched, now)
+        for path in self._regrouped:
+            self._take_limit(path, now)
+        for flow in self._begun:
+            flow.first_limit = len(flow.path.limits_until_now()) - 1
+        self._changed, self._repaced, self._begun, self._regrouped = [], [], [], []
+        self.instants.append(now)
+        return touched
+
+    def _note(self, path: Path) -> None:
+        self._changed += path.ports
+        self._changed_paths[path] = None
+
+    def _count(self, path: Path, flows: int) -> None:
+        """As many more flows take a path of a group."""
+        group, search = path.group, len(self.instants)
+        assert group is not None  # as the caller knows
+        group.flows += flows
+        for crossing in path.crossings:
+            port = crossing.port
+            crossing.count = count = crossing.count + flows
+            port.flows += flows
+            port.changed_in.append(search)
+            port.changed_groups.append(group)
+            port.changed_counts.append(count)
+            if flows > 0 and not port.is_watched:
+                self._unchecked[port] = None
+
+    def _seeds(self, now: int) -> dict[ActiveLink, None]:
+        """The watched ports where something has changed; paths are put into groups, or taken out of theirs."""
+        seeds: dict[ActiveLink, None] = {}
+        for path in self._changed_paths:
+            if path.group is not None:
+                seeds.update(dict.fromkeys(path.group.ports))
+                if not path.flows:
+                    self._leave(path)
+                    path.limits.clear()
+        for path in self._changed_paths:
+            if path.flows and path.group is None:
+                seeds.update(dict.fromkeys(self._first_group(path, now).ports))
+        self._changed_paths.clear()
+        for port in self._repaced:
+            (seeds if port.is_watched else self._unchecked)[port] = None
+        return seeds
+
+    # Groups
+
+    def _first_group(self, path: Path, now: int) -> FlowGroup:
+        """Puts a path into the group of its watched ports, one at least."""
+        unite(path.ports)
+        watched = tuple([port for port in path.ports if port.is_watched])
+        if not watched:
+            flows = len(path.flows)
+            shares = [(port.capacity - port.load()) // (port.flows + flows) for port in path.ports]
+            least = min(shares)
+            watched = tuple([port for port, share in zip(path.ports, shares, strict=True) if share == least])
+            for port in watched:
+                self._watch(port, now)
+        for port in path.ports:
+            port.paths[path] = None
+        return self._join(path, watched, now, 0)
+
+    def _join(self, path: Path, ports: tuple[ActiveLink, ...], now: int, virtual: int) -> FlowGroup:
+        """Puts a path into the group of some watched ports; its virtual time goes on from `virtual`."""
+        group = self._groups.get(ports)
+        if group is None:
+            group = self._groups[ports] = FlowGroup(ports)
+        path.group, path.offset = group, virtual - group.virtual_at(now)
+        path.crossings = [_crossing(group, port) for port in path.ports]
+        path.seen = len(group.limits)
+        group.paths += 1
+        self._count(path, len(path.flows))
+        group.note_end(path)
+        self._regrouped.append(path)
+        return group
+
+    def _leave(self, path: Path) -> None:
+        """Takes a path out of its group."""
+        group = path.group
+        assert group is not None  # as the caller knows
+        path.limits_until_now()
+        if path.flows:
+            self._count(path, -len(path.flows))
+        else:
+            for port in path.ports:
+                del port.paths[path]
+        for crossing in path.crossings:
+            if not crossing.count:
+                crossing.port.crossings.pop(group, None)
+                group.crossings.pop(crossing.port, None)
+        path.group, path.crossings = None, []
+        group.paths -= 1
+        if not group.flows:
+            if group.is_tied:
+                _untie(group)
+            group.stop()
+
+    def _regroup(self, path: Path, now: int) -> FlowGroup:
+        """Puts a path into the group of its ports that are watched now."""
+        virtual = path.virtual_at(now)
+        self._leave(path)
+        return self._join(path, tuple([port for port in path.ports if port.is_watched]), now, virtual)
+
+    def _watch(self, port: ActiveLink, now: int) -> None:
+        port.is_watched = True
+        for path in port.paths:
+            self._regroup(path, now)
+
+    def _let_go(self, port: ActiveLink, now: int) -> list[FlowGroup]:
+        """Watches a port no more, at which no group has got its rate; returns the groups of its paths."""
+        port.is_watched = False
+        groups: list[FlowGroup] = []
+        for path in port.paths:
+            before = path.group
+            assert before is not None  # as it has flows
+            group = self._regroup(path, now)
+            if group.rate != before.rate:
+                group.take_rate(before.rate, now, len(self.instants))
+            group.full = before.full
+            groups.append(group)
+        self._unchecked[port] = None
+        return groups
+
+    # Rates
+
+    def _solve(self, seeds: Iterable[ActiveLink], now: int) -> dict[FlowGroup, None]:
+        """Finds rates until no port that is not watched could be full; returns all groups that a search has seen."""
+        search, touched = len(self.instants), dict[FlowGroup, None]()
+        while True:
+            self._mark += 1
+            ports, groups = joined(seeds, self._mark)
+            find_fair_rates(ports, groups)
+            risen = []
+            for group in groups:
+                touched[group] = None
+                if group.fair_rate != group.rate:
+                    if group.fair_rate > group.rate:
+                        risen.append(group)
+                    group.take_rate(group.fair_rate, now, search)
+            seeds = self._full_ports(risen)
+            if not seeds:
+                break
+            for port in seeds:
+                self._watch(port, now)
+        for port in ports:
+            if not port.flows:
+                port.is_watched = False
+            elif 2 * port.left > port.capacity:
+                touched.update(dict.fromkeys(self._let_go(port, now)))
+                self._full_ports(())
+        return touched
+
+    def _full_ports(self, risen: Iterable[FlowGroup]) -> list[ActiveLink]:
+        """The ports that are not watched and could be full, as more flows cross them or groups have got more."""
+        full: dict[ActiveLink, None] = {}
+        if self._unchecked:
+            full = {port: None for port in self._unchecked if not port.is_watched and not _divide(port)}
+            self._unchecked.clear()
+        for group in risen:
+            bounds, rate = group.bounds, group.rate
+            while bounds and bounds[0][0] < rate:
+                allowed, _, crossing = heappop(bounds)
+                if allowed != crossing.bound or not crossing.count or crossing.port.is_watched:
+                    continue
+                crossing.bound = -1
+                if crossing.allowed >= rate:
+                    group.note_bound(crossing)
+                elif not _divide(crossing.port):
+                    full[crossing.port] = None
+        return list(full)
+
+    # What limits whom
+
+    def _decide_limits(self, touched: Iterable[FlowGroup], now: int) -> None:
+        for group in touched:
+            if not group.flows:
+                continue
+            if len(group.full) > 1:
+                group.is_tied = True
+                component_of(group.ports[0]).tied[group] = None
+                continue
+            if group.is_tied:
+                _untie(group)
+            _limit(group, group.full[0], now)
+        self._mark += 1
+        for group, port in tied_limits(self._changed, self._mark):
+            _limit(group, port, now)
+
+    def _take_limit(self, path: Path, now: int) -> None:
+        """A path that has come into a group is limited by what limits that."""
+        group = path.group
+        if group is None:
+            return
+        limit = group.limits[-1][1]
+        if not path.limits or path.limits[-1][1] is not limit:
+            path.limits.append((now, limit))
+        path.seen = len(group.limits)
+
+
+def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
+    """The crossing of a group and a port."""
+    crossing = group.crossings.get(port)
+    if crossing is None:
+        crossing = group.crossings[port] = port.crossings[group] = Crossing(group, port)
+    return crossing
+
+
+def _divide(port: ActiveLink) -> bool:
+    """Divides what is left of a port that is not watched between its flows; False if it could be full."""
+    if not port.flows:
+        return True
+    spare = port.capacity - port.load() - port.flows
+    if spare < 0:
+        return False
+    more = spare // port.flows
+    for crossing in port.crossings.values():
+        crossing.allowed = allowed = crossing.group.rate + more
+        if crossing.bound < 0 or allowed < crossing.bound:
+            crossing.group.note_bound(crossing)
+    return True
+
+
+def _untie(group: FlowGroup) -> None:
+    """Not more than one port limits a group."""
+    group.is_tied = False
+    component_of(group.ports[0]).tied.pop(group, None)
+
+
+def _limit(group: FlowGroup, port: ActiveLink, now: int) -> None:
+    """A port limits a group from now on."""
+    if not group.limits or group.limits[-1][1] is not port:
+        group.limits.append((now, port))
