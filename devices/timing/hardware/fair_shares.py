@@ -22,6 +22,7 @@ from heapq import heappop, heappush
 
 from .fair_rates import find_fair_rates, joined
 from .flow_groups import ActiveFlow, FlowGroup, Path
+from .lone_flows import LoneFlows, is_alone
 from .ports import ActiveLink, Crossing
 from .ties import component_of, tied_limits, unite
 
@@ -37,7 +38,12 @@ class FairShares:
         self._changed_paths: dict[Path, None] = {}
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
+        self._late: list[ActiveFlow] = []  # those of them that come to a lone flow on their path
         self._regrouped: list[Path] = []
+        self._lone = LoneFlows()
+        self._adopted: list[FlowGroup] = []  # groups of what have been lone flows
+        self.lone_ends: list[tuple[int, ActiveFlow]] = []
+        """of lone flows that the last search has found: when they end, if they stay alone"""
         self._unchecked: dict[ActiveLink, None] = {}  # ports that more flows cross, or other groups
         self._flows = 0  # that have begun so far
         self._mark = 0
@@ -49,24 +55,27 @@ class FairShares:
 
     def begin(self, flow: ActiveFlow, now: int) -> None:
         """The first byte of a flow moves now."""
-        path, group = flow.path, flow.path.group
         self._flows += 1
         flow.number, flow.began_ns = self._flows, now
-        path.flows[flow] = None
-        heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
-        if group is not None:
-            self._count(path, 1)
-            if path.ends[0][2] is flow:
-                group.note_end(path)
         self._begun.append(flow)
-        self._note(path)
+        self._note(flow.path)
+        if flow.path.rate:
+            self._late.append(flow)  # the lone flow before it may end in this instant
+        else:
+            self._place(flow, now)
 
     def end(self, flow: ActiveFlow) -> None:
-        """The last byte of a flow, which its group has taken out, has arrived."""
+        """The last byte of a flow has arrived: a lone one, or one that its group has taken out."""
         path = flow.path
         del path.flows[flow]
-        self._count(path, -1)
-        self._note(path)
+        if path.rate:
+            self._lone.take_out(path, len(self.instants))
+            path.ends.clear()
+            path.limits.clear()
+            self._changed += path.ports
+        else:
+            self._count(path, -1)
+            self._note(path)
 
     def repace(self, port: ActiveLink) -> None:
         """The capacity of a port has changed."""
@@ -75,15 +84,34 @@ class FairShares:
 
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        touched = self._solve(self._seeds(now), now)
+        for flow in self._late:
+            if flow.path.rate:
+                self._adopt(flow.path, now)
+            self._place(flow, now)
+        seeds = self._seeds(now)
+        touched = self._solve(seeds, now) if seeds or self._unchecked else {}
+        if self._adopted:
+            touched.update(dict.fromkeys(self._adopted))
+            self._adopted = []
         self._decide_limits(touched, now)
         for path in self._regrouped:
             self._take_limit(path, now)
         for flow in self._begun:
             flow.first_limit = len(flow.path.limits_until_now()) - 1
         self._changed, self._repaced, self._begun, self._regrouped = [], [], [], []
+        self._late = []
         self.instants.append(now)
         return touched
+
+    def _place(self, flow: ActiveFlow, now: int) -> None:
+        """Puts a flow on its path, which has no lone one."""
+        path, group = flow.path, flow.path.group
+        path.flows[flow] = None
+        heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
+        if group is not None:
+            self._count(path, 1)
+            if path.ends[0][2] is flow:
+                group.note_end(path)
 
     def _note(self, path: Path) -> None:
         self._changed += path.ports
@@ -115,16 +143,47 @@ class FairShares:
                     path.limits.clear()
         for path in self._changed_paths:
             if path.flows and path.group is None:
-                seeds.update(dict.fromkeys(self._first_group(path, now).ports))
+                if is_alone(path):
+                    self._start_alone(path, seeds, now)
+                else:
+                    seeds.update(dict.fromkeys(self._first_group(path, now).ports))
         self._changed_paths.clear()
         for port in self._repaced:
             (seeds if port.is_watched else self._unchecked)[port] = None
         return seeds
 
+    def _start_alone(self, path: Path, seeds: dict[ActiveLink, None], now: int) -> None:
+        end = self._lone.start(path, self._changed, now, len(self.instants))
+        for port in path.ports:
+            seeds.pop(port, None)
+        (flow,) = path.flows
+        self.lone_ends.append((end, flow))
+
+    def _adopt(self, path: Path, now: int) -> None:
+        """Puts a path with a lone flow into a group, as somebody comes to its ports."""
+        (flow,) = path.flows
+        flow.entry = 0
+        rate, search = path.rate, len(self.instants)
+        self._lone.take_out(path, search)
+        unite(path.ports)
+        for port in path.full:
+            port.is_watched = True
+        for port in path.ports:
+            port.paths[path] = None
+        group = self._join(path, path.full, now, rate * (now - flow.began_ns))
+        group.take_rate(rate, now, search)
+        group.full = path.full
+        _limit(group, path.limits[-1][1], now)
+        path.seen = 1
+        self._adopted.append(group)
+
     # Groups
 
     def _first_group(self, path: Path, now: int) -> FlowGroup:
         """Puts a path into the group of its watched ports, one at least."""
+        for port in path.ports:
+            if port.lone is not None:
+                self._adopt(port.lone, now)
         unite(path.ports)
         watched = tuple([port for port in path.ports if port.is_watched])
         if not watched:

@@ -26,13 +26,14 @@ _FEW = 16  # entries of a heap that are not worth a search for stale ones
 class ActiveFlow:
     """A transfer, from its request to its arrival. `work` is in nanoseconds of a unit of rate."""
 
-    __slots__ = ("began_ns", "first_limit", "number", "path", "requested_ns", "size_bytes", "transfer")
+    __slots__ = ("began_ns", "entry", "first_limit", "number", "path", "requested_ns", "size_bytes", "transfer")
 
     def __init__(self, transfer: int, path: Path, size_bytes: int, now: int) -> None:
         self.transfer = transfer
         self.path = path
         self.size_bytes = size_bytes
         self.requested_ns = now
+        self.entry = 0  # the entry in the calendar for its end
         self.began_ns = 0  # when its first byte moved
         self.number = 0  # in the order in which flows begin
         self.first_limit = 0  # index of what limits it first in the history of its path
@@ -63,6 +64,7 @@ class Path:
         "ends",
         "engines",
         "flows",
+        "full",
         "group",
         "latency_ns",
         "limits",
@@ -70,6 +72,7 @@ class Path:
         "number",
         "offset",
         "ports",
+        "rate",
         "route",
         "seen",
         "slowest",
@@ -90,6 +93,8 @@ class Path:
         self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it
         self.seen = 0  # how many limits of its group were before it came, or are in its own
         self.mark = 0  # the last search that came here
+        # Of a lone flow, which is in no group: its rate, or 0, and its full ports.
+        self.rate, self.full = 0, tuple[ActiveLink, ...]()
 
     def virtual_at(self, now: int) -> int:
         """Its virtual time."""

@@ -119,6 +119,10 @@ class Network:
         if self._shares.has_changes:
             for group in self._shares.find(now):
                 self._follow_group(group)
+            for at, flow in self._shares.lone_ends:
+                if flow.path.rate:
+                    flow.entry = self._add(at, flow.transfer, _END, flow)
+            self._shares.lone_ends.clear()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
@@ -143,12 +147,12 @@ class Network:
             if isinstance(subject, ActiveFlow):
                 if what == _BEGIN:
                     self._begin(subject)
-                else:
+                elif entry == subject.entry:
                     self._end(subject, now)
             elif isinstance(subject, FlowGroup):
                 if entry == subject.entry:
                     for flow in subject.take_ended(now):
-                        self._add(now, flow.transfer, _END, flow)
+                        flow.entry = self._add(now, flow.transfer, _END, flow)
             elif what == _RELEASE:
                 self._released.append((subject, transfer))
             elif subject.flows:
@@ -244,8 +248,8 @@ class Network:
 
 
 def _is_stale(entry: _CalendarEntry) -> bool:
-    """Whether a group has got another end since this one was written into the calendar."""
-    return isinstance(entry[4], FlowGroup) and entry[3] != entry[4].entry
+    """Whether a group or flow has got another end since this one was written into the calendar."""
+    return entry[2] == _END and not isinstance(entry[4], ActiveLink) and entry[3] != entry[4].entry
 
 
 def _number(flow: ActiveFlow) -> int:

@@ -59,6 +59,7 @@ class ActiveLink:
         "is_watched",
         "left",
         "link",
+        "lone",
         "mark",
         "pace",
         "paths",
@@ -76,6 +77,7 @@ class ActiveLink:
         self.paths: dict[Path, None] = {}  # with flows
         self.crossings: dict[FlowGroup, Crossing] = {}
         self.is_watched = False
+        self.lone: Path | None = None  # whose flow is the only one here, and is in no group
         self.component: Component | None = None
         self.left = 0  # while rates are found: the capacity that is not given away
         self.waits = 0  # while rates are found: the flows without a rate

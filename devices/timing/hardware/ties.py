@@ -61,7 +61,7 @@ def component_of(port: ActiveLink) -> Component:
 
 def tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGroup, ActiveLink]]:
     """The groups with several full ports in the components of `changed`, and which of these the search found first."""
-    undecided = [port for port in changed if component_of(port).tied]
+    undecided = [port for port in changed if port.crossings and component_of(port).tied]
     if not undecided:
         return []
     before = {component_of(port): None for port in undecided}
