@@ -54,9 +54,4 @@ class LoneFlows:
 
 def is_alone(path: Path) -> bool:
     """Whether a path has one flow, and ports that are idle and have one capacity for ever."""
-    if len(path.flows) > 1:
-        return False
-    for port in path.ports:
-        if port.flows or port.pace is not None:
-            return False
-    return True
+    return len(path.flows) == 1 and all(not port.flows and port.pace is None for port in path.ports)
