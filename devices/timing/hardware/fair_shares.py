@@ -46,6 +46,7 @@ class FairShares:
         """of lone flows that the last search has found: when they end, if they stay alone"""
         self._unchecked: dict[ActiveLink, None] = {}  # ports that more flows cross, or other groups
         self._flows = 0  # that have begun so far
+        self._touched: dict[FlowGroup, None] = {}  # groups whose next end may be another one
         self._mark = 0
 
     @property
@@ -89,17 +90,17 @@ class FairShares:
                 self._adopt(flow.path, now)
             self._place(flow, now)
         seeds = self._seeds(now)
-        touched = self._solve(seeds, now) if seeds or self._unchecked else {}
-        if self._adopted:
-            touched.update(dict.fromkeys(self._adopted))
-            self._adopted = []
-        self._decide_limits(touched, now)
+        settled = dict.fromkeys(self._adopted)
+        if seeds or self._unchecked:
+            self._solve(seeds, settled, now)
+        self._decide_limits(settled, now)
         for path in self._regrouped:
             self._take_limit(path, now)
         for flow in self._begun:
             flow.first_limit = len(flow.path.limits_until_now()) - 1
         self._changed, self._repaced, self._begun, self._regrouped = [], [], [], []
-        self._late = []
+        self._late, self._adopted = [], []
+        touched, self._touched = self._touched, {}
         self.instants.append(now)
         return touched
 
@@ -122,6 +123,7 @@ class FairShares:
         group, search = path.group, len(self.instants)
         assert group is not None  # as the caller knows
         group.flows += flows
+        self._touched[group] = None
         for crossing in path.crossings:
             port = crossing.port
             crossing.count = count = crossing.count + flows
@@ -173,7 +175,7 @@ class FairShares:
         group = self._join(path, path.full, now, rate * (now - flow.began_ns))
         group.take_rate(rate, now, search)
         group.full = path.full
-        _limit(group, path.limits[-1][1], now)
+        group.take_limit(path.limits[-1][1], now)
         path.seen = 1
         self._adopted.append(group)
 
@@ -221,6 +223,7 @@ class FairShares:
         else:
             for port in path.ports:
                 del port.paths[path]
+        self._touched[group] = None
         for crossing in path.crossings:
             if not crossing.count:
                 crossing.port.crossings.pop(group, None)
@@ -260,20 +263,23 @@ class FairShares:
 
     # Rates
 
-    def _solve(self, seeds: Iterable[ActiveLink], now: int) -> dict[FlowGroup, None]:
-        """Finds rates until no port that is not watched could be full; returns all groups that a search has seen."""
-        search, touched = len(self.instants), dict[FlowGroup, None]()
+    def _solve(self, seeds: Iterable[ActiveLink], settled: dict[FlowGroup, None], now: int) -> None:
+        """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
+        search = len(self.instants)
         while True:
             self._mark += 1
             ports, groups = joined(seeds, self._mark)
             find_fair_rates(ports, groups)
             risen = []
             for group in groups:
-                touched[group] = None
-                if group.fair_rate != group.rate:
-                    if group.fair_rate > group.rate:
+                rate = group.fair_rate
+                if rate != group.rate:
+                    if rate > group.rate:
                         risen.append(group)
-                    group.take_rate(group.fair_rate, now, search)
+                    group.take_rate(rate, now, search)
+                    self._touched[group] = None
+                if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
+                    settled[group] = None
             seeds = self._full_ports(risen)
             if not seeds:
                 break
@@ -283,9 +289,8 @@ class FairShares:
             if not port.flows:
                 port.is_watched = False
             elif 2 * port.left > port.capacity:
-                touched.update(dict.fromkeys(self._let_go(port, now)))
+                settled.update(dict.fromkeys(self._let_go(port, now)))
                 self._full_ports(())
-        return touched
 
     def _full_ports(self, risen: Iterable[FlowGroup]) -> list[ActiveLink]:
         """The ports that are not watched and could be full, as more flows cross them or groups have got more."""
@@ -308,8 +313,8 @@ class FairShares:
 
     # What limits whom
 
-    def _decide_limits(self, touched: Iterable[FlowGroup], now: int) -> None:
-        for group in touched:
+    def _decide_limits(self, settled: Iterable[FlowGroup], now: int) -> None:
+        for group in settled:
             if not group.flows:
                 continue
             if len(group.full) > 1:
@@ -318,10 +323,10 @@ class FairShares:
                 continue
             if group.is_tied:
                 _untie(group)
-            _limit(group, group.full[0], now)
+            group.take_limit(group.full[0], now)
         self._mark += 1
         for group, port in tied_limits(self._changed, self._mark):
-            _limit(group, port, now)
+            group.take_limit(port, now)
 
     def _take_limit(self, path: Path, now: int) -> None:
         """A path that has come into a group is limited by what limits that."""
@@ -361,9 +366,3 @@ def _untie(group: FlowGroup) -> None:
     """Not more than one port limits a group."""
     group.is_tied = False
     component_of(group.ports[0]).tied.pop(group, None)
-
-
-def _limit(group: FlowGroup, port: ActiveLink, now: int) -> None:
-    """A port limits a group from now on."""
-    if not group.limits or group.limits[-1][1] is not port:
-        group.limits.append((now, port))

@@ -120,6 +120,7 @@ class FlowGroup:
         "flows",
         "full",
         "is_tied",
+        "limit",
         "limits",
         "mark",
         "noted",
@@ -143,7 +144,8 @@ class FlowGroup:
         self.ends: list[tuple[int, int, Path]] = []  # a heap: virtual time, number of the path; some are stale
         self.bounds: list[tuple[int, int, Crossing]] = []  # a heap: what unwatched ports allow; some are stale
         self.noted = 0  # bounds so far
-        self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it
+        self.limit: ActiveLink | None = None  # the port that limits it
+        self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it, or has limited it
         self.rates_in, self.rates = array("q"), list[int]()  # from which search on it had which rate
         self.fair_rate = 0  # while rates are found: 0 before it has one
         self.full: tuple[ActiveLink, ...] = ()  # the ports that gave it its rate at once
@@ -165,9 +167,16 @@ class FlowGroup:
             self.rates_in.append(search)
             self.rates.append(rate)
 
+    def take_limit(self, port: ActiveLink, now: int) -> None:
+        """A port limits it from now on."""
+        if self.limit is not port:
+            self.limit = port
+            self.limits.append((now, port))
+
     def stop(self) -> None:
         """Its last path has left."""
         self.limits.clear()
+        self.limit = None
         self.entry, self.wakes_at = 0, 0
 
     def next_end_ns(self) -> int | None:
