@@ -13,35 +13,68 @@ from .flow_groups import FlowGroup
 from .ports import ActiveLink
 
 
-def joined(seeds: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[FlowGroup]]:
-    """The watched ports that groups join to some watched ports, and these groups; `mark` is new for each search."""
+def joined(
+    wide: Iterable[ActiveLink], changed: Iterable[FlowGroup], mark: int
+) -> tuple[list[ActiveLink], list[FlowGroup]]:
+    """The groups that full ports join to some changed ones, or to those on some `wide` ports; and all their ports.
+
+    All groups on a wide or full port are among them. `mark` is new for each search.
+    """
     ports: list[ActiveLink] = []
     groups: list[FlowGroup] = []
-    for port in seeds:
-        if port.mark != mark:
-            port.mark = mark
-            ports.append(port)
-    for port in ports:  # grows while it is read
+    for port in wide:
+        port.mark = mark
+        ports.append(port)
         for group in port.crossings:
             if group.mark != mark:
                 group.mark = mark
                 groups.append(group)
-                for other in group.ports:
-                    if other.mark != mark:
-                        other.mark = mark
-                        ports.append(other)
+    for group in changed:
+        if group.mark != mark and group.flows:
+            group.mark = mark
+            groups.append(group)
+    for group in groups:  # grows while it is read
+        for port in group.ports:
+            if port.mark != mark:
+                port.mark = mark
+                ports.append(port)
+                if port.is_full:
+                    for other in port.crossings:
+                        if other.mark != mark:
+                            other.mark = mark
+                            groups.append(other)
     return ports, groups
 
 
-def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup]) -> None:
-    """Sets `fair_rate` of every group and the ports that were full when it got it, and what is `left` of every port."""
+def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int) -> list[ActiveLink]:
+    """Sets `fair_rate` of the groups of the search `mark`, what was full when they got it, and `is_full` of ports.
+
+    Groups that the search has left out keep their rates. If one of them is on a port that is full now, the rates may be
+    wrong, and the search has to be made again, wider: returns the ports for that.
+    """
     for group in groups:
         group.fair_rate = 0
-    waiting: list[ActiveLink] = []
+    partial: list[ActiveLink] = []
     for port in ports:
         port.left, port.waits = port.capacity, port.flows
-        if port.waits:
-            waiting.append(port)
+        if not port.is_full:
+            for group, crossing in port.crossings.items():
+                if group.mark != mark:
+                    port.left -= crossing.count * group.rate
+                    port.waits -= crossing.count
+            if port.waits != port.flows:
+                partial.append(port)
+    whole = set(ports).difference(partial)
+    _fill(ports)
+    for port in ports:
+        port.is_full = port.left < port.flows
+    full = [port for port in partial if port.is_full]
+    return [port for port in ports if port in whole or port.is_full] if full else []
+
+
+def _fill(ports: list[ActiveLink]) -> None:
+    """Gives rates to the groups without one on ports."""
+    waiting = [port for port in ports if port.waits]
     while waiting:
         shares = [port.left // port.waits for port in waiting]
         share = min(shares)

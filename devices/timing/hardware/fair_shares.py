@@ -91,7 +91,7 @@ class FairShares:
             self._place(flow, now)
         seeds = self._seeds(now)
         settled = dict.fromkeys(self._adopted)
-        if seeds or self._unchecked:
+        if seeds or self._touched or self._unchecked:
             self._solve(seeds, settled, now)
         self._decide_limits(settled, now)
         for path in self._regrouped:
@@ -139,7 +139,7 @@ class FairShares:
         seeds: dict[ActiveLink, None] = {}
         for path in self._changed_paths:
             if path.group is not None:
-                seeds.update(dict.fromkeys(path.group.ports))
+                seeds.update(dict.fromkeys([port for port in path.group.ports if port.is_full or not port.flows]))
                 if not path.flows:
                     self._leave(path)
                     path.limits.clear()
@@ -148,7 +148,7 @@ class FairShares:
                 if is_alone(path):
                     self._start_alone(path, seeds, now)
                 else:
-                    seeds.update(dict.fromkeys(self._first_group(path, now).ports))
+                    self._first_group(path, now)
         self._changed_paths.clear()
         for port in self._repaced:
             (seeds if port.is_watched else self._unchecked)[port] = None
@@ -169,7 +169,7 @@ class FairShares:
         self._lone.take_out(path, search)
         unite(path.ports)
         for port in path.full:
-            port.is_watched = True
+            port.is_watched = port.is_full = True
         for port in path.ports:
             port.paths[path] = None
         group = self._join(path, path.full, now, rate * (now - flow.began_ns))
@@ -248,7 +248,7 @@ class FairShares:
 
     def _let_go(self, port: ActiveLink, now: int) -> list[FlowGroup]:
         """Watches a port no more, at which no group has got its rate; returns the groups of its paths."""
-        port.is_watched = False
+        port.is_watched = port.is_full = False
         groups: list[FlowGroup] = []
         for path in port.paths:
             before = path.group
@@ -266,10 +266,14 @@ class FairShares:
     def _solve(self, seeds: Iterable[ActiveLink], settled: dict[FlowGroup, None], now: int) -> None:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
         search = len(self.instants)
+        wide = dict.fromkeys(seeds)
         while True:
             self._mark += 1
-            ports, groups = joined(seeds, self._mark)
-            find_fair_rates(ports, groups)
+            ports, groups = joined(wide, list(self._touched), self._mark)
+            wider = find_fair_rates(ports, groups, self._mark)
+            if wider:
+                wide.update(dict.fromkeys(wider))
+                continue
             risen = []
             for group in groups:
                 rate = group.fair_rate
@@ -280,14 +284,15 @@ class FairShares:
                     self._touched[group] = None
                 if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
                     settled[group] = None
-            seeds = self._full_ports(risen)
-            if not seeds:
+            full = self._full_ports(risen)
+            if not full:
                 break
-            for port in seeds:
+            for port in full:
                 self._watch(port, now)
+                wide[port] = None
         for port in ports:
             if not port.flows:
-                port.is_watched = False
+                port.is_watched = port.is_full = False
             elif 2 * port.left > port.capacity:
                 settled.update(dict.fromkeys(self._let_go(port, now)))
                 self._full_ports(())

@@ -160,7 +160,7 @@ class FlowGroup:
     def take_rate(self, rate: int, now: int, search: int) -> None:
         """Has another rate from now on."""
         self.virtual += self.rate * (now - self.since_ns)
-        self.since_ns, self.rate = now, rate
+        self.since_ns, self.rate, self.fair_rate = now, rate, rate
         if self.rates_in and self.rates_in[-1] == search:
             self.rates[-1] = rate
         else:

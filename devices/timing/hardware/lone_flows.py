@@ -28,7 +28,7 @@ class LoneFlows:
         path.limits.append((now, full[0] if len(full) == 1 else min(full, key=changed.index)))
         path.rate = rate
         for port in path.ports:
-            port.flows, port.lone, port.is_watched = 1, path, False
+            port.flows, port.lone, port.is_watched, port.is_full = 1, path, False, False
             port.paths[path] = None
             self._record(port, rate, search, 1)
         (flow,) = path.flows

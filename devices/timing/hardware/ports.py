@@ -44,7 +44,7 @@ class Crossing:
 class ActiveLink:
     """A link at work, or port: who crosses it, the copies that wait for its engines, its changes over time.
 
-    A port that is *watched* may be full; one that is not watched is not.
+    A port that is *watched* may be full; one that is not watched is not. It is full if no flow of it could get more.
     """
 
     __slots__ = (
@@ -56,6 +56,7 @@ class ActiveLink:
         "crossings",
         "flows",
         "free_engines",
+        "is_full",
         "is_watched",
         "left",
         "link",
@@ -76,7 +77,7 @@ class ActiveLink:
         self.flows = 0
         self.paths: dict[Path, None] = {}  # with flows
         self.crossings: dict[FlowGroup, Crossing] = {}
-        self.is_watched = False
+        self.is_watched = self.is_full = False
         self.lone: Path | None = None  # whose flow is the only one here, and is in no group
         self.component: Component | None = None
         self.left = 0  # while rates are found: the capacity that is not given away
