@@ -1,8 +1,9 @@
 """Keeps the rates of all flows max-min fair as flows come and go, by looking only where a rate can change.
 
 Only a full port limits anybody. Ports that may be full are *watched*; paths that cross the same watched ports form a
-group, and have one rate. When flows come or go, a search finds the groups that watched ports join to the change, and
-their fair rates:
+group, and have one rate. When flows come or go, a search finds the groups that full ports join to the change, and their
+fair rates; it is made wider if another port that it comes to would be full. A flow that is alone on its ports is in no
+group until somebody comes (see `lone_flows`).
 
     64 GPUs send to one: its port is watched, the 64 ports of the others are not. One group, one rate, one addition.
 
@@ -265,7 +266,6 @@ class FairShares:
 
     def _solve(self, seeds: Iterable[ActiveLink], settled: dict[FlowGroup, None], now: int) -> None:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
-        search = len(self.instants)
         wide = dict.fromkeys(seeds)
         while True:
             self._mark += 1
@@ -274,16 +274,7 @@ class FairShares:
             if wider:
                 wide.update(dict.fromkeys(wider))
                 continue
-            risen = []
-            for group in groups:
-                rate = group.fair_rate
-                if rate != group.rate:
-                    if rate > group.rate:
-                        risen.append(group)
-                    group.take_rate(rate, now, search)
-                    self._touched[group] = None
-                if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
-                    settled[group] = None
+            risen = self._take_rates(groups, settled, now)
             full = self._full_ports(risen)
             if not full:
                 break
@@ -296,6 +287,20 @@ class FairShares:
             elif 2 * port.left > port.capacity:
                 settled.update(dict.fromkeys(self._let_go(port, now)))
                 self._full_ports(())
+
+    def _take_rates(self, groups: Iterable[FlowGroup], settled: dict[FlowGroup, None], now: int) -> list[FlowGroup]:
+        """Groups have their fair rates from now on; returns those that have got more."""
+        search, risen = len(self.instants), list[FlowGroup]()
+        for group in groups:
+            rate = group.fair_rate
+            if rate != group.rate:
+                if rate > group.rate:
+                    risen.append(group)
+                group.take_rate(rate, now, search)
+                self._touched[group] = None
+            if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
+                settled[group] = None
+        return risen
 
     def _full_ports(self, risen: Iterable[FlowGroup]) -> list[ActiveLink]:
         """The ports that are not watched and could be full, as more flows cross them or groups have got more."""

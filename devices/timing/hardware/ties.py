@@ -3,9 +3,9 @@
 Where two ports of a path are full at the same share, either could be called the bottleneck. It is the one that a search
 from the ports where flows came or went, in that order, comes to first, by way of the flows that have begun first:
 
-    link a   |-- x --|          x ends at the same time as z begins on a: the search comes to a before b,
-    link b   |-- x --|-- y --|  and y, over a and b, is limited by a
-             ...
+    flow x over ports a, b (equal)      begins: the search finds a, b           x is limited by a
+    flow y over ports c, b              begins: b alone is full                 x is limited by b
+                                        ends: the search finds c, b, a          x is limited by b, not by a
 
 The search is made only if it decides something: a *component* is ports that flows join, directly or over others, and
 knows its groups with such a choice. Components are joined as flows come, and found anew by the search.
