@@ -52,6 +52,11 @@ def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int)
     Groups that the search has left out keep their rates. If one of them is on a port that is full now, the rates may be
     wrong, and the search has to be made again, wider: returns the ports for that.
     """
+    if len(ports) == len(groups) == 1 and ports[0].flows == groups[0].flows:  # as below, but quicker: it is frequent
+        (port,), (group,) = ports, groups
+        group.fair_rate, group.full = port.capacity // port.flows, group.ports
+        port.left, port.is_full = port.capacity % port.flows, True
+        return []
     for group in groups:
         group.fair_rate = 0
     partial: list[ActiveLink] = []

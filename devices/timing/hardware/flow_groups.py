@@ -219,5 +219,6 @@ class FlowGroup:
             self.bounds[:] = [(c.allowed, -n, c) for n, c in enumerate(known)]
             heapify(self.bounds)
         self.noted += 1
-        crossing.bound = crossing.allowed
-        heappush(self.bounds, (crossing.allowed, self.noted, crossing))
+        # Half way, so that the heap need not learn of each time that the port allows a little less.
+        crossing.bound = (self.rate + crossing.allowed) // 2
+        heappush(self.bounds, (crossing.bound, self.noted, crossing))

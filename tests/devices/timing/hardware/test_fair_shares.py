@@ -169,6 +169,16 @@ def test_a_port_that_many_share() -> None:
     check(star([2 * 10**8] * 8, 60))
 
 
+def test_a_lone_flow_gets_company() -> None:
+    """In the middle of its way, in the instant of its end, on its own path, on a port that is full or not."""
+    a, b, c = (Link(name, "there", "wire", rate, 0) for name, rate in (("a", 10**9), ("b", 10**9), ("c", 4 * 10**9)))
+    alone = Route((c, a, b))
+    for at in (0, 400, 1000):
+        for other in (alone, Route((a,)), Route((b, c)), Route((c,))):
+            check(Traffic([a, b, c], [Request(alone, 1000, 0, None), Request(other, 700, at, None)], []))
+            check(Traffic([a, b, c], [Request(other, 700, at, None), Request(alone, 1000, 0, None)], []))
+
+
 def test_what_is_stale_is_dropped() -> None:
     """However often rates have changed, the calendar and the heaps of groups hold a few entries a flow at most."""
     alive, flows = 50, 1500
