@@ -19,6 +19,7 @@ from rich.console import Console
 
 from . import (
     bench_cnn,
+    bench_contended,
     bench_flows,
     bench_gradients,
     bench_holds,
@@ -52,6 +53,7 @@ CASES: list[Case] = [
     *bench_process.CASES,
     *bench_scale.CASES,
     *bench_flows.CASES,
+    *bench_contended.CASES,
     *bench_simulate.CASES,
     *bench_virtual.CASES,
     *bench_cnn.CASES,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .fresh import Ended
 from .peers.process import Peer, Peers
@@ -28,6 +28,7 @@ class Sizes:
     iterations: int = 1_000
     simulated_iterations: int = 100_000
     transfers: int = 20_000
+    contended_gpus: tuple[int, int, int] = (8, 64, 256)
     undone_ops: int = 2_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
@@ -47,6 +48,7 @@ QUICK = Sizes(
     iterations=10,
     simulated_iterations=20,
     transfers=50,
+    contended_gpus=(2, 3, 4),
     undone_ops=20,
     few_pairs=20,
     many_pairs=50,
@@ -73,6 +75,8 @@ class Bench:
     """the same per node, of large graphs"""
     many_devices: list[Ended] = field(default_factory=list)
     """the process that simulates a thousand devices, once it has ended; two rows share it"""
+    contended: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """what processes said that simulate steps with contended links; rows share them"""
     _files: dict[str, Path] = field(default_factory=dict)
 
     def file(self, workload: Workload) -> Path:

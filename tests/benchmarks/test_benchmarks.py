@@ -26,7 +26,7 @@ from benchmarks.workloads import Workload, called, chain, drawn, hops
 from partita.actors import BlockingSession
 from partita.graph import GraphDef, tensor_to_numpy
 
-STARTS_PROCESSES = ("process/", "start/", "scale/", "import/memory", "simulate/1,024")
+STARTS_PROCESSES = ("process/", "start/", "scale/", "import/memory", "simulate/1,024", "contended/")
 
 
 @pytest.fixture

@@ -18,23 +18,27 @@ starts and ends of the instant. Transfers of one instant are handled in the orde
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import Protocol
 
 from simpy import Environment, Event
 
 from ...profiles import Profiles
 from ...topology import Link, Route
+from .fair_shares import FairShares
+from .flow_groups import ActiveFlow, FlowGroup, Path
 from .instants import Instants
+from .port_loads import loads_of
+from .ports import ActiveLink
 from .profile import Profile
-from .sharing import ActiveFlow, ActiveLink, Path, find_fair_rates, joined
 
 _NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
+_OF_GROUP, _OF_PORT = -2, -1  # in place of a transfer: first the groups whose flows end become those ends
+_FEW = 64  # entries of the calendar that are not worth a search for stale ones
 
 
-_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink]
-"""of the calendar: instant, transfer, what happens, number of the entry, flow or port that it happens to"""
+_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | FlowGroup]
+"""of the calendar: instant, transfer, what happens, number of the entry, to whom it happens"""
 
 
 class Listener(Protocol):
@@ -58,15 +62,16 @@ class Network:
         self._listener = listener
         self._pace_of = (profile or Profile(Profiles())).pace_of
         self._ports: dict[Link, ActiveLink] = {}
+        self._port_of: dict[int, ActiveLink] = {}  # by identity of the link, which a route keeps
         self._by_name: dict[str, ActiveLink] = {}
         self._paths: dict[int, Path] = {}  # by identity of the route, which the path keeps: hashing one takes longer
         self._requests: list[ActiveFlow] = []
         self._released: list[tuple[ActiveLink, int]] = []  # a copy engine, and the transfer that held it
-        self._changed: list[ActiveLink] = []  # where flows came or went
-        self._searches = 0
+        self._shares = FairShares()
         self._is_asked = False
         self._calendar: list[_CalendarEntry] = []
         self._entries = 0
+        self._most_entries = _FEW  # beyond these, stale ones are looked for
         self._wakes_at = _NEVER
 
     def request(self, transfer: int, route: Route, size_bytes: int) -> None:
@@ -78,25 +83,28 @@ class Network:
     @property
     def is_idle(self) -> bool:
         """Whether no transfer is under way or waits."""
-        return not (self._requests or self._released or self._changed or self._calendar)
+        return not (self._requests or self._released or self._shares.has_changes or self._calendar)
 
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
         port = self._by_name.get(link)
-        if port is None:
-            return []
-        changes = pairwise(zip(port.times, port.loads, strict=True))
-        return [(start, end, load) for (start, load), (end, _) in changes if load]
+        return [] if port is None else loads_of(port, self._shares.instants)
 
     def _path(self, route: Route) -> Path:
         path = self._paths.get(id(route))
         if path is None:
-            for link in route.links:
-                if link not in self._ports:
-                    self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
-            ports = tuple(dict.fromkeys(self._ports[link] for link in route.links))
-            path = self._paths[id(route)] = Path(route, ports)
+            ports = tuple(dict.fromkeys([self._port(link) for link in route.links]))
+            path = self._paths[id(route)] = Path(len(self._paths), route, ports)
         return path
+
+    def _port(self, link: Link) -> ActiveLink:
+        port = self._port_of.get(id(link))
+        if port is None:
+            port = self._ports.get(link)
+            if port is None:
+                port = self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
+            self._port_of[id(link)] = port
+        return port
 
     def _ask(self) -> None:
         if not self._is_asked:
@@ -108,14 +116,23 @@ class Network:
         now = self._instants.now()
         if self._requests or self._released:
             self._start_transfers(now)
-        if self._changed:
-            self._find_rates(now)
+        if self._shares.has_changes:
+            for group in self._shares.find(now):
+                self._follow_group(group)
+            for at, flow in self._shares.lone_ends:
+                if flow.path.rate:
+                    flow.entry = self._add(at, flow.transfer, _END, flow)
+            self._shares.lone_ends.clear()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
         """Sees to it that the clock stops at the next entry of the calendar."""
         calendar = self._calendar
-        while calendar and calendar[0][2] == _END and _is_stale(calendar[0]):
+        if len(calendar) > self._most_entries:
+            calendar[:] = [entry for entry in calendar if not _is_stale(entry)]
+            heapify(calendar)
+            self._most_entries = max(_FEW, 2 * len(calendar))
+        while calendar and _is_stale(calendar[0]):
             heappop(calendar)
         if calendar and calendar[0][0] < self._wakes_at:
             self._wakes_at = calendar[0][0]
@@ -127,36 +144,50 @@ class Network:
         self._wakes_at = _NEVER
         while calendar and calendar[0][0] <= now:
             _, transfer, what, entry, subject = heappop(calendar)
-            if isinstance(subject, ActiveLink):
-                if what == _RELEASE:
-                    self._released.append((subject, transfer))
-                elif subject.flows:
-                    self._follow_pace(subject, now)
-                    self._changed.append(subject)
-            elif what == _BEGIN:
-                self._begin(subject)
-            elif entry == subject.entry:
-                self._end(subject, now)
-        if not self._changed and not self._released:
+            if isinstance(subject, ActiveFlow):
+                if what == _BEGIN:
+                    self._begin(subject)
+                elif entry == subject.entry:
+                    self._end(subject, now)
+            elif isinstance(subject, FlowGroup):
+                if entry == subject.entry:
+                    for flow in subject.take_ended(now):
+                        flow.entry = self._add(now, flow.transfer, _END, flow)
+            elif what == _RELEASE:
+                self._released.append((subject, transfer))
+            elif subject.flows:
+                self._follow_pace(subject, now)
+                self._shares.repace(subject)
+        if not self._shares.has_changes and not self._released:
             self._sleep(now)
         elif not self._is_asked and self._instants.is_last():
             self._second_half()
         else:
             self._ask()
 
-    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
+    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink | FlowGroup) -> int:
         """Writes into the calendar; returns the number of the entry."""
         self._entries += 1
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
         return self._entries
 
+    def _follow_group(self, group: FlowGroup) -> None:
+        """Sees to it that the calendar has when the next flow of a group ends."""
+        at = group.next_end_ns()
+        if at is not None and at != group.wakes_at:
+            group.wakes_at = at
+            group.entry = self._add(at, _OF_GROUP, _END, group)
+
     def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)
         if change is not None:
-            self._add(change, -1, _PACE, port)
+            self._add(change, _OF_PORT, _PACE, port)
 
     def _start_transfers(self, now: int) -> None:
         """Starts the transfers that are next at all their copy engines, in the order of request and number."""
+        if not self._released and len(self._requests) == 1 and not _engines(self._requests[0]):
+            self._start(self._requests.pop(), now, -1)
+            return
         waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
         flows: dict[int, ActiveFlow] = {}
         for port, holder in self._released:
@@ -202,41 +233,23 @@ class Network:
         if not flow.size_bytes or not ports:
             self._listener.arrived(flow.transfer)
             return
-        now = flow.since_ns = self._instants.now()
+        now = self._instants.now()
         for port in ports:
-            port.flows[flow] = None
             if port.pace is not None:
                 self._follow_pace(port, now)
-        self._changed += ports
+        self._shares.begin(flow, now)
 
     def _end(self, flow: ActiveFlow, now: int) -> None:
-        path = flow.path
-        for port in path.ports:
-            del port.flows[flow]
-        self._changed += path.ports
         bottleneck = flow.bottleneck(now)
-        if bottleneck is not None and bottleneck is not path.slowest:
+        if bottleneck is not None and bottleneck is not flow.path.slowest:
             self.bottlenecks[flow.transfer] = bottleneck.link
+        self._shares.end(flow)
         self._listener.arrived(flow.transfer)
 
-    def _find_rates(self, now: int) -> None:
-        changed, self._changed = self._changed, []
-        self._searches += 1
-        ports, flows = joined(changed, self._searches)
-        find_fair_rates(ports, flows)
-        for flow in flows:
-            if flow.fair_rate != flow.rate:
-                flow.entry = self._add(flow.change_rate(now), flow.transfer, _END, flow)
-            if flow.limit is not flow.limited_by:
-                flow.change_limit(now)
-        for port in ports:
-            if port.load != port.capacity - port.left:
-                port.record_load(now, port.capacity - port.left)
 
-
-def _is_stale(end: _CalendarEntry) -> bool:
-    """Whether a flow has got another rate since its end was written into the calendar."""
-    return isinstance(end[4], ActiveFlow) and end[3] != end[4].entry
+def _is_stale(entry: _CalendarEntry) -> bool:
+    """Whether a group or flow has got another end since this one was written into the calendar."""
+    return entry[2] == _END and not isinstance(entry[4], ActiveLink) and entry[3] != entry[4].entry
 
 
 def _number(flow: ActiveFlow) -> int:

@@ -1,0 +1,60 @@
+"""What a port has carried, from the counts of its flows by group and the rates of the groups.
+
+Nobody writes down a load while the clock runs, as a new rate of one group is a new load of all ports that it crosses:
+it is computed when somebody asks.
+
+    search    0        3        5            a search finds rates; several can be in one instant
+    count     2 of g            1 of g       of flows on the port
+    rate      10       6                     of group g
+    load      20       12       6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+from .flow_groups import FlowGroup
+from .ports import UNITS, ActiveLink
+
+
+def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, float]]:
+    """(from, to, bytes/s) in order, without the times in which it carries nothing; `instants` are those of searches.
+
+    Times in which it carries the same are apart if it carried something else between two searches of one instant.
+    """
+    counts: dict[FlowGroup, list[tuple[int, int]]] = {}
+    for search, group, count in zip(port.changed_in, port.changed_groups, port.changed_counts, strict=True):
+        counts.setdefault(group, []).append((search, count))
+    changes = merge(*[_changes(group, of_group) for group, of_group in counts.items()], key=itemgetter(0))
+    times, loads, load = list[int](), list[int](), 0
+    for search, together in groupby(changes, itemgetter(0)):
+        if search >= len(instants):  # flows have come or gone, and rates are not found yet
+            break
+        changed = sum(change for _, change in together)
+        if changed:
+            load += changed
+            if times and times[-1] == instants[search]:
+                loads[-1] = load
+            else:
+                times.append(instants[search])
+                loads.append(load)
+    return [(start, end, load / UNITS) for (start, load), (end, _) in pairwise(zip(times, loads, strict=True)) if load]
+
+
+def _changes(group: FlowGroup, counts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(search, by how much the load of a group on a port changes in it), from (search, count of its flows there)."""
+    rates = merge(
+        ((search, 0, count) for search, count in counts),
+        ((search, 1, rate) for search, rate in zip(group.rates_in, group.rates, strict=True)),
+        key=itemgetter(0),
+    )
+    count = rate = load = 0
+    for search, together in groupby(rates, itemgetter(0)):
+        for _, is_rate, number in together:
+            count, rate = (count, number) if is_rate else (number, rate)
+        if count * rate != load:
+            yield search, count * rate - load
+            load = count * rate

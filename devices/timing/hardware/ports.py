@@ -1,0 +1,111 @@
+"""Links at work: what crosses a port, the copies that wait for its engines, and what it has carried.
+
+A rate counts units of 1 / `UNITS` bytes/s, which up to 40 flows divide without a rest. So a flow that shares ends
+exactly when arithmetic says: floating-point numbers would round, and an end that rounds up by 1e-16 of its time is a
+nanosecond late. Where a rate has a rest, a flow loses less than 1e-15 bytes/s.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING
+
+from ...link import transfer_ns
+from ...topology import Link
+from .profile import Pace
+
+if TYPE_CHECKING:
+    from .flow_groups import ActiveFlow, FlowGroup, Path
+    from .ties import Component
+
+UNITS = lcm(*range(1, 41))
+NS = 10**9
+
+
+class Crossing:
+    """The flows of one group on one port: `count` of them.
+
+    On a port that is not watched, each of them may have a rate of up to `allowed` without that the port can be full.
+    `bound` is the least number that the group's heap has for this crossing.
+    """
+
+    __slots__ = ("allowed", "bound", "count", "group", "port")
+
+    def __init__(self, group: FlowGroup, port: ActiveLink) -> None:
+        self.group = group
+        self.port = port
+        self.count = 0
+        self.allowed = self.bound = -1
+
+
+class ActiveLink:
+    """A link at work, or port: who crosses it, the copies that wait for its engines, its changes over time.
+
+    A port that is *watched* may be full; one that is not watched is not. It is full if no flow of it could get more.
+    """
+
+    __slots__ = (
+        "capacity",
+        "changed_counts",
+        "changed_groups",
+        "changed_in",
+        "component",
+        "crossings",
+        "flows",
+        "free_engines",
+        "is_full",
+        "is_watched",
+        "left",
+        "link",
+        "lone",
+        "mark",
+        "pace",
+        "paths",
+        "queue",
+        "waits",
+        "watched_to",
+    )
+
+    def __init__(self, link: Link, pace: Pace | None = None) -> None:
+        self.link = link
+        self.pace = pace
+        self.watched_to = -1  # the last change of pace that the calendar knows
+        self.capacity = link.bandwidth_bytes_per_s * UNITS
+        self.flows = 0
+        self.paths: dict[Path, None] = {}  # with flows
+        self.crossings: dict[FlowGroup, Crossing] = {}
+        self.is_watched = self.is_full = False
+        self.lone: Path | None = None  # whose flow is the only one here, and is in no group
+        self.component: Component | None = None
+        self.left = 0  # while rates are found: the capacity that is not given away
+        self.waits = 0  # while rates are found: the flows without a rate
+        self.mark = 0  # the last search that came here
+        self.free_engines = link.copy_engines
+        self.queue: deque[ActiveFlow] = deque()
+        # How many flows which group had here since which search.
+        self.changed_in = array("q")
+        self.changed_groups: list[FlowGroup] = []
+        self.changed_counts = array("q")
+
+    def load(self) -> int:
+        """The rate of all its flows."""
+        return sum(crossing.count * crossing.group.rate for crossing in self.crossings.values())
+
+    def follow_pace(self, now: int) -> int | None:
+        """Takes the capacity of this instant; returns when the next change comes, if it is not waited for already."""
+        if self.pace is None or self.watched_to > now:
+            return None
+        self.capacity = int(self.link.bandwidth_bytes_per_s * UNITS / self.pace.factor(now))
+        change = self.pace.next_change(now)
+        if change is not None:
+            self.watched_to = change
+        return change
+
+    def alone_ns(self, size_bytes: int, now: int) -> int:
+        """Nanoseconds for which bytes would use the link from now on if they had it to themselves."""
+        if self.pace is None:
+            return transfer_ns(size_bytes, self.link.bandwidth_bytes_per_s)
+        return self.pace.end(now, Fraction(size_bytes * NS, self.link.bandwidth_bytes_per_s)) - now

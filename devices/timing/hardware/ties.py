@@ -1,0 +1,105 @@
+"""Which of several full ports limits a flow, as far as a timeline says.
+
+Where two ports of a path are full at the same share, either could be called the bottleneck. It is the one that a search
+from the ports where flows came or went, in that order, comes to first, by way of the flows that have begun first:
+
+    flow x over ports a, b (equal)      begins: the search finds a, b           x is limited by a
+    flow y over ports c, b              begins: b alone is full                 x is limited by b
+                                        ends: the search finds c, b, a          x is limited by b, not by a
+
+The search is made only if it decides something: a *component* is ports that flows join, directly or over others, and
+knows its groups with such a choice. Components are joined as flows come, and found anew by the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .flow_groups import FlowGroup, Path
+from .ports import ActiveLink
+
+
+class Component:
+    """Ports that flows join, or have joined before the last search: a tree of components that have become one."""
+
+    __slots__ = ("parent", "tied")
+
+    def __init__(self) -> None:
+        self.parent: Component | None = None
+        self.tied: dict[FlowGroup, None] = {}  # groups with more than one full port
+
+    def root(self) -> Component:
+        """The component that this one is part of."""
+        at = self
+        while at.parent is not None:
+            if at.parent.parent is not None:
+                at.parent = at.parent.parent
+            at = at.parent
+        return at
+
+
+def unite(ports: tuple[ActiveLink, ...]) -> None:
+    """A flow joins ports."""
+    one = component_of(ports[0])
+    for port in ports[1:]:
+        other = component_of(port)
+        if other is not one:
+            if len(other.tied) > len(one.tied):
+                one, other = other, one
+            one.tied.update(other.tied)
+            other.tied.clear()
+            other.parent = one
+
+
+def component_of(port: ActiveLink) -> Component:
+    """The component that a port is in."""
+    if port.component is None:
+        port.component = Component()
+        return port.component
+    return port.component.root()
+
+
+def tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGroup, ActiveLink]]:
+    """The groups with several full ports in the components of `changed`, and which of these the search found first."""
+    undecided = [port for port in changed if port.crossings and component_of(port).tied]
+    if not undecided:
+        return []
+    before = {component_of(port): None for port in undecided}
+    ports, paths = _joined_by_flows(undecided, mark)
+    found = {port: place for place, port in enumerate(ports)}
+    tied = [group for component in before for group in component.tied if group.ports[0] in found]
+    for component in before:
+        for group in tied:
+            component.tied.pop(group, None)
+    for port in ports:
+        port.component = None
+    for path in paths:
+        unite(path.ports)
+    for group in tied:
+        component_of(group.ports[0]).tied[group] = None
+    return [(group, min(group.full, key=found.__getitem__)) for group in tied]
+
+
+def _joined_by_flows(changed: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[Path]]:
+    """The ports that flows join to some ports, in the order of the search, and the paths of these flows."""
+    ports: list[ActiveLink] = []
+    paths: list[Path] = []
+    for port in changed:
+        if port.mark != mark:
+            port.mark = mark
+            ports.append(port)
+    for port in ports:  # grows while it is read
+        for path in sorted(port.paths, key=_oldest):
+            if path.mark != mark:
+                path.mark = mark
+                paths.append(path)
+                for other in path.ports:
+                    if other.mark != mark:
+                        other.mark = mark
+                        ports.append(other)
+    return ports, paths
+
+
+def _oldest(path: Path) -> int:
+    """The number of its flow that began first."""
+    return next(iter(path.flows)).number

@@ -1,0 +1,191 @@
+"""Groups of flows give, to the nanosecond and to the unit of rate, what a search over all flows gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from hypothesis import given, settings, strategies as st
+from simpy import Environment, Event, Timeout
+
+from partita.devices.profiles import Profiles, RandomWindows, Window
+from partita.devices.timing.hardware.network import Listener, Network
+from partita.devices.timing.hardware.profile import Profile
+from partita.devices.topology import Link, Route
+
+from .flow_by_flow import FlowByFlow
+
+MOST_EVENTS = 2_000
+RATES = [[10**9], [10**9, 2 * 10**9], [3 * 10**9 + 1, 7 * 10**8, 10**10], [3, 7]]
+SIZES: list[st.SearchStrategy[int]] = [st.just(1000), st.sampled_from([0, 1, 500, 1000]), st.integers(0, 10**5)]
+TIMES: list[st.SearchStrategy[int]] = [st.just(0), st.sampled_from([0, 100, 500]), st.integers(0, 5000)]
+
+
+class Shares(Protocol):
+    """What both networks can do."""
+
+    bottlenecks: dict[int, Link]
+
+    def request(self, transfer: int, route: Route, size_bytes: int) -> None:
+        """Asks for a transfer."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transfer is under way."""
+
+    def loads(self, link: str) -> list[tuple[int, int, float]]:
+        """(from, to, bytes/s)."""
+
+
+class Request(NamedTuple):
+    """A transfer over a route, asked for at an instant or, if `after` says one, when that transfer arrives."""
+
+    route: Route
+    size_bytes: int
+    at: int
+    after: int | None
+
+
+class Traffic(NamedTuple):
+    """Links, what is asked of them, and when they carry less."""
+
+    links: list[Link]
+    requests: list[Request]
+    windows: list[Window | RandomWindows]
+
+
+@st.composite
+def traffic(draw: st.DrawFn, most: int = 30) -> Traffic:
+    """Networks in which much collides: equal rates, few routes, a port that all share, equal sizes and instants."""
+    rates, latencies = draw(st.sampled_from(RATES)), draw(st.sampled_from([[0], [0, 10]]))
+    engines = draw(st.sampled_from([[0], [0, 1, 2]]))
+    links = [
+        Link(f"l{k}", "there", "wire", *(draw(st.sampled_from(numbers)) for numbers in (rates, latencies, engines)))
+        for k in range(draw(st.integers(1, 8)))
+    ]
+    some = st.lists(st.sampled_from(links), min_size=1, max_size=4, unique=True)
+    shared = draw(st.sampled_from([[], links[:1]]))
+    routes = [Route(tuple(dict.fromkeys([*draw(some), *shared]))) for _ in range(draw(st.sampled_from([1, 2, 5, 12])))]
+    size, at = draw(st.sampled_from(SIZES)), draw(st.sampled_from(TIMES))
+    requests = [
+        Request(
+            draw(st.sampled_from(routes)),
+            draw(size),
+            draw(at),
+            draw(st.none() | st.integers(0, number - 1)) if number else None,
+        )
+        for number in range(draw(st.integers(1, most)))
+    ]
+    windows = st.builds(
+        lambda tenths, start, length: Window(Fraction(tenths, 10), start, start + length),
+        st.integers(10, 40),
+        st.integers(0, 3000),
+        st.integers(1, 2000),
+    )
+    drawn = st.lists(windows, max_size=2) if min(rates) > 10 else st.just([])
+    return Traffic(links, requests, list(draw(drawn)))
+
+
+class Played:
+    """What a network says of some traffic: starts, ends in their order, bottlenecks, loads, and when it was idle."""
+
+    def __init__(self, network: Callable[[Environment, Listener, Profile], Shares], traffic: Traffic) -> None:
+        env = Environment()
+        profile = Profile(Profiles(degrade=tuple(("wire", window) for window in traffic.windows)))
+        self.network = network(env, self, profile)
+        self._env, self._requests = env, traffic.requests
+        self.told: list[tuple[str, int, int, int]] = []
+        self.idle: list[bool] = []
+        for number, request in enumerate(self._requests):
+            if request.after is None:
+                self._at(request.at, number)
+        while env.peek() < float("inf") and len(self.idle) < MOST_EVENTS:
+            env.step()
+            self.idle.append(self.network.is_idle)
+        self.bottlenecks = self.network.bottlenecks
+        self.loads = {link.name: self.network.loads(link.name) for link in traffic.links}
+
+    def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
+        """Part of `Listener`."""
+        self.told.append(("starts", transfer, start_ns, cause_transfer))
+
+    def arrived(self, transfer: int) -> None:
+        """Part of `Listener`."""
+        self.told.append(("arrives", transfer, int(self._env.now), -1))
+        for number, request in enumerate(self._requests):
+            if request.after == transfer:
+                self._ask(number)
+
+    def _at(self, at: int, number: int) -> None:
+        def ask(_: Event) -> None:
+            self._ask(number)
+
+        event = Timeout(self._env, at)
+        assert event.callbacks is not None
+        event.callbacks.append(ask)
+
+    def _ask(self, number: int) -> None:
+        self.network.request(number, self._requests[number].route, self._requests[number].size_bytes)
+
+
+def check(traffic: Traffic) -> None:
+    """Both networks say the same."""
+    ours, plain = Played(Network, traffic), Played(FlowByFlow, traffic)
+    assert ours.told == plain.told
+    assert ours.idle == plain.idle
+    assert ours.bottlenecks == plain.bottlenecks
+    assert ours.loads == plain.loads
+
+
+@given(traffic())
+def test_groups_are_flow_by_flow(traffic: Traffic) -> None:
+    """Starts, ends, order, bottlenecks, loads."""
+    check(traffic)
+
+
+@settings(max_examples=20)
+@given(traffic(most=150))
+def test_many_flows_too(traffic: Traffic) -> None:
+    """Enough of them that heaps and the calendar drop what is stale."""
+    check(traffic)
+
+
+def star(rates: Sequence[int], flows: int) -> Traffic:
+    """Flows of different sizes from links of some rates into one of 1 byte/ns, each asked for when another arrives."""
+    port = Link("port", "there", "wire", 10**9, 0)
+    routes = [Route((Link(f"source{k}", "there", "wire", rate, 0), port)) for k, rate in enumerate(rates)]
+    requests = [
+        Request(routes[k % len(routes)], 1000 + 7919 * k % 1000, 10 * k, None if k < len(routes) else k - len(routes))
+        for k in range(flows)
+    ]
+    return Traffic([port, *(route.links[0] for route in routes)], requests, [])
+
+
+def test_a_port_that_many_share() -> None:
+    """Sources that are never full, some that always are, and some that become full as the others end."""
+    check(star([10**9] * 40, 200))
+    check(star([10**9] * 5 + [10**7] * 5, 60))
+    check(star([2 * 10**8] * 8, 60))
+
+
+def test_a_lone_flow_gets_company() -> None:
+    """In the middle of its way, in the instant of its end, on its own path, on a port that is full or not."""
+    a, b, c = (Link(name, "there", "wire", rate, 0) for name, rate in (("a", 10**9), ("b", 10**9), ("c", 4 * 10**9)))
+    alone = Route((c, a, b))
+    for at in (0, 400, 1000):
+        for other in (alone, Route((a,)), Route((b, c)), Route((c,))):
+            check(Traffic([a, b, c], [Request(alone, 1000, 0, None), Request(other, 700, at, None)], []))
+            check(Traffic([a, b, c], [Request(other, 700, at, None), Request(alone, 1000, 0, None)], []))
+
+
+def test_what_is_stale_is_dropped() -> None:
+    """However often rates have changed, the calendar and the heaps of groups hold a few entries a flow at most."""
+    alive, flows = 50, 1500
+    played = Played(Network, star([10**9] * alive, flows))
+    network = played.network
+    assert isinstance(network, Network)
+    groups = network._shares._groups.values()
+    assert len(played.idle) == MOST_EVENTS  # so that it has not come to its end
+    assert len(network._calendar) < 4 * alive + 64
+    assert all(len(group.ends) + len(group.bounds) < 8 * alive + 64 for group in groups)
