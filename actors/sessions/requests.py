@@ -6,7 +6,6 @@ Prepared requests are kept under a `RequestNames`; its names keep the user's ord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,13 +113,15 @@ def fed_values(
     ]
 
 
-async def fed_in_turn(
-    ports: Sequence[Port], values: Sequence[Any], session_tensors: SessionTensors, *, copy: bool
-) -> list[Any]:
-    """As `fed_values`; much to copy is copied in a worker thread."""
-    if copy and sum(getattr(value, "nbytes", 0) for value in values) > _LARGE_BYTES:
-        return await run_in_thread(partial(fed_values, ports, values, session_tensors, copy=True))
-    return fed_values(ports, values, session_tensors, copy=copy)
+async def copied(fed: list[Any]) -> list[Any]:
+    """Tensors that share no memory with the arrays of the user; much is copied in a worker thread."""
+    if sum(getattr(value, "nbytes", 0) for value in fed) > _LARGE_BYTES:
+        return await run_in_thread(_copies, fed)
+    return _copies(fed)
+
+
+def _copies(fed: list[Any]) -> list[Any]:
+    return [value.copy() if isinstance(value, np.ndarray) else value for value in fed]
 
 
 def _has_objects(value: object) -> bool:

@@ -24,7 +24,7 @@ from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare, takes_long
 from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
-from .requests import RequestNames, fed_in_turn, inputs_of, timeout_seconds
+from .requests import RequestNames, copied, fed_values, inputs_of, timeout_seconds
 from .restarts import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
@@ -84,8 +84,7 @@ class Session:
             lambda names, check: prepare(self._stage, names, self._workers, check), self._restarts, max_requests
         )
         self._steps = Steps(workers, settings, self._step_check)
-        self._num_steps = self._num_callables = self._request_hits = 0
-        self._running = 0
+        self._num_steps = self._num_callables = self._request_hits = self._running = 0
         self._partial_runs = PartialRuns(workers.actor_group, self._steps.under_way, workers.tensors)
         self._closed = False
 
@@ -376,7 +375,8 @@ class Session:
             await self._workers.pacer.yield_if_due()
             self._check_options(options)
             check_recording(self._workers.clock, recording)
-            fed = await fed_in_turn(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
+            fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=False)
+            fed = await copied(fed) if prepared.keeps_feeds else fed
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             number = self._begun(prepared)
             self._running += 1
