@@ -60,7 +60,7 @@ class GraphReader:
             graph_def = await run_in_thread(graph_bytes, graph_def)
         elif not isinstance(graph_def, GraphDef):
             graph_def = graph_bytes(graph_def)
-        if _num_bytes(graph_def) > _LARGE_BYTES:
+        if _is_large(graph_def):
             return await run_in_thread(self._read_now, pipeline, graph_def, partial(_report, on_read))
         return self._read_now(pipeline, graph_def, on_read)
 
@@ -95,5 +95,8 @@ def _report(on_read: Callable[[int], object] | None, count: int) -> None:
         on_read(count)
 
 
-def _num_bytes(graph_def: GraphDef | bytes) -> int:
-    return len(graph_def) if isinstance(graph_def, bytes) else graph_def.ByteSize()
+def _is_large(graph_def: GraphDef | bytes) -> bool:
+    """Whether to import a graph takes more than the budget; to count the bytes of a large message takes long itself."""
+    if isinstance(graph_def, bytes):
+        return len(graph_def) > _LARGE_BYTES
+    return len(graph_def.node) > _LARGE_NODES or graph_def.ByteSize() > _LARGE_BYTES

@@ -166,6 +166,7 @@ class Workers:
         (worker,) = self.by_task.values()
         body = VirtualBody(graphs, binders, worker.cluster)
         check_complete(binders.values())
+        body.bodies.body(0)  # made now, in the thread that prepares, and not in the first step
         return body
 
     def forget_requests(self) -> None:
