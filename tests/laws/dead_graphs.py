@@ -5,7 +5,7 @@ with dead inputs: Merges, and ControlTriggers, each with control edges from anyw
 from __future__ import annotations
 
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class DeadCase(NamedTuple):
     taken: dict[str, bool]
 
     @property
-    def feeds(self) -> dict[str, np.ndarray]:
+    def feeds(self) -> dict[str, Any]:
         """Values of all feeds."""
         return {"x": np.full(SIZE, 0.5, np.float32), **{name: np.bool_(side) for name, side in self.taken.items()}}
 
@@ -48,7 +48,7 @@ def dead_case(seed: int, devices: tuple[str, ...], steps: int = 14) -> DeadCase:
                 case "switch":
                     predicate = random.choice(PREDICATES)
                     sides = b.op("Switch", value, predicates[predicate], name=name)
-                    values += [(side, is_live and taken[predicate] == bool(k)) for k, side in enumerate(sides)]
+                    values += [(sides[k], is_live and taken[predicate] == bool(k)) for k in range(2)]
                 case "exp":
                     values.append((b.op("Exp", value, name=name)[0], is_live))
                 case "add":
@@ -61,10 +61,10 @@ def dead_case(seed: int, devices: tuple[str, ...], steps: int = 14) -> DeadCase:
                 case _:
                     continue
         nodes.append(name)
-    for name, predicate in predicates.items():
-        b.op("Switch", x, predicate, name=f"asks_{name}", device=devices[0])  # so that every case asks both
+    for name in PREDICATES:
+        b.op("Switch", x, predicates[name], name=f"asks_{name}", device=devices[0])  # so that every case asks both
     ends = random.sample(nodes, min(3, len(nodes)))
-    b.op("ControlTrigger", name="ends", control=[*ends, *(f"asks_{name}" for name in predicates)], device=devices[0])
+    b.op("ControlTrigger", name="ends", control=[*ends, *(f"asks_{name}" for name in PREDICATES)], device=devices[0])
     live = [value for value, is_live in values if is_live]
     b.op("Identity", b.op("AddN", live[-4:])[0], name="y", control=["ends"], device=devices[-1])
     return DeadCase(b.graph_def(), taken)
