@@ -28,6 +28,7 @@ from tests.actors.running.function_programs import FunctionProgram, function_pro
 from tests.devices.timing.programs import SIZE, Op, Program, Sequence, Writer, programs
 from tests.devices.timing.tracing.test_counts import DATA, GIVEN
 from tests.devices.timing.tracing.test_facts import FEEDS
+from tests.laws.dead_graphs import dead_case
 from tests.runs import HARD_PLACEMENT
 from tests.strategies import GraphCase, graph_cases
 
@@ -171,3 +172,30 @@ def test_another_process_gives_the_same_traces() -> None:
         outputs.append(result.stdout.splitlines())
     assert outputs[0] == outputs[1]
     assert len({line.split()[1] for line in outputs[0]}) == 12
+
+
+def by_node(timeline: Timeline) -> list[tuple[object, ...]]:
+    """The events by node, each with its times and the node that it came after."""
+    events = list(timeline.events)
+    return sorted(
+        (e.node, e.device, e.kind, e.start_ns, e.end_ns, events[e.cause].node if e.cause >= 0 else "") for e in events
+    )
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 3))
+async def test_what_waits_for_dead_tensors_waits_alike(seed: int, count: int) -> None:
+    """Merges with control edges from dead nodes, and ControlTriggers, over CPUs.
+
+    In a simulation, which has no dead node, they wait for what decides that these are dead. The order of what happens
+    at one instant is left out: the nodes that one death lets go may come in another order.
+    """
+    case = dead_case(seed, tuple(name for name in DEVICES if "CPU" in name)[:count])
+    async with open_session(case.graph, "cpu:4", clock="virtual") as session:
+        await session.run("y", case.feeds)
+        ours = session.timeline()
+    partitions = cut(case.graph, "cpu:4", feeds=list(case.feeds), fetches="y")
+    shapes = {name: value.shape for name, value in case.feeds.items()}
+    theirs = simulate(
+        partitions, "cpu:4", feeds=shapes, branches={name: int(side) for name, side in case.taken.items()}
+    )
+    assert by_node(ours) == by_node(theirs)

@@ -13,7 +13,7 @@ NextIteration to the next iteration, an Exit to the level around the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,6 +89,12 @@ class Levels:
         for merge in {merge for merges in into_merges.values() for merge in merges}:
             waits[merge] += 1
         src, dst, at_launch = local[edges.src[~crosses]], local[edges.dst[~crosses]], edges.at_launch[~crosses]
+        deaths = self._deaths(number, local, silent)
+        if deaths:
+            causes, heirs = local[np.array(deaths)].T
+            waits += np.bincount(heirs, minlength=len(chosen))
+            src, dst = np.concatenate([src, causes]), np.concatenate([dst, heirs])
+            at_launch = np.concatenate([at_launch, np.zeros(len(deaths), np.bool_)])
         on_stream = self.whole.launch_consumers is not None
         return replace(
             self.part(chosen, local, edges.at(crosses)),
@@ -121,6 +127,36 @@ class Levels:
             on_stream=bytearray(whole.on_stream[n] for n in nodes.tolist()),
             gates=self._gates(nodes, local, part, outside),
         )
+
+    def _deaths(self, number: int, local: Numbers, silent: Sequence[int]) -> list[tuple[int, int]]:
+        """For `silent` edges by which a node waits for a dead one: the live nodes after which that is known to be dead.
+
+        Switch -> a (dead) -> ControlTrigger      the trigger waits for the Switch
+        Switch -> a (dead) -> Merge, by data      nothing: a Merge goes on with what is live
+        """
+        edges, crosses = self._edges[number]
+        waited = {
+            (int(edges.src[k]), int(edges.dst[k]))
+            for k in silent
+            if not (self._is_merge[edges.dst[k]] and edges.output[k] >= 0)
+        }
+        if not waited:
+            return []
+        own = list(zip(edges.src[~crosses].tolist(), edges.dst[~crosses].tolist(), strict=True))
+        inputs, consumers = dict[int, list[int]](), dict[int, list[int]]()
+        for src, dst in own:
+            inputs.setdefault(dst, []).append(src)
+            consumers.setdefault(src, []).append(dst)
+        dead: set[int] = set()
+        _add_dead(dead, [src for src, _ in waited], inputs, local)
+        causes = sorted({src for node in dead for src in inputs.get(node, ()) if local[src] >= 0})
+        return [
+            (cause, heir)
+            for cause in causes
+            for node in _add_dead(set(), consumers.get(cause, ()), consumers, local)
+            for heir in consumers.get(node, ())
+            if (node, heir) in waited
+        ]
 
     def _counted(self, number: int, counted: Flags, local: Numbers) -> tuple[Edges, Flags, dict[int, list[int]]]:
         """These edges, which of them cross levels, and Merges of several live inputs."""
@@ -157,6 +193,23 @@ class Levels:
             if n in self.calls:
                 gates.calls.add(k)
         return gates
+
+
+def _add_dead(
+    seen: set[int], starts: Iterable[int], following: Mapping[int, Sequence[int]], local: Numbers
+) -> list[int]:
+    """The dead nodes among `starts` and what leads on from them, the latest found first, as dead tokens go.
+
+    Adds them to `seen`, and passes over what is there.
+    """
+    found, open_nodes = [], [node for node in starts if local[node] < 0]
+    while open_nodes:
+        node = open_nodes.pop()
+        if node not in seen:
+            seen.add(node)
+            found.append(node)
+            open_nodes += [other for other in following.get(node, ()) if local[other] < 0]
+    return found
 
 
 def _numbered(edges: Edges, numbers: Numbers) -> list[tuple[int, int, int, int]]:
