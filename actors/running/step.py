@@ -140,7 +140,7 @@ class Step:
                 del raised
 
     def _forget_error(self) -> BaseException | None:
-        """What `wait` raises, to which the step refers no more, nor does its rendezvous.
+        """What `wait` raises, to which the step refers no more.
 
         The traceback refers to the frames of callers, which refer to the step: with a reference back the tensors of a
         failed step would wait for the garbage collector.
@@ -148,7 +148,6 @@ class Step:
         raised = self._interruption or self.error
         if raised is not None:
             self._interruption, self.error = None, CancelledError("the step has failed")
-            self.rendezvous.forget_error()
         return raised
 
     def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:

@@ -224,3 +224,4 @@ class PartialRuns:
                 await run.settle()
             finally:
                 self._steps.pop(run.step, None)
+                run.step.rendezvous.forget_error()

@@ -64,6 +64,11 @@ class Steps:
             if device is None or device in devices:
                 step.fail(error)
 
+    def _ended(self, step: Step | WorkerSteps) -> None:
+        """A step is over: its rendezvous, which is its own, lets the error go that it was aborted with."""
+        del self.under_way[step]
+        step.rendezvous.forget_error()
+
     async def run(
         self,
         prepared: Prepared,
@@ -119,7 +124,7 @@ class Steps:
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
-            self.under_way.pop(step, None)
+            self._ended(step)
         return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
 
     async def _run_virtually(
@@ -144,7 +149,7 @@ class Steps:
             keeps_last = prepared.signature.is_callable
             run = await virtual.run(body, self._workers.client_actor, fed, keeps_last=keeps_last)
         finally:
-            self.under_way.pop(step, None)
+            self._ended(step)
         self.last_record = virtual.record
         return prepared.arrays({port.number: run.result(port.number) for port in prepared.fetches}, fed)
 
@@ -173,7 +178,7 @@ class Steps:
                 waiting += step.rendezvous.waiting()
             raise
         finally:
-            self.under_way.pop(step, None)
+            self._ended(step)
         return step, parts
 
     async def _run_with(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -51,6 +51,10 @@ class Meeting(LocalRendezvous):
             callback(outcome)
 
         return super().recv_callback(key, received)
+
+    def expect(self, keys: Collection[Hashable], deliver: Callable[[Hashable, Any], None]) -> None:
+        for key in keys:
+            self.recv_callback(key, partial(deliver, key))
 
 
 @pytest.fixture

@@ -7,6 +7,9 @@ import pytest
 import trio
 
 from partita.actors import Session
+from partita.actors.sessions.preparation import Prepared
+from partita.actors.sessions.prepared_requests import Check
+from partita.actors.sessions.requests import RequestNames
 from partita.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
@@ -141,13 +144,17 @@ async def test_a_restart_while_a_step_is_prepared(restarted: int) -> None:
         x = b.op("Neg", x, name=f"y{number}", device=cpu(0))[0]
     b.op("Neg", x, name="elsewhere", device=cpu(1))
     async with Deployment.LOCAL.open(b.graph_def(), 2) as session:
-        device = Deployment.LOCAL.device(restarted)
+        device, prepare = Deployment.LOCAL.device(restarted), session._requests._prepare
+        restarts = iter([device])
 
-        async def restart() -> None:
-            session.restart_device(device)
+        def prepare_and_restart(names: RequestNames, check: Check) -> Prepared:
+            prepared = prepare(names, check)
+            for name in restarts:  # the first time only
+                trio.from_thread.run_sync(session.restart_device, name)
+            return prepared
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(restart)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(session._requests, "_prepare", prepare_and_restart)
             if restarted:
                 assert (await session.run("y199", {"x": np.float32(3)}))[0] == 3
             else:
