@@ -1,7 +1,7 @@
 """All actors of a session, whose mailboxes one task serves at a time (see `device_actor`).
 
 turns     CPU:0, CPU:1, CPU:0      a message of CPU:0, the first of CPU:1, another of CPU:0
-starts    (part on CPU:1)          a step that began when the slice of the event loop was used up
+starts    (CPU:1, step 7)          a part of step 7 that waits to be started, see `Step.part_starts`
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import trio
 
 if TYPE_CHECKING:
-    from ..plans.instructions import Slots
     from .device_actor import DeviceActor
-    from .messages import PartRun
     from .pacing import Pacer
+    from .step import Step
 
 
 class ActorGroup:
@@ -37,7 +36,7 @@ class ActorGroup:
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
-        self.starts: deque[tuple[DeviceActor, PartRun, Slots]] = deque()
+        self.starts: deque[tuple[DeviceActor, Step]] = deque()
         self.is_serving = False
         self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
@@ -85,9 +84,9 @@ class ActorGroup:
 
     def _start_part(self) -> float:
         """Starts the part that has waited longest; returns the time."""
-        _, part, slots = self.starts.popleft()
-        if part.step.error is None:
-            part.start(slots)
+        _, step = self.starts.popleft()
+        if step.part_starts:
+            step.part_starts.popleft()()
         return self.pacer.clock()
 
     @property
@@ -98,7 +97,7 @@ class ActorGroup:
     def find_server(self) -> None:
         """Wakes the task of an actor to serve the mail that is left, unless one is awake. One is enough for all."""
         if self.server is None and self.has_work:
-            for actor in chain(self.turns, (actor for actor, _, _ in self.starts)):
+            for actor in chain(self.turns, (actor for actor, _ in self.starts)):
                 if actor.wake():
                     self.server = actor
                     break

@@ -114,7 +114,8 @@ class DeviceActor:
         if not (group.starts or group.pacer.is_due):
             part.start(slots)
             return
-        group.starts.append((self, part, slots))
+        part.step.part_starts.append(partial(part.start, slots))
+        group.starts.append((self, part.step))
         if not group.is_serving:
             group.find_server()
 

@@ -15,6 +15,7 @@ tensors are freed with the caller's references.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -40,7 +41,8 @@ class Cancellable(Protocol):
 class Step:
     """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
 
-    `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`).
+    `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`), `part_starts` those
+    that start parts of the step itself (see `ActorGroup`).
     """
 
     __slots__ = (
@@ -55,6 +57,7 @@ class Step:
         "calls",
         "error",
         "number",
+        "part_starts",
         "rendezvous",
     )
 
@@ -66,6 +69,7 @@ class Step:
         self._interruption: BaseException | None = None
         self.calls: set[Cancellable] = set()
         self.call_starts: dict[object, list[Callable[[], None]]] = {}
+        self.part_starts: deque[Callable[[], None]] = deque()
         self._owns_state = state is None
         self._state = StepState() if state is None else state
         self._unfinished = 0
@@ -101,6 +105,7 @@ class Step:
             finally:  # `abort` calls all callbacks before it raises the error of one
                 calls, self.calls = self.calls, set()
                 self.call_starts.clear()
+                self.part_starts.clear()
                 for call in calls:
                     call.cancel()
                 if self._owns_state:

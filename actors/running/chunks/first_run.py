@@ -7,7 +7,7 @@ a worker thread. A wrong guess costs a switch of threads, some 0.1 ms. The times
     instruction     a       b       c                     d       e
     predicted       -       -       8 ms, in a thread     -       -
     took            20 us   30 us                         1.4 ms  1.1 ms
-    chunks          [a, b]          [c], slow             [d]     [e]
+    chunks          [a, b]          [c], slow             [d]     [e]      both slow once, for a limit of 1 ms
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ....graph.shape_inference.op_shapes import shapes_of
 from ...plans.instructions import slots_read
 from ...plans.planning import CHUNK
 from .chunk import SlowChunk, run_chunk
-from .learning import LearningLimits, may_run_in_thread
+from .learning import VERY_LONG, LearningLimits, may_run_in_thread
 
 if TYPE_CHECKING:
     from ....graph.dtypes import Dims, Shape
@@ -71,14 +71,17 @@ def _places(segment: Segment) -> list[tuple[int, Chunk]]:
 
 
 def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[float], limits: LearningLimits) -> None:
-    """Sets chunks that take half of what a chunk may, and apart from them the instructions that are slow."""
+    """Sets chunks that take half of what a chunk may, and apart from them the instructions that are slow.
+
+    One that was not predicted, and took long, may have run on a busy machine: it is slow once, see `learning`.
+    """
     chunks: list[Chunk] = []
-    slow: set[int] = set()
+    slow, slow_once = set[int](), set[int]()
     together_s, is_open = 0.0, False
     for chunk, took_s, node in zip(single, times, segment.origins, strict=True):
         if took_s > limits.thread_s and may_run_in_thread(plan.properties[node]):
             chunks.append(chunk)
-            slow.add(id(chunk))
+            (slow if took_s > VERY_LONG * limits.thread_s else slow_once).add(id(chunk))
             is_open = False
         elif is_open and together_s + took_s <= limits.chunk_s / 2 and len(chunks[-1]) < CHUNK:
             chunks[-1] = chunks[-1] + chunk
@@ -86,7 +89,8 @@ def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[fl
         else:
             chunks.append(chunk)
             together_s, is_open = took_s, True
-    segment.chunks, segment.slow, segment.has_run = tuple(chunks), frozenset(slow), True
+    segment.chunks, segment.has_run = tuple(chunks), True
+    segment.slow, segment.slow_once = frozenset(slow), frozenset(slow_once)
 
 
 def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:

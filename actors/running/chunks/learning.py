@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FAST_AGAIN = 0.75  # of the limit: a kernel that takes less than this leaves its thread
 _WORTH_NOTICE_S = 1e-4
 _WORTH_REUSE_S = 5e-6  # a slower instruction has large results, which are worth reusing buffers for
-_VERY_LONG = 10  # times the limit: no accident of a busy machine
+VERY_LONG = 10  # times the limit: no accident of a busy machine
 
 
 class LearningLimits(NamedTuple):
@@ -53,7 +53,7 @@ def learn(
         _reuse_buffers(plan, segment, chunks, number)
     if took_s <= min(limits):
         segment.slow_once -= {id(chunk)}
-    elif (plan.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.slow_once:
+    elif (plan.repeats or took_s <= VERY_LONG * min(limits)) and id(chunk) not in segment.slow_once:
         segment.slow_once |= {id(chunk)}
         return
     if len(chunk) > 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
 from partita.actors.sessions import workers
@@ -119,6 +120,7 @@ async def test_a_step_cancelled_at_any_await_leaves_nothing(traces: Traces, devi
         await works(session)  # and halves the chunk of a single device, which is too slow for no budget at all
         ticks = 0
         while await cancelled(session, ticks):
+            await wait_all_tasks_blocked()  # actors drop the messages of the step when they reach them
             traces.assert_nothing_left()
             ticks += 1
         await works(session)
