@@ -41,8 +41,8 @@ class Cancellable(Protocol):
 class Step:
     """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
 
-    `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`), `part_starts` those
-    that start parts of the step itself (see `ActorGroup`).
+    `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`); `part_starts` has
+    those that start parts of the step itself (see `ActorGroup`).
     """
 
     __slots__ = (
