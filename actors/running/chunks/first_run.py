@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_matrix
+from ....graph.dtypes import known_dims
 from ....graph.shape_inference.op_shapes import shapes_of
 from ...plans.instructions import slots_read
 from ...plans.planning import CHUNK
@@ -26,7 +27,6 @@ from .chunk import SlowChunk, run_chunk
 from .learning import VERY_LONG, LearningLimits, may_run_in_thread
 
 if TYPE_CHECKING:
-    from ....graph.dtypes import Dims, Shape
     from ...plans.instructions import Instruction, Slots
     from ...plans.plan import Chunk, Plan, Segment
     from ..pacing import Pacer
@@ -44,13 +44,13 @@ def first_run(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, limits: 
 
     Instructions of chunks that are slow already run in a thread too.
     """
-    known = {at for at, chunk in _places(segment) if id(chunk) in segment.slow}
+    known = [id(chunk) in segment.slow for chunk in segment.chunks for _ in chunk]
     single = tuple([instruction] for instruction in chain.from_iterable(segment.chunks))
     times: list[float] = []
     clock, limit_s = pacer.clock, _SHARE * limits.thread_s
     for number, chunk in enumerate(single):
         node = segment.origins[number]
-        if number in known or (
+        if known[number] or (
             _predicted_s(plan, node, chunk[0], slots) > limit_s and may_run_in_thread(plan.properties[node])
         ):
             yield SlowChunk(plan, segment, single, number, slots)
@@ -63,11 +63,6 @@ def first_run(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, limits: 
         if ended > pacer.slice.end:
             yield None
     _cut(plan, segment, single, times, limits)
-
-
-def _places(segment: Segment) -> list[tuple[int, Chunk]]:
-    """The chunk of each instruction."""
-    return list(enumerate(chunk for chunk in segment.chunks for _ in chunk))
 
 
 def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[float], limits: LearningLimits) -> None:
@@ -102,7 +97,7 @@ def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) 
     inputs = tuple(np.shape(value) for value in values)
     sizes = {i: value for i, value in enumerate(values) if isinstance(value, np.ndarray) and value.size <= _MAX_RANK}
     try:
-        outputs = [_known(shape) for shape in shapes_of(properties, inputs, sizes)]
+        outputs = [known_dims(shape) for shape in shapes_of(properties, inputs, sizes)]
         likely = max(inputs, key=prod, default=())  # where the shape function does not know
         types = properties.input_types, properties.output_types
         dims = tuple(likely if shape is None else shape for shape in outputs)
@@ -128,9 +123,3 @@ def _is_large(values: list[Any]) -> bool:
         ):
             return True
     return num_bytes > _LARGE_BYTES
-
-
-def _known(shape: Shape) -> Dims | None:
-    """A shape without unknown sizes."""
-    sizes = [size for size in shape or () if size is not None]
-    return None if shape is None or len(sizes) < len(shape) else tuple(sizes)

@@ -142,18 +142,16 @@ class Levels:
         }
         if not waited:
             return []
-        own = list(zip(edges.src[~crosses].tolist(), edges.dst[~crosses].tolist(), strict=True))
         inputs, consumers = dict[int, list[int]](), dict[int, list[int]]()
-        for src, dst in own:
+        for src, dst in zip(edges.src[~crosses].tolist(), edges.dst[~crosses].tolist(), strict=True):
             inputs.setdefault(dst, []).append(src)
             consumers.setdefault(src, []).append(dst)
-        dead: set[int] = set()
-        _add_dead(dead, [src for src, _ in waited], inputs, local)
+        dead = _dead_from([src for src, _ in waited], inputs, local)
         causes = sorted({src for node in dead for src in inputs.get(node, ()) if local[src] >= 0})
         return [
             (cause, heir)
             for cause in causes
-            for node in _add_dead(set(), consumers.get(cause, ()), consumers, local)
+            for node in _dead_from(consumers.get(cause, ()), consumers, local)
             for heir in consumers.get(node, ())
             if (node, heir) in waited
         ]
@@ -195,21 +193,15 @@ class Levels:
         return gates
 
 
-def _add_dead(
-    seen: set[int], starts: Iterable[int], following: Mapping[int, Sequence[int]], local: Numbers
-) -> list[int]:
-    """The dead nodes among `starts` and what leads on from them, the latest found first, as dead tokens go.
-
-    Adds them to `seen`, and passes over what is there.
-    """
-    found, open_nodes = [], [node for node in starts if local[node] < 0]
+def _dead_from(starts: Iterable[int], following: Mapping[int, Sequence[int]], local: Numbers) -> list[int]:
+    """The dead nodes among `starts` and what leads on from them, the latest found first, as dead tokens go."""
+    found, open_nodes = dict[int, None](), [node for node in starts if local[node] < 0]
     while open_nodes:
         node = open_nodes.pop()
-        if node not in seen:
-            seen.add(node)
-            found.append(node)
+        if node not in found:
+            found[node] = None
             open_nodes += [other for other in following.get(node, ()) if local[other] < 0]
-    return found
+    return list(found)
 
 
 def _numbered(edges: Edges, numbers: Numbers) -> list[tuple[int, int, int, int]]:
