@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ....errors import InvalidArgumentError
@@ -13,12 +15,18 @@ from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 
 _MAIN: Array = np.array(0, np.int32)
+_FEW = 1 << 12  # elements of a matrix, of which those in a band are worth remembering
 
 
 def _band(k: Array, matrix: tuple[int, int] | None = None, end: str = ".") -> DiagonalBand:
     if k.ndim > 1:
         raise InvalidArgumentError(f"diag_index must be a scalar or vector, received shape: {shape_text(k.shape)}")
-    return band_of(k.reshape(-1).tolist(), matrix, end)
+    return _band_of(tuple(k.reshape(-1).tolist()), matrix, end)
+
+
+@lru_cache(1 << 8)
+def _band_of(values: tuple[int, ...], matrix: tuple[int, int] | None, end: str) -> DiagonalBand:
+    return band_of(values, matrix, end)
 
 
 def _check_matrix(x: Array) -> None:
@@ -153,13 +161,22 @@ def matrix_band_part(x: Array, num_lower: Array, num_upper: Array) -> Array:
             raise InvalidArgumentError(
                 f"{name} must be negative or less or equal to number of {what} ({most}) got: {count}"
             )
+    inside = (_few_in_band if rows * columns <= _FEW else _in_band)(rows, columns, below, above)
+    return np.where(inside, x, x.dtype.type(0))
+
+
+def _in_band(rows: int, columns: int, below: int, above: int) -> Array:
+    """Which elements of a matrix are in a band, whose lower or upper end is that of the matrix if it is negative."""
     distance = np.arange(columns) - np.arange(rows)[:, None]
     inside = np.ones_like(distance, np.bool_)
     if below >= 0:
         inside &= -distance <= below
     if above >= 0:
         inside &= distance <= above
-    return np.where(inside, x, x.dtype.type(0))
+    return inside
+
+
+_few_in_band = lru_cache(64)(_in_band)
 
 
 simple("MatrixBandPart", matrix_band_part)

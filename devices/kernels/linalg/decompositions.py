@@ -17,14 +17,20 @@ from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_matrices, require_square
+from .lapack import cholesky_factor, is_small_matrix, orthogonal_factors, singular_values
 from .solvers import substitute
 
 
 def _cholesky(x: Array) -> Array:
+    factor = cholesky_factor(x) if is_small_matrix(x) else _cholesky_by_numpy(x)
+    return np.tril(np.full_like(x, np.nan)) if factor is None else factor
+
+
+def _cholesky_by_numpy(x: Array) -> Array | None:
     try:
         return np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
-        return np.tril(np.full_like(x, np.nan))
+        return None
 
 
 @kernel("Cholesky", "BatchCholesky")
@@ -34,7 +40,7 @@ def cholesky(node: Construction) -> Kernel:
 
     def factor(x: Array) -> Array:
         require_square(x)
-        return by_matrix(_cholesky, np.empty_like(x), x)
+        return _cholesky(x) if x.ndim == 2 else by_matrix(_cholesky, np.empty_like(x), x)
 
     return factor
 
@@ -74,10 +80,13 @@ def cholesky_gradient(node: Construction) -> Kernel:
 @one_blas_thread
 def qr(node: Construction) -> Kernel:
     """Orthonormal q and upper triangular r of each matrix; q square under full_matrices."""
-    mode: Any = "complete" if node.attrs["full_matrices"] else "reduced"
+    full = node.attrs["full_matrices"]
+    mode: Any = "complete" if full else "reduced"
 
     def factors(x: Array) -> tuple[Array, Array]:
         require_matrices(x)
+        if is_small_matrix(x):
+            return orthogonal_factors(x, full=full)
         q, r = np.linalg.qr(x, mode)
         return q, r
 
@@ -88,7 +97,8 @@ def qr(node: Construction) -> Kernel:
 @one_blas_thread
 def svd(node: Construction) -> Kernel:
     """Singular values in descending order, and u and v of x = u diag(s) v^H unless compute_uv is false."""
-    full, nothing = node.attrs["full_matrices"], np.zeros(0, numpy_dtype(node.output_types[1]))
+    full, vectors = node.attrs["full_matrices"], node.attrs["compute_uv"]
+    nothing = np.zeros(0, numpy_dtype(node.output_types[1]))
 
     def undecided(x: Array) -> tuple[Array, Array, Array]:
         """NaN everywhere: numpy gives it for some matrices of NaN, and an error for others."""
@@ -99,15 +109,17 @@ def svd(node: Construction) -> Kernel:
             np.full((*x.shape[:-2], *sizes), np.nan, dtype)
             for sizes, dtype in (((least,), nothing.dtype), ((rows, wide[0]), x.dtype), ((columns, wide[1]), x.dtype))
         ]
-        return (nans[0], nans[1], nans[2]) if node.attrs["compute_uv"] else (nans[0], nothing, nothing)
+        return (nans[0], nans[1], nans[2]) if vectors else (nans[0], nothing, nothing)
 
     def decomposed(x: Array) -> tuple[Array, Array, Array]:
         require_matrices(x)
         if np.isnan(x).any():
             return undecided(x)
-        if not node.attrs["compute_uv"]:
-            return np.linalg.svd(x, compute_uv=False).astype(nothing.dtype), nothing, nothing
-        u, s, vh = np.linalg.svd(x, full_matrices=full)
+        found = singular_values(x, full=full, vectors=vectors) if is_small_matrix(x) else None
+        if not vectors:
+            s = np.linalg.svd(x, compute_uv=False) if found is None else found[1]
+            return s.astype(nothing.dtype), nothing, nothing
+        u, s, vh = np.linalg.svd(x, full_matrices=full) if found is None else found
         return s.astype(nothing.dtype), u, adjoint(vh)
 
     return decomposed
@@ -194,9 +206,9 @@ def _factor(matrix: Array) -> tuple[Array, Array]:
     work, rows = np.array(matrix), np.arange(len(matrix))
     for k in range(len(work)):
         pivot = k + int(np.abs(work[k:, k]).argmax())
-        require(bool(np.abs(work[pivot, k]) > 0), NOT_INVERTIBLE)
+        require(bool(abs(work[pivot, k]) > 0), NOT_INVERTIBLE)
         if pivot != k:
             work[[k, pivot]], rows[[k, pivot]] = work[[pivot, k]], rows[[pivot, k]]
         work[k + 1 :, k] /= work[k, k]
-        work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k], work[k, k + 1 :])
+        work[k + 1 :, k + 1 :] -= work[k + 1 :, k : k + 1] * work[k, k + 1 :]
     return work, rows

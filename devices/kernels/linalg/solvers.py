@@ -1,10 +1,13 @@
 """Kernels that solve linear systems: square, least squares, triangular and banded triangular.
 
-Triangular systems are solved by substitution, row by row for all matrices at once. Leading axes broadcast for the
+Triangular systems are solved by substitution: by BLAS, or for many small matrices row by row for all of them at once.
+Leading axes broadcast for the
 triangular ops and must be equal for the others.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 import numpy as np
 
@@ -15,8 +18,10 @@ from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import adjoint, by_matrix, require_matrices, require_square
+from .lapack import Routine, is_small_matrix, routine, solution
 
 _NOT_INVERTIBLE = "Input matrix is not invertible."
+_BLOCK, _WIDE = 64, 1 << 10  # rows and columns of a system for one call of BLAS: less than a millisecond
 
 
 def _require_fitting(matrix: Array, rhs: Array) -> None:
@@ -30,18 +35,30 @@ def _require_fitting(matrix: Array, rhs: Array) -> None:
 @one_blas_thread
 def solve(node: Construction) -> Kernel:
     """x with matrix x = rhs, or with the conjugate transpose of the matrix."""
+    turned = node.attrs["adjoint"]
 
     def solved(matrix: Array, rhs: Array) -> Array:
         _require_fitting(matrix, rhs)
         require_square(matrix)
-        try:
-            result = np.linalg.solve(adjoint(matrix) if node.attrs["adjoint"] else matrix, rhs)
-        except np.linalg.LinAlgError:
-            raise InvalidArgumentError(_NOT_INVERTIBLE) from None
         require(not np.isnan(matrix).any(), _NOT_INVERTIBLE)
+        if turned:
+            matrix = adjoint(matrix)
+        if is_small_matrix(matrix) and is_small_matrix(rhs):
+            result = solution(matrix, rhs)
+        else:
+            result = _solution_by_numpy(matrix, rhs)
+        if result is None:
+            raise InvalidArgumentError(_NOT_INVERTIBLE)
         return result
 
     return solved
+
+
+def _solution_by_numpy(matrix: Array, rhs: Array) -> Array | None:
+    try:
+        return np.linalg.solve(matrix, rhs)
+    except np.linalg.LinAlgError:
+        return None
 
 
 @kernel("MatrixSolveLs", "BatchMatrixSolveLs")
@@ -90,14 +107,57 @@ def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
 
     A zero on the diagonal gives infinities and NaN, as in IEEE arithmetic.
     """
-    rows = matrix.shape[-1]
+    if matrix.ndim == rhs.ndim == 2:
+        return _substitute_blocks(matrix, rhs, lower)
     leading = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    if prod(leading) > matrix.shape[-1]:
+        return _substitute_rows(matrix, rhs, leading, lower)
+    matrices = np.broadcast_to(matrix, leading + matrix.shape[-2:])
+    sides = np.broadcast_to(rhs, leading + rhs.shape[-2:])
+    return by_matrix(lambda a, b: _substitute_blocks(a, b, lower), np.empty(sides.shape, rhs.dtype), matrices, sides)
+
+
+def _substitute_rows(matrix: Array, rhs: Array, leading: tuple[int, ...], lower: bool) -> Array:
+    """Row by row for all matrices at once, for many matrices of a few rows."""
+    rows = matrix.shape[-1]
     x = np.zeros((*leading, rows, rhs.shape[-1]), rhs.dtype)
     for i in range(rows) if lower else range(rows - 1, -1, -1):
         known = slice(0, i) if lower else slice(i + 1, rows)
         rest = rhs[..., i, :] - (matrix[..., i : i + 1, known] @ x[..., known, :])[..., 0, :]
         x[..., i, :] = rest / matrix[..., i, i, None]
     return x
+
+
+def _substitute_blocks(matrix: Array, rhs: Array, lower: bool) -> Array:
+    """One system by BLAS, block by block: its calls hold Python's lock, which numpy's products do not."""
+    rows, columns = rhs.shape
+    if not rhs.size:
+        return rhs.copy()
+    solve = routine("trsm", rhs.dtype)
+    if rows <= _BLOCK and columns <= _WIDE:
+        return _substitute_block(solve, matrix, rhs, lower)
+    x = np.empty(rhs.shape, rhs.dtype)
+    starts = range(0, rows, _BLOCK)
+    for first in starts if lower else reversed(starts):
+        block = slice(first, min(first + _BLOCK, rows))
+        known = slice(0, first) if lower else slice(block.stop, rows)
+        rest = rhs[block] - matrix[block, known] @ x[known]
+        for column in range(0, columns, _WIDE):
+            some = slice(column, column + _WIDE)
+            x[block, some] = _substitute_block(solve, matrix[block, block], rest[:, some], lower)
+    return x
+
+
+def _substitute_block(solve: Routine, matrix: Array, rhs: Array, lower: bool) -> Array:
+    """T x = rhs; BLAS reads a triangle that lies row by row as the transpose of the other one, without a copy.
+
+    As x^T T^T = rhs^T nothing would be copied, but for float32 that spreads NaN to rows which do not depend on them.
+    """
+    if matrix.flags.f_contiguous:
+        solved = solve(1, matrix, rhs, lower=lower)
+    else:
+        solved = solve(1, matrix.T, rhs, lower=not lower, trans_a=1)
+    return np.ascontiguousarray(solved)
 
 
 @kernel("MatrixTriangularSolve", "BatchMatrixTriangularSolve")

@@ -36,6 +36,23 @@ def test_triangular_solutions(
     close((turned(banded) if adjoint else banded) @ x, np.broadcast_to(b, x.shape), dtype)
 
 
+@given(st.sampled_from(TYPES), st.sampled_from([2, 5, 33, 64, 70, 130]), SEEDS, st.booleans(), st.data())
+def test_a_zero_on_the_diagonal_spoils_only_what_depends_on_it(
+    dtype: np.dtype[Any], size: int, seed: int, lower: bool, data: st.DataObject
+) -> None:
+    """The rows solved before it are right, its own and later ones not finite; the other triangle is not read."""
+    matrix = filled(dtype, (size, size), seed) / dtype.type(size) + 2 * np.eye(size, dtype=dtype)
+    rhs = filled(dtype, (size, 3), seed + 1) + dtype.type(9)
+    zero = data.draw(st.integers(0, size - 1))
+    matrix[zero, zero] = 0
+    matrix[np.triu_indices(size, 1) if lower else np.tril_indices(size, -1)] = np.nan
+    before = slice(0, zero) if lower else slice(zero + 1, size)
+    x = check_shapes("MatrixTriangularSolve", matrix, rhs, lower=lower, adjoint=False)
+    triangle = np.nan_to_num(matrix[before, before])
+    close(triangle @ x[before], rhs[before], dtype)
+    assert not np.isfinite(np.delete(x, before, 0)).any()
+
+
 @given(st.sampled_from(TYPES), BATCHES, SEEDS, st.sampled_from([(5, 3), (3, 5)]))
 def test_least_squares(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int, size: tuple[int, int]) -> None:
     """The slow way gives the pseudo-inverse's solution, the fast one approaches it as the regulariser vanishes."""
