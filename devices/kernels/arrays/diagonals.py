@@ -97,7 +97,8 @@ def matrix_diag_band(node: Construction) -> Kernel:
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
         rows, columns = scalar_of(num_rows, "num_rows"), scalar_of(num_cols, "num_cols")
-        require(padding.ndim == 0, f"padding_value must be a scalar, not shape {shape_text(padding.shape)}")
+        if padding.ndim != 0:
+            raise InvalidArgumentError(f"padding_value must be a scalar, not shape {shape_text(padding.shape)}")
         band = _band(k)
         if band.count > 1 and (diagonals.ndim < 2 or diagonals.shape[-2] != band.count):
             raise InvalidArgumentError(

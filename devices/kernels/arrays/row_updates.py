@@ -44,7 +44,8 @@ def inplace(node: Construction) -> Kernel:
 
 def _check(x: Array, i: Array, v: Array) -> None:
     """InvalidArgumentError unless `v` has a row of `x` for each number in `i`."""
-    require(i.ndim == 1, f"i must be a vector. {shape_text(i.shape)}")
+    if i.ndim != 1:
+        raise InvalidArgumentError(f"i must be a vector. {shape_text(i.shape)}")
     ranks = f"{shape_text(x.shape)} vs. {shape_text(v.shape)}"
     require(x.ndim == v.ndim, f"x and v shape doesn't match (ranks differ): {ranks}")
     for axis in range(1, x.ndim):
@@ -60,10 +61,10 @@ def parallel_concat(node: Construction) -> Kernel:
 
     def run(*values: Array) -> Array:
         shapes = {value.shape for value in values}
-        require(
-            shapes == {(1, *shape[1:])} and len(values) == shape[0],
-            f"values of the shapes {', '.join(map(shape_text, sorted(shapes)))} do not fill {shape_text(shape)}",
-        )
+        if not (shapes == {(1, *shape[1:])} and len(values) == shape[0]):
+            raise InvalidArgumentError(
+                f"values of the shapes {', '.join(map(shape_text, sorted(shapes)))} do not fill {shape_text(shape)}"
+            )
         return np.concatenate(values)
 
     return run

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, dtype_name, from_numpy
 from ..checks import require
@@ -18,8 +19,10 @@ def _unravel_index(indices: Array, dims: Array) -> Array:
     indices = np.asarray(indices)
     kind = f"Tensor<type: {dtype_name(from_numpy(indices))} shape: {shape_text(indices.shape)} values: >"
     require(indices.size > 0, f"received empty tensor indices: {kind}")
-    require(indices.ndim <= 1, f'The indices can only be scalar or vector, got "{shape_text(indices.shape)}"')
-    require(np.ndim(dims) == 1, f'The indices can only be 1-D, got "{shape_text(np.shape(dims))}"')
+    if indices.ndim > 1:
+        raise InvalidArgumentError(f'The indices can only be scalar or vector, got "{shape_text(indices.shape)}"')
+    if np.ndim(dims) != 1:
+        raise InvalidArgumentError(f'The indices can only be 1-D, got "{shape_text(np.shape(dims))}"')
     sizes = dims.tolist()
     for place, size in enumerate(sizes):
         require(size != 0, f"Input dims cannot contain a dim of zero, but dims contains zero at index {place}")

@@ -133,8 +133,6 @@ def _checked(inputs: Sequence[Any], sizes: _Sizes) -> list[Array]:
         len({len(x) for x in rows}) == 1,
         "Batching input tensors supplied in a given op invocation must have equal 0th-dimension size",
     )
-    require(
-        sizes.splits or len(rows[0]) <= sizes.largest,
-        f"Task size {len(rows[0])} is larger than maximum input batch size {sizes.largest}",
-    )
+    if not (sizes.splits or len(rows[0]) <= sizes.largest):
+        raise InvalidArgumentError(f"Task size {len(rows[0])} is larger than maximum input batch size {sizes.largest}")
     return rows

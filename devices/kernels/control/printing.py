@@ -20,7 +20,6 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.formats.storage import file_errors
-from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .basic import summary
 
@@ -71,7 +70,8 @@ def print_text(node: Construction) -> Kernel:
     write, end = _writer(node.attrs["output_stream"].decode()), node.attrs["end"]
 
     def run(text: Array) -> None:
-        require(np.ndim(text) == 0, f"Input is expected to be scalar, but got {shape_text(np.shape(text))}")
+        if np.ndim(text) != 0:
+            raise InvalidArgumentError(f"Input is expected to be scalar, but got {shape_text(np.shape(text))}")
         write(np.asarray(text).item() + end)
 
     return run

@@ -222,9 +222,10 @@ def cross(node: Construction) -> Kernel:
     """The vector product over the last axis, whose size is 3."""
 
     def product(a: Array, b: Array) -> Array:
-        require(
-            a.shape == b.shape, f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
-        )
+        if a.shape != b.shape:
+            raise InvalidArgumentError(
+                f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
+            )
         require(a.ndim >= 1, "Input must be at least 1D")
         if a.shape[-1] != 3:
             raise FailedPreconditionError("Cross-products are only defined for 3-element vectors.")
@@ -244,7 +245,8 @@ def broadcast_gradient_axes(s0: list[int], s1: list[int]) -> tuple[list[int], li
     rank = max(len(s0), len(s1))
     left, right = [1] * (rank - len(s0)) + s0, [1] * (rank - len(s1)) + s1
     for x, y in zip(left, right, strict=True):
-        require(x == y or 1 in (x, y), f"Incompatible shapes: {shape_text(s0)} vs. {shape_text(s1)}")
+        if not (x == y or 1 in (x, y)):
+            raise InvalidArgumentError(f"Incompatible shapes: {shape_text(s0)} vs. {shape_text(s1)}")
     return [i for i in range(rank) if left[i] == 1], [i for i in range(rank) if right[i] == 1]
 
 

@@ -153,7 +153,8 @@ def extract_glimpse(node: Construction) -> Kernel:
     def glimpse(images: Array, size: Array, offsets: Array) -> Array:
         if images.ndim != 4:
             raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
-        require(size.shape == (2,), f"input must be a vector of size 2 (height, width){shape_text(size.shape)}")
+        if size.shape != (2,):
+            raise InvalidArgumentError(f"input must be a vector of size 2 (height, width){shape_text(size.shape)}")
         for length in size.tolist():
             require(length >= 0, f"Expected a non-negative size, got {length}")
         require(offsets.shape == (images.shape[0], 2), "offsets should have the shape [batch_size, 2]")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
@@ -53,11 +54,14 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
     nearest, dtype = node.attrs["method"] == b"nearest", numpy_dtype(node.output_types[0])
 
     def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
-        require(grads.ndim == 4, f"grads image must be 4-D{shape_text(grads.shape)}")
-        require(shape.ndim == 1, f"image_size must be 1-D{shape_text(shape.shape)}")
+        if grads.ndim != 4:
+            raise InvalidArgumentError(f"grads image must be 4-D{shape_text(grads.shape)}")
+        if shape.ndim != 1:
+            raise InvalidArgumentError(f"image_size must be 1-D{shape_text(shape.shape)}")
         require(shape.size == 4, "image_size must have 4 elements")
         require(bool((shape[1:3] > 0).all()), "image dimensions must be positive")
-        require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
+        if boxes.ndim != 2:
+            raise InvalidArgumentError(f"boxes must be 2-D{shape_text(boxes.shape)}")
         require(grads.shape[0] == boxes.shape[0], "boxes and grads have incompatible shape")
         require(shape[3] == grads.shape[3] and shape[0] >= 0, "image_size and grads are incompatible")
         images = np.zeros(output_shape(shape.tolist(), np.dtype(np.float32)), np.float32)
@@ -82,7 +86,8 @@ def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
     """The slope of the image at each sample, times the derivative of its position by either end of its box."""
 
     def back(grads: Array, images: Array, boxes: Array, owners: Array) -> Array:
-        require(grads.ndim == 4, f"grads image must be 4-D{shape_text(grads.shape)}")
+        if grads.ndim != 4:
+            raise InvalidArgumentError(f"grads image must be 4-D{shape_text(grads.shape)}")
         passed, y, x = _passed(grads, images, boxes, owners)
         require(grads.shape[3] == images.shape[3], "image, grads depth differ")
         down, along = _slopes(images, owners, y, x)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -106,7 +107,8 @@ def _to_rgb(hue: Array, saturation: Array, value: Array) -> Iterator[Array]:
 
 def _conversion(convert: Callable[[Array, Array, Array], Iterable[Array]]) -> Kernel:
     def checked(images: Array) -> Array:
-        require(images.ndim >= 1, f"input must be at least 1D{shape_text(images.shape)}")
+        if images.ndim < 1:
+            raise InvalidArgumentError(f"input must be at least 1D{shape_text(images.shape)}")
         count = images.shape[-1]
         require(count == 3, f"input must have 3 channels but input only has {count} channels.")
         return by_pixel(images, convert)
@@ -138,8 +140,10 @@ def adjust_contrast(node: Construction) -> Kernel:
     """Each channel's distance from its mean over the image, times a factor."""
 
     def adjust(images: Array, factor: Array) -> Array:
-        require(images.ndim >= 3, f"input must be at least 3-D, got shape{shape_text(images.shape)}")
-        require(np.ndim(factor) == 0, f"contrast_factor must be scalar: {shape_text(np.shape(factor))}")
+        if images.ndim < 3:
+            raise InvalidArgumentError(f"input must be at least 3-D, got shape{shape_text(images.shape)}")
+        if np.ndim(factor) != 0:
+            raise InvalidArgumentError(f"contrast_factor must be scalar: {shape_text(np.shape(factor))}")
         if not images.size:
             return images
         height, width, channels = images.shape[-3:]
@@ -161,9 +165,11 @@ def adjust_contrast_within(node: Construction) -> Kernel:
     """
 
     def adjust(images: Array, factor: Array, least: Array, most: Array) -> Array:
-        require(images.ndim >= 3, f"input must be at least 3-D, got shape{shape_text(images.shape)}")
+        if images.ndim < 3:
+            raise InvalidArgumentError(f"input must be at least 3-D, got shape{shape_text(images.shape)}")
         for name, value in (("contrast_factor", factor), ("min_value", least), ("max_value", most)):
-            require(np.ndim(value) == 0, f"{name} must be scalar: {shape_text(np.shape(value))}")
+            if np.ndim(value) != 0:
+                raise InvalidArgumentError(f"{name} must be scalar: {shape_text(np.shape(value))}")
         if not images.size:
             return images.astype(np.float32)
         height, width, channels = images.shape[-3:]

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -87,8 +88,10 @@ def _adjustment(node: Construction, adjust: _Adjust, factor_name: str) -> Kernel
     """`adjust` for images of three channels and one number."""
 
     def checked(images: Array, factor: Array) -> Array:
-        require(images.ndim >= 3, f"input must be at least 3-D, got shape{shape_text(images.shape)}")
-        require(np.ndim(factor) == 0, f"{factor_name} must be scalar: {shape_text(np.shape(factor))}")
+        if images.ndim < 3:
+            raise InvalidArgumentError(f"input must be at least 3-D, got shape{shape_text(images.shape)}")
+        if np.ndim(factor) != 0:
+            raise InvalidArgumentError(f"{factor_name} must be scalar: {shape_text(np.shape(factor))}")
         count = images.shape[-1]
         require(count == 3, f"input must have 3 channels but instead has {count} channels.")
         return by_pixel(images, lambda red, green, blue: adjust(red, green, blue, factor))

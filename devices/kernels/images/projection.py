@@ -118,15 +118,18 @@ def image_projective_transform(node: Construction) -> Kernel:
     back = _FILL_MODES[mode]
 
     def transform(images: Array, transforms: Array, size: Array, fill: Array | None = None) -> Array:
-        require(images.ndim == 4, f"images must have rank 4, got shape {shape_text(images.shape)}")
+        if images.ndim != 4:
+            raise InvalidArgumentError(f"images must have rank 4, got shape {shape_text(images.shape)}")
         require(
             transforms.ndim == 2 and transforms.shape[1] == 8 and transforms.shape[0] in (1, images.shape[0]),
             "Input transform should be num_images x 8 or 1 x 8",
         )
-        require(size.shape == (2,), f"output shape must be 1-dimensional, two elements: {shape_text(size.shape)}")
+        if size.shape != (2,):
+            raise InvalidArgumentError(f"output shape must be 1-dimensional, two elements: {shape_text(size.shape)}")
         require(bool((size > 0).all()), "output dimensions must be positive")
         outside = np.asarray(0 if fill is None else fill, images.dtype)
-        require(outside.ndim == 0, f"fill_value must be a scalar{shape_text(outside.shape)}")
+        if outside.ndim != 0:
+            raise InvalidArgumentError(f"fill_value must be a scalar{shape_text(outside.shape)}")
         output_shape((images.shape[0], *size.tolist(), images.shape[3]), images.dtype)
         if not images.size:
             return np.full((images.shape[0], int(size[0]), int(size[1]), images.shape[3]), outside)

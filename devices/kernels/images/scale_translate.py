@@ -85,11 +85,14 @@ def _weights(sizes: tuple[int, int], scale: float, move: float, filter_: bytes, 
 
 
 def _check(images: Array, size: Array, scale: Array, move: Array) -> None:
-    require(images.ndim == 4, f"input must be 4-dimensional{shape_text(images.shape)}")
-    require(size.shape == (2,), f"output_shape_t must have two elements{shape_text(size.shape)}")
+    if images.ndim != 4:
+        raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(images.shape)}")
+    if size.shape != (2,):
+        raise InvalidArgumentError(f"output_shape_t must have two elements{shape_text(size.shape)}")
     require(bool((size > 0).all()), "output dimensions must be positive")
     for pair in (scale, move):
-        require(pair.shape == (2,), f"t must have two elements{shape_text(pair.shape)}")
+        if pair.shape != (2,):
+            raise InvalidArgumentError(f"t must have two elements{shape_text(pair.shape)}")
     require(bool((scale > 0).all()), "Scale must be greater than zero.")
 
 
@@ -112,7 +115,8 @@ def scale_and_translate(node: Construction) -> Kernel:
         return result.astype(np.float32, copy=False)
 
     def back(grads: Array, images: Array, scale: Array, move: Array) -> Array:
-        require(grads.ndim == 4, f"input must be 4-dimensional{shape_text(grads.shape)}")
+        if grads.ndim != 4:
+            raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(grads.shape)}")
         _check(images, np.maximum(grads.shape[1:3], 1), scale, move)
         rows, columns = (
             _weights((images.shape[1 + i], grads.shape[1 + i]), float(scale[i]), float(move[i]), name, antialias)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..checks import require
@@ -139,13 +140,15 @@ def softly_suppressed(scores: Array, similarity: Similarity, soft: Soft, limit: 
 
 def _check_scalars(**numbers: Array) -> None:
     for name, value in numbers.items():
-        require(value.ndim == 0, f"{name} must be 0-D, got shape {shape_text(value.shape)}")
+        if value.ndim != 0:
+            raise InvalidArgumentError(f"{name} must be 0-D, got shape {shape_text(value.shape)}")
 
 
 def _check(boxes: Array, scores: Array, limit: Array, threshold: Array, least: Array) -> None:
     _check_scalars(max_output_size=limit, iou_threshold=threshold, score_threshold=least)
     require(bool(0 <= threshold <= 1), "iou_threshold must be in [0, 1]")
-    require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
+    if boxes.ndim != 2:
+        raise InvalidArgumentError(f"boxes must be 2-D{shape_text(boxes.shape)}")
     require(boxes.shape[1] == 4, "boxes must have 4 columns")
     require(scores.shape == boxes.shape[:1], "scores has incompatible shape")
     require(bool(limit >= 0), "output size must be non-negative")
@@ -202,8 +205,10 @@ def non_max_suppression_with_overlaps(node: Construction) -> Kernel:
     """As NonMaxSuppressionV3, with the similarity of each two boxes in a matrix."""
 
     def choose(overlaps: Array, scores: Array, limit: Array, threshold: Array, least: Array) -> Array:
-        require(overlaps.ndim == 2, f"overlaps must be 2-D{shape_text(overlaps.shape)}")
-        require(overlaps.shape[0] == overlaps.shape[1], f"overlaps must be square{shape_text(overlaps.shape)}")
+        if overlaps.ndim != 2:
+            raise InvalidArgumentError(f"overlaps must be 2-D{shape_text(overlaps.shape)}")
+        if overlaps.shape[0] != overlaps.shape[1]:
+            raise InvalidArgumentError(f"overlaps must be square{shape_text(overlaps.shape)}")
         require(scores.shape == overlaps.shape[:1], "scores has incompatible shape")
         _check_scalars(max_output_size=limit, overlap_threshold=threshold, score_threshold=least)
         require(bool(limit >= 0), "output size must be non-negative")
@@ -217,8 +222,10 @@ def non_max_suppression_with_overlaps(node: Construction) -> Kernel:
 
 
 def _check_combined(boxes: Array, scores: Array, per_class: Array, total: Array, *thresholds: Array) -> None:
-    require(boxes.ndim == 4, f"boxes must be 4-D{shape_text(boxes.shape)}")
-    require(scores.ndim == 3, f"scores must be 3-D{shape_text(scores.shape)}")
+    if boxes.ndim != 4:
+        raise InvalidArgumentError(f"boxes must be 4-D{shape_text(boxes.shape)}")
+    if scores.ndim != 3:
+        raise InvalidArgumentError(f"scores must be 3-D{shape_text(scores.shape)}")
     _check_scalars(max_size_per_class=per_class)
     require(bool(per_class > 0), "max_size_per_class must be positive")
     _check_scalars(max_total_size=total)

@@ -22,7 +22,8 @@ def _rank(op: str) -> int:
 
 
 def _require_rank(x: Array, rank: int) -> None:
-    require(x.ndim >= rank, f"Input must have rank of at least {rank} but got: {shape_text(x.shape)}")
+    if x.ndim < rank:
+        raise InvalidArgumentError(f"Input must have rank of at least {rank} but got: {shape_text(x.shape)}")
 
 
 @kernel("FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D")

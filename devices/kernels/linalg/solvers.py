@@ -88,7 +88,8 @@ def solve_least_squares(node: Construction) -> Kernel:
 
     def solved(matrix: Array, rhs: Array, l2_regularizer: Array) -> Array:
         _require_fitting(matrix, rhs)
-        require(l2_regularizer.ndim == 0, f"l2_regularizer must be scalar, got {shape_text(l2_regularizer.shape)}")
+        if l2_regularizer.ndim != 0:
+            raise InvalidArgumentError(f"l2_regularizer must be scalar, got {shape_text(l2_regularizer.shape)}")
         require(bool(l2_regularizer >= 0), "l2_regularizer must be >= 0.")
         return fast(matrix, rhs, float(l2_regularizer)) if node.attrs["fast"] else shortest(matrix, rhs)
 
@@ -204,7 +205,8 @@ def solve_banded(node: Construction) -> Kernel:
     def solved(bands: Array, rhs: Array) -> Array:
         require_matrices(bands)
         require_matrices(rhs, 1)
-        require(bands.shape[-2] > 0, f"In[0] must not be an empty tensor: {shape_text(bands.shape)}")
+        if bands.shape[-2] <= 0:
+            raise InvalidArgumentError(f"In[0] must not be an empty tensor: {shape_text(bands.shape)}")
         require(bands.shape[-1] == rhs.shape[-2], "Input matrix and rhs are incompatible.")
         diagonal = bands[..., 0 if lower else -1, :]
         require(bool((diagonal != 0).all()), _NOT_INVERTIBLE)

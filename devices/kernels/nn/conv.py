@@ -80,7 +80,8 @@ def conv(node: Construction) -> Kernel:
             x = channels_last(x, attrs)
         _check_operands(x, w, attrs.rank)
         require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
-        require(x.shape[-1] > 0 or node.op == "Conv2D", _NO_CHANNELS.format(w.shape[-2]))
+        if not (x.shape[-1] > 0 or node.op == "Conv2D"):
+            raise InvalidArgumentError(_NO_CHANNELS.format(w.shape[-2]))
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
         return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
@@ -157,7 +158,8 @@ def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array,
             f"{op}: input and out_backprop must have the same batch size. "
             f"Input batch: {sizes[0]}, outbackprop batch: {y.shape[0]}, batch_dim: 0"
         )
-    require(sizes[-1] > 0, _NO_CHANNELS.format(window_shape[-2]))
+    if sizes[-1] <= 0:
+        raise InvalidArgumentError(_NO_CHANNELS.format(window_shape[-2]))
     _check_groups(sizes[-1], window_shape)
     if window_shape[-1] != y.shape[-1]:
         raise InvalidArgumentError(f"{op}: filter and out_backprop must have the same out_depth")

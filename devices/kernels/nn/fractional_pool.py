@@ -145,11 +145,11 @@ def _taps(sequences: tuple[Array, Array], sizes: tuple[int, int], overlapping: b
 
 def _check_gradient(grad: Array, rows: Array, columns: Array) -> None:
     require(grad.ndim == 4, "out_backprop must be 4-dimensional")
-    require(
-        rows.ndim == 1 and columns.ndim == 1 and len(rows) > grad.shape[1] and len(columns) > grad.shape[2],
-        f"pooling sequences of {shape_text(rows.shape)} and {shape_text(columns.shape)} do not fit out_backprop "
-        f"{shape_text(grad.shape)}",
-    )
+    if not (rows.ndim == 1 and columns.ndim == 1 and len(rows) > grad.shape[1] and len(columns) > grad.shape[2]):
+        raise InvalidArgumentError(
+            f"pooling sequences of {shape_text(rows.shape)} and {shape_text(columns.shape)} do not fit out_backprop "
+            f"{shape_text(grad.shape)}"
+        )
 
 
 @kernel("FractionalMaxPoolGrad")

@@ -222,7 +222,8 @@ def batch_norm_with_global_normalization(node: Construction) -> Kernel:
         if t.ndim != 4:
             raise InvalidArgumentError(f"input must be 4-dimensional{shape_text(t.shape)}")
         for name, value in {"mean": mean, "var": variance, "beta": beta, "gamma": gamma}.items():
-            require(value.ndim == 1, f"{name} must be 1-dimensional{shape_text(value.shape)}")
+            if value.ndim != 1:
+                raise InvalidArgumentError(f"{name} must be 1-dimensional{shape_text(value.shape)}")
             require(not t.size or value.size == t.shape[3], f"{name} must have {t.shape[3]} elements, not {value.size}")
         if not t.size:
             return t

@@ -57,16 +57,15 @@ def _check_defaults(schema: Schema, defaults: tuple[Array, ...]) -> None:
     for d, (shape, default) in enumerate(zip(schema.dense_shapes, defaults, strict=True)):
         given = np.shape(default)
         if shape[:1] == (None,):
-            require(
-                prod(given) == 1,
-                f"dense_shape[{d}] is a variable length shape: {shape_text(shape)}, therefore def_value[{d}] must "
-                f"contain a single element (the padding element).  But its shape is: {shape_text(given)}",
-            )
-        elif prod(given):
-            require(
-                given == shape,
+            if prod(given) != 1:
+                raise InvalidArgumentError(
+                    f"dense_shape[{d}] is a variable length shape: {shape_text(shape)}, therefore def_value[{d}] must "
+                    f"contain a single element (the padding element).  But its shape is: {shape_text(given)}"
+                )
+        elif prod(given) and given != shape:
+            raise InvalidArgumentError(
                 f"def_value[{d}].shape() == {shape_text(given)} is not compatible with dense_shapes_[{d}] == "
-                f"{shape_text(shape)}",
+                f"{shape_text(shape)}"
             )
 
 
@@ -209,21 +208,21 @@ def check_keys(schema: Schema, keys: Keys, defaults: tuple[Array, ...]) -> None:
     """InvalidArgumentError unless there is a type for each key, and defaults fit the shapes."""
     types = (schema.sparse_types, schema.dense_types, schema.ragged_types)
     for what, names, declared in zip(("sparse", "dense", "ragged"), keys, types, strict=True):
-        require(
-            len(names) == len(declared),
-            f"Expected len({what}_keys) == len({what}_types) but got: {len(names)} vs. {len(declared)}",
-        )
+        if len(names) != len(declared):
+            raise InvalidArgumentError(
+                f"Expected len({what}_keys) == len({what}_types) but got: {len(names)} vs. {len(declared)}"
+            )
     _check_defaults(schema, defaults)
 
 
 def _batch(serialized: Array, names: Array) -> ParsedRecords:
     """The records; those of a vector are a batch, a scalar is a single one."""
     shapes = np.shape(names), np.shape(serialized)
-    require(
-        not prod(shapes[0]) or shapes[0] == shapes[1],
-        "Expected names have the same shape as serialized: name.shape="
-        f"{shape_text(shapes[0])}, serialized.shape={shape_text(shapes[1])}",
-    )
+    if not (not prod(shapes[0]) or shapes[0] == shapes[1]):
+        raise InvalidArgumentError(
+            "Expected names have the same shape as serialized: name.shape="
+            f"{shape_text(shapes[0])}, serialized.shape={shape_text(shapes[1])}"
+        )
     records = np.asarray(serialized).reshape(-1).tolist()
     return ParsedRecords(records, np.asarray(names).reshape(-1).tolist() if shapes[1] else None)
 
@@ -237,7 +236,10 @@ def parse_example(node: Construction) -> Kernel:
 
     def run(serialized: Array, names: Array, *rest: Array) -> Any:  # tensors by feature
         rank = np.ndim(serialized)
-        require(rank == 1, f"Expected serialized to be a vector, got shape: {shape_text(np.shape(serialized))}")
+        if rank != 1:
+            raise InvalidArgumentError(
+                f"Expected serialized to be a vector, got shape: {shape_text(np.shape(serialized))}"
+            )
         flat = [single_of(np.asarray(key), "every key") for key in rest[: dense_end - 2]]
         keys = texts(flat[: sparse_end - 2]), texts(flat[sparse_end - 2 :]), list[str]()
         defaults = rest[dense_end - 2 :]
@@ -257,7 +259,8 @@ def parse_example_v2(node: Construction) -> Kernel:
     def run(serialized: Array, names: Array, sparse: Array, dense: Array, ragged: Array, *defaults: Array) -> Any:
         nonlocal known, keys
         shape = np.shape(serialized)
-        require(len(shape) < 2, f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
+        if len(shape) >= 2:
+            raise InvalidArgumentError(f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
         given = sparse, dense, ragged, *defaults
         if len(known) != len(given) or not all(map(is_, known, given)):
             keys = texts(sparse), texts(dense), texts(ragged)

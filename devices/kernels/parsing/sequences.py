@@ -58,16 +58,16 @@ def defined(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
 def _context(attrs: Mapping[str, Any]) -> FeatureSpecs:
     sparse, dense, shapes = attrs["context_sparse_types"], attrs["Tcontext_dense"], attrs["context_dense_shapes"]
     count = attrs["Ncontext_sparse"]
-    require(
-        count == len(sparse),
-        f"num_context_sparse ({count}) must match the size of context_sparse_types ({len(sparse)})",
-    )
+    if count != len(sparse):
+        raise InvalidArgumentError(
+            f"num_context_sparse ({count}) must match the size of context_sparse_types ({len(sparse)})"
+        )
     count = attrs.get("Ncontext_dense", len(dense))
-    require(
-        count == len(dense) == len(shapes),
-        f"num_context_dense ({count}) must match the size of context_dense_types ({len(dense)}) and "
-        f"context_dense_shapes ({len(shapes)})",
-    )
+    if not count == len(dense) == len(shapes):
+        raise InvalidArgumentError(
+            f"num_context_dense ({count}) must match the size of context_dense_types ({len(dense)}) and "
+            f"context_dense_shapes ({len(shapes)})"
+        )
     ragged, splits = attrs.get("context_ragged_value_types", ()), attrs.get("context_ragged_split_types", ())
     return FeatureSpecs(sparse, dense, defined(shapes), ragged, splits)
 
@@ -75,16 +75,16 @@ def _context(attrs: Mapping[str, Any]) -> FeatureSpecs:
 def _lists(attrs: Mapping[str, Any]) -> FeatureSpecs:
     sparse, dense = attrs["feature_list_sparse_types"], attrs["feature_list_dense_types"]
     shapes, count = attrs["feature_list_dense_shapes"], attrs["Nfeature_list_sparse"]
-    require(
-        count == len(sparse),
-        f"num_feature_list_sparse ({count}) must match the size of feature_list_sparse_types ({len(sparse)})",
-    )
+    if count != len(sparse):
+        raise InvalidArgumentError(
+            f"num_feature_list_sparse ({count}) must match the size of feature_list_sparse_types ({len(sparse)})"
+        )
     count = attrs["Nfeature_list_dense"]
-    require(
-        count == len(dense) == len(shapes),
-        f"num_feature_list_dense ({count}) must match the size of feature_list_dense_types ({len(dense)}) and "
-        f"feature_list_dense_shapes ({len(shapes)})",
-    )
+    if not count == len(dense) == len(shapes):
+        raise InvalidArgumentError(
+            f"num_feature_list_dense ({count}) must match the size of feature_list_dense_types ({len(dense)}) and "
+            f"feature_list_dense_shapes ({len(shapes)})"
+        )
     ragged, splits = attrs.get("feature_list_ragged_value_types", ()), attrs.get("feature_list_ragged_split_types", ())
     return FeatureSpecs(sparse, dense, defined(shapes), ragged, splits)
 
@@ -98,7 +98,8 @@ def check_defaults(shapes: Sequence[tuple[int, ...]], defaults: Sequence[Array],
 
 def _batch(serialized: Array, names: Array) -> SequenceBatch:
     shape = np.shape(serialized)
-    require(len(shape) < 2, f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
+    if len(shape) >= 2:
+        raise InvalidArgumentError(f"Expected serialized to be a scalar or vector, got shape: {shape_text(shape)}")
     records: list[bytes] = np.asarray(serialized).reshape(-1).tolist()
     labels: list[bytes] = np.asarray(names).reshape(-1).tolist()
     require(len(labels) in (0, len(records)), "example_names must be empty or have the correct number of elements")

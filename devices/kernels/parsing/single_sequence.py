@@ -111,10 +111,10 @@ def parse_single_sequence_example(node: Construction) -> Kernel:
     def run(*inputs: Array) -> Any:  # tensors by feature
         serialized, name = text_of(inputs[0], "serialized"), text_of(inputs[-1], "debug_name").decode(errors="replace")
         lacking = np.shape(inputs[1])
-        require(
-            len(lacking) == 1,
-            f"feature_list_dense_missing_assumed_empty must be a vector of keys, not of shape {shape_text(lacking)}",
-        )
+        if len(lacking) != 1:
+            raise InvalidArgumentError(
+                f"feature_list_dense_missing_assumed_empty must be a vector of keys, not of shape {shape_text(lacking)}"
+            )
         may_lack = set(texts(inputs[1]))
         keys = [_scalars(inputs[start:end]) for start, end in pairwise(limits)]
         defaults = inputs[limits[-1] : -1]

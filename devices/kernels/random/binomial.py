@@ -6,6 +6,7 @@ from math import lgamma, log, pi, prod
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
@@ -24,7 +25,8 @@ _RESERVED_PER_PARAMETER = 200
 
 def _checked(shape: Array, counts: Array, probs: Array) -> tuple[tuple[int, ...], Array, Array]:
     """The output's shape, and both parameters of the shape to which they broadcast; InvalidArgumentError otherwise."""
-    require(shape.ndim == 1, f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
+    if shape.ndim != 1:
+        raise InvalidArgumentError(f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
     sizes = as_shape(shape)
     try:
         both = np.broadcast_shapes(np.shape(counts), np.shape(probs))
@@ -125,7 +127,8 @@ def stateful_random_binomial(node: Construction) -> Kernel:
     dtype, reserve = numpy_dtype(node.output_types[0]), drawing_state(node)
 
     def sample(handle: Array, algorithm: Array, shape: Array, counts: Array, probs: Array) -> Array:
-        require(algorithm.ndim == 0, f"algorithm must be of shape [], not {shape_text(algorithm.shape)}")
+        if algorithm.ndim != 0:
+            raise InvalidArgumentError(f"algorithm must be of shape [], not {shape_text(algorithm.shape)}")
         require(int(algorithm) != AUTO, f"Unsupported algorithm id: {AUTO}")  # TensorFlow leaves it out here
         sizes, *parameters = _checked(shape, counts, probs)
         batches = parameters[0].size

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..output_size import output_shape
@@ -169,7 +170,8 @@ def fixed_unigram_candidate_sampler(node: Construction) -> Kernel:
     require(not path or not unigrams, "Must only provide one of vocab_file and unigrams.")
     places = (int(attrs[name]) for name in ("num_reserved_ids", "num_shards", "shard"))
     weights, size = fixed_weights(unigrams, path, attrs["distortion"], *places), int(attrs["range_max"])
-    require(len(weights) == size, f"range is {size} must be equal to weights size  {len(weights)}")
+    if len(weights) != size:
+        raise InvalidArgumentError(f"range is {size} must be equal to weights size  {len(weights)}")
     # TensorFlow would draw for ever.
     possible = int(np.count_nonzero(weights))
     require(

@@ -49,9 +49,8 @@ def _scalar(value: Array, index: int) -> int:
 def _state_of(variable: Variable) -> Array:
     """The value of the variable; InvalidArgumentError unless it can be the state of a generator."""
     value = variable.read()
-    require(
-        variable.dtype == DataType.INT64, f"dtype of RNG state variable must be int64, not {dtype_name(variable.dtype)}"
-    )
+    if variable.dtype != DataType.INT64:
+        raise InvalidArgumentError(f"dtype of RNG state variable must be int64, not {dtype_name(variable.dtype)}")
     require(value.ndim == 1, f"RNG state must have one and only one dimension, not {value.ndim}")
     return value
 

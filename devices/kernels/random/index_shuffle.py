@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
@@ -80,10 +81,10 @@ def shuffled(indices: Array, keys: Array, largest: int, rounds: int) -> Array:
 
 def _rows(index: Array, seed: Array, limit: Array) -> int | None:
     """The number of rows, None for a scalar; InvalidArgumentError for shapes that do not go together."""
-    require(
-        seed.ndim in (1, 2) and seed.shape[-1] == _KEYS,
-        f"Seed must be a vector of size [3] or a matrix of size [1, 3] but got {shape_text(seed.shape)}.",
-    )
+    if not (seed.ndim in (1, 2) and seed.shape[-1] == _KEYS):
+        raise InvalidArgumentError(
+            f"Seed must be a vector of size [3] or a matrix of size [1, 3] but got {shape_text(seed.shape)}."
+        )
     lengths = {shape[0] for shape in (index.shape, limit.shape, seed.shape[:-1]) if shape}
     is_right = index.ndim <= 1 and limit.ndim <= 1 and len(lengths) <= 1 and 0 not in lengths
     require(is_right, "Index bust be a scalar or vector.")
@@ -99,8 +100,10 @@ def random_index_shuffle(node: Construction) -> Kernel:
     def shuffle(index: Array, seed: Array, limit: Array) -> Array:
         rows = _rows(np.asarray(index), seed, np.asarray(limit))
         for name, values in (("index", index), ("max_index", limit)):
-            require(bool(np.all(values >= 0)), f"{name} must be >= 0 but was {np.min(values)}")
-        require(bool(np.all(index <= limit)), f"max_index must be >= index, but {np.min(limit)} < {np.max(index)}")
+            if not np.all(values >= 0):
+                raise InvalidArgumentError(f"{name} must be >= 0 but was {np.min(values)}")
+        if not np.all(index <= limit):
+            raise InvalidArgumentError(f"max_index must be >= index, but {np.min(limit)} < {np.max(index)}")
         indices, limits = (np.broadcast_to(values, rows or 1).astype(np.uint64) for values in (index, limit))
         keys = np.broadcast_to(seed, (rows or 1, _KEYS)).T.astype(np.uint64) & np.uint64(0xFFFFFFFF)
         places = np.empty_like(indices)

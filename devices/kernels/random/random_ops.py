@@ -15,7 +15,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
-from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from . import philox
 from .draws import Draw, as_shape, full_integers, integers, normal, truncated, uniform
@@ -165,7 +164,8 @@ PHILOX, AUTO = 1, 3  # numbers of algorithms; AUTO means "choose", which chooses
 
 def place_of(key: Array, counter: Array, algorithm: Array) -> Position:
     """The stream position that a key and a counter give; InvalidArgumentError for another algorithm than Philox."""
-    require(algorithm.ndim == 0, f"algorithm must be of shape [], not {shape_text(algorithm.shape)}")
+    if algorithm.ndim != 0:
+        raise InvalidArgumentError(f"algorithm must be of shape [], not {shape_text(algorithm.shape)}")
     number = int(algorithm)
     if number not in (PHILOX, AUTO):
         raise InvalidArgumentError(f"Unsupported algorithm id: {number}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
@@ -26,7 +27,8 @@ def sobol_sample(node: Construction) -> Kernel:
         from scipy.stats.qmc import Sobol  # slow to import, and few graphs need it
 
         for name, value in (("dim", dim), ("num_results", num_results), ("skip", skip)):
-            require(value.ndim == 0, f"{name} must be a scalar, got shape {shape_text(value.shape)}")
+            if value.ndim != 0:
+                raise InvalidArgumentError(f"{name} must be a scalar, got shape {shape_text(value.shape)}")
         size, count, first = int(dim), int(num_results), int(skip)
         require(size >= 1, "dim must be at least one")
         require(count >= 1, "num_results must be at least one")

@@ -148,7 +148,8 @@ def parameterized_truncated_normal(node: Construction) -> Kernel:
     generator = generator_of(node)
 
     def sample(shape: Array, *parameters: Array) -> Array:
-        require(shape.ndim == 1, f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
+        if shape.ndim != 1:
+            raise InvalidArgumentError(f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
         sizes = as_shape(shape)
         require(len(sizes) > 0, f"Shape tensor must not be empty, got Tensor<type: {shape.dtype} shape: [0] values: >")
         _check_vectors(sizes[0], parameters)
@@ -187,7 +188,8 @@ def stateless_parameterized_truncated_normal(node: Construction) -> Kernel:
     """Numbers by the seed given; parameters broadcast to the last sizes of the shape."""
 
     def sample(shape: Array, seed: Array, *parameters: Array) -> Array:
-        require(shape.ndim == 1, f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
+        if shape.ndim != 1:
+            raise InvalidArgumentError(f"Input shape should be a vector, got shape: {shape_text(shape.shape)}")
         sizes, place = as_shape(shape), scrambled(seed)
         full = _broadcast_shape([values.shape for values in parameters])
         each, total = per_parameter(sizes, full), prod(sizes)

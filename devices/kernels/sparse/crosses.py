@@ -151,13 +151,22 @@ def _keyed_fingerprints(strong: bool, key: tuple[int, int]) -> Fingerprints:
 
 def _check_sparse(i: int, indices: Array, values: Array, shape: Array) -> None:
     at = f"at position {i}"
-    require(indices.ndim == 2, f"Input indices should be a matrix but received shape {shape_text(indices.shape)} {at}")
-    require(values.ndim == 1, f"Input values should be a vector but received shape {shape_text(values.shape)} {at}")
-    require(shape.shape == (2,), f"shape should imply a 2D tensor, but got {shape_text(shape.shape)} {at}")
-    require(len(values) == len(indices), f"Expected size of values to be {len(indices)} got {len(values)} {at}")
+    if indices.ndim != 2:
+        raise InvalidArgumentError(
+            f"Input indices should be a matrix but received shape {shape_text(indices.shape)} {at}"
+        )
+    if values.ndim != 1:
+        raise InvalidArgumentError(
+            f"Input values should be a vector but received shape {shape_text(values.shape)} {at}"
+        )
+    if shape.shape != (2,):
+        raise InvalidArgumentError(f"shape should imply a 2D tensor, but got {shape_text(shape.shape)} {at}")
+    if len(values) != len(indices):
+        raise InvalidArgumentError(f"Expected size of values to be {len(indices)} got {len(values)} {at}")
     columns = f"has {indices.shape[1]} columns {at}"
     require(indices.shape[1] == 2, f"Input indices should have two columns, but the matrix {columns}")
-    require(bool(shape[0] >= 0), f"shape must not be negative, but is {shape.tolist()} {at}")
+    if shape[0] < 0:
+        raise InvalidArgumentError(f"shape must not be negative, but is {shape.tolist()} {at}")
     output_shape((int(shape[0]),), np.dtype(np.int64))  # there is a number for each row
 
 
@@ -168,9 +177,10 @@ def _columns(count: int, inputs: Sequence[Array]) -> list[CrossedColumn]:
         _check_sparse(i, *parts)
     dense = inputs[3 * count :]
     for i, x in enumerate(dense):
-        require(
-            x.ndim == 2, f"Dense inputs should be a matrix but received shape {shape_text(x.shape)} at position {i}"
-        )
+        if x.ndim != 2:
+            raise InvalidArgumentError(
+                f"Dense inputs should be a matrix but received shape {shape_text(x.shape)} at position {i}"
+            )
     columns = [*(_sparse_column(*parts) for parts in sparse), *map(_dense_column, dense)]
     rows = [len(column.counts) for column in columns]
     for i, found in enumerate(rows):
@@ -210,7 +220,10 @@ def sparse_cross(node: Construction) -> Kernel:
     internal = node.attrs["internal_type"]
     for dtype in node.attrs["sparse_types"]:
         refused = internal == DataType.STRING and dtype != DataType.STRING
-        require(not refused, f"Input values should be of internal type {int(internal)} but received {int(dtype)}")
+        if refused:
+            raise InvalidArgumentError(
+                f"Input values should be of internal type {int(internal)} but received {int(dtype)}"
+            )
     cross, empty = _cross_of(node)
     return lambda *inputs: _crossed(_columns(count, inputs), cross, empty)
 
@@ -221,10 +234,10 @@ def sparse_cross_v2(node: Construction) -> Kernel:
     count: int = node.attrs["N"]
 
     def run(*inputs: Array) -> tuple[Array, Array, Array]:
-        require(
-            np.ndim(inputs[-1]) == 0,
-            f"Input separator should be a scalar, not of shape {shape_text(np.shape(inputs[-1]))}",
-        )
+        if np.ndim(inputs[-1]) != 0:
+            raise InvalidArgumentError(
+                f"Input separator should be a scalar, not of shape {shape_text(np.shape(inputs[-1]))}"
+            )
         separator: bytes = np.asarray(inputs[-1]).item()
         columns = _columns(count, inputs[:-1])
         return _crossed(columns, lambda columns, picked: _joined(columns, picked, separator), np.zeros(0, object))
@@ -242,7 +255,8 @@ def sparse_cross_hashed(node: Construction) -> Kernel:
             require(value.size > 0, "num_buckets and strong_hash must have an element")
         buckets, strong = int(inputs[-3].reshape(-1)[0]), bool(inputs[-2].reshape(-1)[0])
         salt = inputs[-1].reshape(-1).tolist()
-        require(len(salt) == 2, f'Input "salt" must have length 2 but has length {len(salt)}')
+        if len(salt) != 2:
+            raise InvalidArgumentError(f'Input "salt" must have length 2 but has length {len(salt)}')
         fingerprints = _keyed_fingerprints(strong, (salt[0] & _MASK, salt[1] & _MASK))
         columns = _columns(count, inputs[:-3])
 

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
@@ -41,8 +42,10 @@ def from_sparse_tensor(node: Construction) -> Kernel:
     dtype = node.input_types[1]
 
     def run(indices: Array, values: Array, shape: Array) -> Array:
-        require(np.ndim(shape) == 1, f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
-        require(np.ndim(values) == 1, f"values must be a vector, not of shape {shape_text(np.shape(values))}")
+        if np.ndim(shape) != 1:
+            raise InvalidArgumentError(f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
+        if np.ndim(values) != 1:
+            raise InvalidArgumentError(f"values must be a vector, not of shape {shape_text(np.shape(values))}")
         rank = len(shape)
         require(rank in (2, 3), f"SparseTensor must have rank 2 or 3; but indices has rank: {rank}")
         require(indices.shape == (len(values), rank), "indices must have a row for each value")
@@ -73,9 +76,11 @@ def zeros(node: Construction) -> Kernel:
     dtype = node.attrs["type"]
 
     def run(shape: Array) -> Array:
-        require(np.ndim(shape) == 1, f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
+        if np.ndim(shape) != 1:
+            raise InvalidArgumentError(f"dense_shape must be a vector, not of shape {shape_text(np.shape(shape))}")
         sizes = tuple(np.asarray(shape).tolist())
-        require(len(sizes) in (2, 3), f"shape must have rank 2 or 3, not {len(sizes)}")
+        if len(sizes) not in (2, 3):
+            raise InvalidArgumentError(f"shape must have rank 2 or 3, not {len(sizes)}")
         nothing = np.empty((0, len(sizes)), np.int64)
         return carrying_csr(_from_indices(nothing, np.empty(0, numpy_dtype(dtype)), sizes, dtype))
 
@@ -121,9 +126,11 @@ def components(node: Construction) -> Kernel:
 
     def run(matrix: Array, index: Array) -> tuple[Array, Array, Array]:
         parts = csr_of(matrix, dtype).parts
-        require(index.ndim == 0, f"index should be a scalar, got shape {shape_text(index.shape)}")
+        if index.ndim != 0:
+            raise InvalidArgumentError(f"index should be a scalar, got shape {shape_text(index.shape)}")
         number = int(index)
-        require(0 <= number < len(parts), f"index ({number}) not in [0, {len(parts)})")
+        if not 0 <= number < len(parts):
+            raise InvalidArgumentError(f"index ({number}) not in [0, {len(parts)})")
         part = parts[number]
         return part.row_ptrs, part.columns, part.values
 

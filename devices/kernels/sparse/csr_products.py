@@ -32,7 +32,8 @@ def mat_mul(node: Construction) -> Kernel:
 
     def run(a: Array, b: Array) -> Array:
         left = _turned(csr_of(a, node.input_types[1]), turns_a)
-        require(b.ndim == len(left.shape), f"Ranks of a and b must match, saw: {len(left.shape)} vs. {b.ndim}.")
+        if b.ndim != len(left.shape):
+            raise InvalidArgumentError(f"Ranks of a and b must match, saw: {len(left.shape)} vs. {b.ndim}.")
         right = np.swapaxes(b, -1, -2) if turns_b[0] else b
         right = np.conj(right) if turns_b[1] else right
         if left.shape[-1] != right.shape[-2]:
@@ -106,7 +107,8 @@ def add(node: Construction) -> Kernel:
 
     def run(a: Array, b: Array, alpha: Array, beta: Array) -> Array:
         for name, factor in (("alpha", alpha), ("beta", beta)):
-            require(np.ndim(factor) == 0, f"{name} must be a scalar, not of shape {shape_text(np.shape(factor))}")
+            if np.ndim(factor) != 0:
+                raise InvalidArgumentError(f"{name} must be a scalar, not of shape {shape_text(np.shape(factor))}")
         left, right = csr_of(a, dtype), csr_of(b, dtype)
         return carrying_csr(left.times(alpha).plus(right.times(beta)))
 
@@ -121,7 +123,8 @@ def multiply(node: Construction) -> Kernel:
     def run(a: Array, b: Array) -> Array:
         matrix, factors = csr_of(a, dtype), np.asarray(b)
         each = factors.ndim == 3 and factors.shape == (len(matrix.parts), 1, 1)
-        require(factors.ndim == 0 or each, f"b must be a scalar or [batch,1,1], not {shape_text(factors.shape)}")
+        if not (factors.ndim == 0 or each):
+            raise InvalidArgumentError(f"b must be a scalar or [batch,1,1], not {shape_text(factors.shape)}")
         numbers = np.broadcast_to(factors.reshape(-1), len(matrix.parts))
         parts = [CsrRows(x.row_ptrs, x.columns, x.values * y) for x, y in zip(matrix.parts, numbers, strict=True)]
         return carrying_csr(matrix.with_parts(parts, matrix.shape[-2:]))
@@ -161,7 +164,8 @@ def cholesky(node: Construction) -> Kernel:
 
     def run(a: Array, permutation: Array) -> Array:
         matrix = csr_of(a, dtype)
-        require(matrix.shape[-1] == matrix.shape[-2], f"matrix must be square: {shape_text(matrix.shape)}")
+        if matrix.shape[-1] != matrix.shape[-2]:
+            raise InvalidArgumentError(f"matrix must be square: {shape_text(matrix.shape)}")
         require(permutation.shape == matrix.shape[:-1], "permutation must have a number for each row")
         inside = bool(((permutation >= 0) & (permutation < matrix.shape[-1])).all())
         require(inside, f"permutation must have numbers of rows, from 0 to {matrix.shape[-1] - 1}")

@@ -100,7 +100,8 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
     flat_first = kinds[:1] == (b"FIRST_DIM_SIZE",)
 
     def sizes_of(shape: Array, rank: int, lengths: list[list[int]], inner: tuple[int, ...]) -> list[int]:
-        require(np.ndim(shape) <= 1, f"Shape must be at most rank 1 but is rank {np.ndim(shape)}")
+        if np.ndim(shape) > 1:
+            raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {np.ndim(shape)}")
         requested = [-1] * rank if np.ndim(shape) == 0 else shape.tolist()
         if len(requested) != rank:
             text = ",".join("?" if size < 0 else str(size) for size in requested)

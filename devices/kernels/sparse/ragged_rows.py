@@ -55,11 +55,13 @@ def ragged_fill_empty_rows(node: Construction) -> Kernel:
             ("values", "vector", 1, values),
             ("nrows", "scalar", 0, count),
         ):
-            require(np.ndim(part) == rank, f"{what} must be a {kind}, saw: {shape_text(np.shape(part))}")
-        require(
-            len(values) == len(rows),
-            f"The length of `values` ({len(values)}) must match the first dimension of `value_rowids` ({len(rows)}).",
-        )
+            if np.ndim(part) != rank:
+                raise InvalidArgumentError(f"{what} must be a {kind}, saw: {shape_text(np.shape(part))}")
+        if len(values) != len(rows):
+            raise InvalidArgumentError(
+                f"The length of `values` ({len(values)}) must match the first dimension of "
+                f"`value_rowids` ({len(rows)})."
+            )
         indices, filled, empty, places = fill(rows[:, None], values, np.reshape(count, (1,)), default)
         return indices[:, 0], filled, empty, places
 

@@ -85,13 +85,14 @@ def _ragged(i: int, element: object, rank: int, node: Construction) -> RaggedVal
     """The ragged tensor that an element carries; InvalidArgumentError if it has another rank or type."""
     if not isinstance(element, RaggedValue):
         raise InvalidArgumentError(f"Input Variant element at index {i} doesn't hold a RaggedTensorVariant")
-    require(
-        len(element.splits) == rank,
-        f"Encoded input RaggedTensorVariant has ragged_rank={len(element.splits)}.  Expected ragged_rank={rank}.",
-    )
+    if len(element.splits) != rank:
+        raise InvalidArgumentError(
+            f"Encoded input RaggedTensorVariant has ragged_rank={len(element.splits)}.  Expected ragged_rank={rank}."
+        )
     dtype, split_type = node.attrs["Tvalues"], node.attrs["Tsplits"]
     found = dtype_name(element.dtype)
-    require(element.dtype == dtype, f"Expected values Tensor dtype: {dtype_name(dtype)}, found: {found}")
+    if element.dtype != dtype:
+        raise InvalidArgumentError(f"Expected values Tensor dtype: {dtype_name(dtype)}, found: {found}")
     for splits in element.splits:
         found = dtype_name(from_numpy(splits))
         message = f"Expected row_splits Tensor dtype: {dtype_name(split_type)}, found: {found}"

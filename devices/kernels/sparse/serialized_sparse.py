@@ -37,7 +37,8 @@ def check_parts(indices: Array, values: Array, shape: Array) -> None:
         ("values", "vector", 1, values),
         ("shape", "vector", 1, shape),
     ):
-        require(part.ndim == rank, f"Input {what} should be a {form} but received shape {shape_text(part.shape)}")
+        if part.ndim != rank:
+            raise InvalidArgumentError(f"Input {what} should be a {form} but received shape {shape_text(part.shape)}")
 
 
 def serialized_row(parts: SparseParts, dtype: DataType, *, as_variants: bool) -> Array:
@@ -112,10 +113,10 @@ def _read(i: int, row: Array, dtype: DataType) -> SparseParts:
     """Indices, values and shape of one sparse tensor; InvalidArgumentError if they do not fit each other."""
     (indices, index_type), (values, value_type), (shape, shape_type) = map(_tensor, row.tolist())
     what = f"SparseTensor[{i}]"
-    require(
-        value_type == dtype,
-        f"Requested SparseTensor of type {dtype_name(dtype)} but {what}.values.dtype() == {dtype_name(value_type)}",
-    )
+    if value_type != dtype:
+        raise InvalidArgumentError(
+            f"Requested SparseTensor of type {dtype_name(dtype)} but {what}.values.dtype() == {dtype_name(value_type)}"
+        )
     require(index_type == shape_type == DataType.INT64, f"{what}: indices and shape have to be int64")
     require(
         indices.ndim == 2, f"Expected {what}.indices to represent an index matrix but received shape {indices.shape}"
@@ -150,12 +151,14 @@ def deserialize_sparse(node: Construction) -> Kernel:
     def run(serialized: Array) -> SparseParts:
         shape = serialized.shape
         last = shape[-1] if shape else 0
-        require(last == 3, f"Serialized sparse should have 3 as the last dimension {shape_text(shape)}")
+        if last != 3:
+            raise InvalidArgumentError(f"Serialized sparse should have 3 as the last dimension {shape_text(shape)}")
         outer = shape[:-1]
-        require(
-            prod(outer) > 0,
-            f"Serialized sparse should have at least 1 serialized tensor, but has a zero dimension {shape_text(shape)}",
-        )
+        if prod(outer) <= 0:
+            raise InvalidArgumentError(
+                f"Serialized sparse should have at least 1 serialized tensor, but has a zero dimension "
+                f"{shape_text(shape)}"
+            )
         tensors = [_read(i, row, dtype) for i, row in enumerate(serialized.reshape(-1, 3))]
         return stacked(tensors, outer)
 

@@ -40,7 +40,8 @@ Grouped = tuple[SetsByGroup, tuple[int, ...]]
 
 
 def _dense_groups(x: Array) -> Grouped:
-    require(x.ndim >= 2, f"Shape {shape_text(x.shape)} has rank {x.ndim} < 2")
+    if x.ndim < 2:
+        raise InvalidArgumentError(f"Shape {shape_text(x.shape)} has rank {x.ndim} < 2")
     outer = x.shape[:-1]
     rows = x.reshape(-1, x.shape[-1]).tolist() if x.size else [[]] * prod(outer)
     return {group: set(row) for group, row in zip(np.ndindex(*outer), rows, strict=True)}, outer
@@ -49,7 +50,8 @@ def _dense_groups(x: Array) -> Grouped:
 def _sparse_groups(indices: Array, values: Array, shape: Array, validate: bool) -> Grouped:
     require(shape.ndim == 1, "Shape must be a 1D tensor.")
     sizes = tuple(shape.tolist())
-    require(len(sizes) >= 2, f"Invalid rank {len(sizes)}.")
+    if len(sizes) < 2:
+        raise InvalidArgumentError(f"Invalid rank {len(sizes)}.")
     check_entries(indices, values, sizes)
     if validate:
         check_ordered(indices, sizes)
@@ -59,7 +61,8 @@ def _sparse_groups(indices: Array, values: Array, shape: Array, validate: bool) 
 def _combined(name: bytes, a: Grouped, b: Grouped, like: Array, versus: str = "vs.") -> Any:
     """The operation on the sets, group by group, as a sparse tensor; InvalidArgumentError for different groups."""
     groups = a[1]
-    require(groups == b[1], f"Mismatched shapes {shape_text(groups)} {versus} {shape_text(b[1])}")
+    if groups != b[1]:
+        raise InvalidArgumentError(f"Mismatched shapes {shape_text(groups)} {versus} {shape_text(b[1])}")
     places: list[tuple[int, ...]] = []
     elements: list[Any] = []  # of the inputs' type
     longest = 0
@@ -142,7 +145,8 @@ def _check_sparse(name: str, indices: Array, values: Array, shape: Array) -> Non
         ("values", 1, "vector", values),
         ("shape", 1, "vector", shape),
     ):
-        require(part.ndim == rank, f"{name}_{what} should be a {kind}, but got shape: {shape_text(part.shape)}")
+        if part.ndim != rank:
+            raise InvalidArgumentError(f"{name}_{what} should be a {kind}, but got shape: {shape_text(part.shape)}")
     sizes = f"their shapes are: {shape_text(shape.shape if len(shape) != indices.shape[1] else values.shape)}"
     text = f"{sizes} and {shape_text(indices.shape)}"
     require(len(shape) == indices.shape[1], f"Expected {name}_shape.NumElements == #cols({name}_indices), {text}")
@@ -171,14 +175,15 @@ def edit_distance(node: Construction) -> Kernel:
         _check_sparse("hypothesis", *parts[:3])
         _check_sparse("truth", *parts[3:])
         sizes = [shape.tolist() for shape in (parts[2], parts[5])]
-        require(
-            len(sizes[1]) >= 2,
-            f"Input SparseTensors must have rank at least 2, but truth_shape rank is: {len(sizes[1])}",
-        )
+        if len(sizes[1]) < 2:
+            raise InvalidArgumentError(
+                f"Input SparseTensors must have rank at least 2, but truth_shape rank is: {len(sizes[1])}"
+            )
         require(len(sizes[0]) == len(sizes[1]), "Expected hypothesis and truth tensors to have the same rank")
         groups = [max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)]
         for size in (sizes[0], sizes[1]):
-            require(prod(size) < 2**63, f"Shape {shape_text(tuple(size))} would have more than 2**63 - 1 elements")
+            if prod(size) >= 2**63:
+                raise InvalidArgumentError(f"Shape {shape_text(tuple(size))} would have more than 2**63 - 1 elements")
         result = np.zeros(groups, np.float32)
         hypotheses, truths = _sequences(*parts[:2]), _sequences(*parts[3:5])
         for group in hypotheses.keys() | truths.keys():

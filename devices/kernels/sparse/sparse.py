@@ -29,31 +29,40 @@ def tuple_text(row: Array) -> str:
 
 def check_ranks(indices: Array, values: Array, shape: Array) -> None:
     """InvalidArgumentError unless the three are a matrix and two vectors that fit each other."""
-    require(np.ndim(indices) == 2, f"Input indices should be a matrix but received shape: {shape_text(indices.shape)}")
-    require(np.ndim(values) == 1, f"Input values should be a vector but received shape: {shape_text(np.shape(values))}")
-    require(np.ndim(shape) == 1, f"Input shape should be a vector but received shape: {shape_text(shape.shape)}")
+    if np.ndim(indices) != 2:
+        raise InvalidArgumentError(f"Input indices should be a matrix but received shape: {shape_text(indices.shape)}")
+    if np.ndim(values) != 1:
+        raise InvalidArgumentError(
+            f"Input values should be a vector but received shape: {shape_text(np.shape(values))}"
+        )
+    if np.ndim(shape) != 1:
+        raise InvalidArgumentError(f"Input shape should be a vector but received shape: {shape_text(shape.shape)}")
     rows, columns = indices.shape
-    require(rows == len(values), f"Number of elements in indices ({rows}) and values ({len(values)}) do not match")
-    require(
-        columns == shape.size,
-        f"Number of dimensions must match second dimension of indices. Got {shape.size} dimensions, indices shape: "
-        f"{shape_text(indices.shape)}",
-    )
+    if rows != len(values):
+        raise InvalidArgumentError(f"Number of elements in indices ({rows}) and values ({len(values)}) do not match")
+    if columns != shape.size:
+        raise InvalidArgumentError(
+            f"Number of dimensions must match second dimension of indices. Got {shape.size} dimensions, indices shape: "
+            f"{shape_text(indices.shape)}"
+        )
 
 
 def check_sparse(indices: Array, values: Array, shape: Array) -> None:
     """InvalidArgumentError unless the three are the parts of a sparse tensor; whether indices fit is not looked at."""
-    require(shape.ndim == 1, f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    if shape.ndim != 1:
+        raise InvalidArgumentError(f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
     check_entries(indices, values, shape.tolist())
 
 
 def check_entries(indices: Array, values: Array, shape: Sequence[int]) -> None:
     """InvalidArgumentError unless there is an index tuple of `shape` for each value."""
-    require(values.ndim == 1, f"vals must be a vec, but got: {shape_text(values.shape)}")
+    if values.ndim != 1:
+        raise InvalidArgumentError(f"vals must be a vec, but got: {shape_text(values.shape)}")
     counts = f"(indices = {len(indices) if indices.ndim else 1}, values = {len(values)})"
     has_rows = indices.ndim > 0 and len(indices) == len(values)
     require(has_rows, f"indices and values rows (indexing dimension) must match. {counts}")
-    require(indices.ndim == 2, f"indices must be a matrix, but got: {shape_text(indices.shape)}")
+    if indices.ndim != 2:
+        raise InvalidArgumentError(f"indices must be a matrix, but got: {shape_text(indices.shape)}")
     for size in shape:
         require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
     columns = f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
@@ -93,7 +102,8 @@ def sparse_to_dense(node: Construction) -> Kernel:
                 "sparse_indices should be a scalar, vector, or matrix, got shape " + shape_text(sparse_indices.shape)
             )
         indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
-        require(sizes.ndim == 1, f"output_shape should be a vector, got shape {shape_text(sizes.shape)}")
+        if sizes.ndim != 1:
+            raise InvalidArgumentError(f"output_shape should be a vector, got shape {shape_text(sizes.shape)}")
         shape = tuple(sizes.tolist())
         for size in shape:
             require(size >= 0, f"Dimension {size} must be >= 0")
@@ -183,7 +193,8 @@ simple("SparseSoftmax", sparse_softmax)
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
     """The gradients of the old values, and the summed gradient of all values that were filled in."""
     for name, part in (("reverse_index_map", reverse_index_map), ("grad_values", grad_values)):
-        require(part.ndim == 1, f"{name} must be a vector, saw: {shape_text(part.shape)}")
+        if part.ndim != 1:
+            raise InvalidArgumentError(f"{name} must be a vector, saw: {shape_text(part.shape)}")
     count = len(grad_values)
     for place in reverse_index_map[(reverse_index_map < 0) | (reverse_index_map >= count)].tolist()[:1]:
         raise InvalidArgumentError(f"Elements in reverse index must be in [0, {count}) but got {place}")

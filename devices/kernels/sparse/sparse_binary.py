@@ -62,13 +62,19 @@ simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
 
 def sparse_tensor_dense_add(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     """The dense tensor with the values added at their indices, which may repeat."""
-    require(np.ndim(shape) == 1, f"Input a_shape should be a vector but received shape {shape_text(shape.shape)}")
+    if np.ndim(shape) != 1:
+        raise InvalidArgumentError(f"Input a_shape should be a vector but received shape {shape_text(shape.shape)}")
     sizes = tuple(shape.tolist())
-    require(len(sizes) == dense.ndim, f"Two operands have different ranks; received: {len(sizes)} and {dense.ndim}")
-    require(np.ndim(indices) == 2, f"Input a_indices should be a matrix but received shape {shape_text(indices.shape)}")
-    require(np.ndim(values) == 1, f"Input a_values should be a vector but received shape {shape_text(values.shape)}")
-    require(len(values) == len(indices), f"Dimensions {len(indices)} and {len(values)} are not compatible")
-    require(indices.shape[1] == len(sizes), f"Dimensions {indices.shape[1]} and {len(sizes)} are not compatible")
+    if len(sizes) != dense.ndim:
+        raise InvalidArgumentError(f"Two operands have different ranks; received: {len(sizes)} and {dense.ndim}")
+    if np.ndim(indices) != 2:
+        raise InvalidArgumentError(f"Input a_indices should be a matrix but received shape {shape_text(indices.shape)}")
+    if np.ndim(values) != 1:
+        raise InvalidArgumentError(f"Input a_values should be a vector but received shape {shape_text(values.shape)}")
+    if len(values) != len(indices):
+        raise InvalidArgumentError(f"Dimensions {len(indices)} and {len(values)} are not compatible")
+    if indices.shape[1] != len(sizes):
+        raise InvalidArgumentError(f"Dimensions {indices.shape[1]} and {len(sizes)} are not compatible")
     for axis, (sparse_size, dense_size) in enumerate(zip(sizes, dense.shape, strict=True)):
         require(
             sparse_size == dense_size,
@@ -95,10 +101,10 @@ def _check_operands(parts: tuple[Array, ...]) -> None:
     a_indices, a_values, a_shape, b_indices, b_values, b_shape = parts
     for indices, values, shape in ((a_indices, a_values, a_shape), (b_indices, b_values, b_shape)):
         check_ranks(indices, values, shape)
-    require(
-        len(a_shape) == len(b_shape),
-        f"Operands do not have the same ranks; got shapes: {_spaced(a_shape)} and {_spaced(b_shape)}",
-    )
+    if len(a_shape) != len(b_shape):
+        raise InvalidArgumentError(
+            f"Operands do not have the same ranks; got shapes: {_spaced(a_shape)} and {_spaced(b_shape)}"
+        )
     for axis, (x, y) in enumerate(zip(a_shape.tolist(), b_shape.tolist(), strict=True)):
         require(x == y, f"Operands' shapes do not match: got {x} and {y} for dimension {axis}")
 

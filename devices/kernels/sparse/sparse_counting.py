@@ -32,11 +32,11 @@ def _ragged_rows(splits: Array, count: int) -> ValueRows:
 
 
 def _check_weights(weights: Array, values: Array, what: str) -> None:
-    require(
-        not weights.size or weights.shape == values.shape,
-        f"Weights and {what} must have the same shape. Weight shape: {shape_text(weights.shape)}; {what} shape: "
-        f"{shape_text(values.shape)}",
-    )
+    if not (not weights.size or weights.shape == values.shape):
+        raise InvalidArgumentError(
+            f"Weights and {what} must have the same shape. Weight shape: {shape_text(weights.shape)}; {what} shape: "
+            f"{shape_text(values.shape)}"
+        )
 
 
 class _Counter:
@@ -79,7 +79,8 @@ def dense_count(node: Construction) -> Kernel:
 
     def run(values: Array, weights: Array) -> tuple[Array, Array, Array]:
         shape = np.shape(values)
-        require(len(shape) in (1, 2), f"Input must be a 1 or 2-dimensional tensor. Got: {shape_text(shape)}")
+        if len(shape) not in (1, 2):
+            raise InvalidArgumentError(f"Input must be a 1 or 2-dimensional tensor. Got: {shape_text(shape)}")
         _check_weights(weights, values, "data")
         rows = (np.repeat(np.arange(shape[0]), shape[1]), shape[0]) if len(shape) == 2 else None
         return counter.count(values.reshape(-1), weights, rows)
@@ -89,21 +90,25 @@ def dense_count(node: Construction) -> Kernel:
 
 def _check_sparse(indices: Array, values: Array, shape: Array) -> None:
     require(bool(shape.size), "The shape argument requires at least one element.")
-    require(indices.ndim == 2, f"Input indices must be a 2-dimensional tensor. Got: {shape_text(indices.shape)}")
-    require(values.ndim == 1, f"Input values must be a vector. Got: {shape_text(values.shape)}")
-    require(shape.ndim == 1, f"Input shape must be a vector. Got: {shape_text(shape.shape)}")
-    require(
-        len(values) == len(indices),
-        f"Number of values must match first dimension of indices.Got {len(values)} values, indices shape: "
-        f"{shape_text(indices.shape)}",
-    )
-    require(
-        shape.size == indices.shape[1],
-        f"Number of dimensions must match second dimension of indices.Got {shape.size} dimensions, indices shape: "
-        f"{shape_text(indices.shape)}",
-    )
+    if indices.ndim != 2:
+        raise InvalidArgumentError(f"Input indices must be a 2-dimensional tensor. Got: {shape_text(indices.shape)}")
+    if values.ndim != 1:
+        raise InvalidArgumentError(f"Input values must be a vector. Got: {shape_text(values.shape)}")
+    if shape.ndim != 1:
+        raise InvalidArgumentError(f"Input shape must be a vector. Got: {shape_text(shape.shape)}")
+    if len(values) != len(indices):
+        raise InvalidArgumentError(
+            f"Number of values must match first dimension of indices.Got {len(values)} values, indices shape: "
+            f"{shape_text(indices.shape)}"
+        )
+    if shape.size != indices.shape[1]:
+        raise InvalidArgumentError(
+            f"Number of dimensions must match second dimension of indices.Got {shape.size} dimensions, indices shape: "
+            f"{shape_text(indices.shape)}"
+        )
     sizes = shape.tolist()
-    require(min(sizes) >= 0, f"Input shape must not be negative. Got: {shape_text(tuple(sizes))}")
+    if min(sizes) < 0:
+        raise InvalidArgumentError(f"Input shape must not be negative. Got: {shape_text(tuple(sizes))}")
     for row in np.flatnonzero(bad_tuples(indices, tuple(sizes))).tolist()[:1]:
         axis = next(k for k, at in enumerate(indices[row].tolist()) if not 0 <= at < sizes[k])
         values_text = " ".join(map(str, sizes[:3])) + ("..." if len(sizes) > 3 else "")
@@ -141,7 +146,8 @@ def ragged_count(node: Construction) -> Kernel:
 
 
 def _bins(size: Array) -> int:
-    require(np.ndim(size) == 0, f"Shape must be rank 0 but is rank {np.ndim(size)}")
+    if np.ndim(size) != 0:
+        raise InvalidArgumentError(f"Shape must be rank 0 but is rank {np.ndim(size)}")
     bins = int(size)
     require(bins >= 0, f"size ({bins}) must be non-negative")
     return bins

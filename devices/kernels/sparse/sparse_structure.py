@@ -73,18 +73,24 @@ def _bounds(*indices: Array) -> tuple[int, ...]:
 
 def _check_gradient(grad: Array, *indices: Array) -> None:
     """InvalidArgumentError unless these are a gradient for each of the last indices, and matrices of equal width."""
-    require(grad.ndim == 1, f"Input backprop_val_grad should be a vector but received shape: {shape_text(grad.shape)}")
+    if grad.ndim != 1:
+        raise InvalidArgumentError(
+            f"Input backprop_val_grad should be a vector but received shape: {shape_text(grad.shape)}"
+        )
     for matrix in indices:
-        require(matrix.ndim == 2, f"Input indices should be matrices but received shape: {shape_text(matrix.shape)}")
+        if matrix.ndim != 2:
+            raise InvalidArgumentError(
+                f"Input indices should be matrices but received shape: {shape_text(matrix.shape)}"
+            )
         require(
             matrix.shape[1] == indices[0].shape[1],
             f"The densified operands should have the same ndims; got {indices[0].shape[1]} and {matrix.shape[1]}",
         )
-    require(
-        grad.size == len(indices[-1]),
-        f"# elements of backprop_val_grad and # rows of the indices should match (#nnz of the result): got {grad.size} "
-        f"and {len(indices[-1])}",
-    )
+    if grad.size != len(indices[-1]):
+        raise InvalidArgumentError(
+            f"# elements of backprop_val_grad and # rows of the indices should match (#nnz of the result): "
+            f"got {grad.size} and {len(indices[-1])}"
+        )
 
 
 def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array) -> tuple[Array, Array]:
@@ -109,9 +115,11 @@ simple("SparseAddGrad", sparse_add_grad)
 
 def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The same elements, in row-major order, under another shape, one size of which may be -1."""
-    require(indices.ndim == 2, f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
+    if indices.ndim != 2:
+        raise InvalidArgumentError(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
     for name, sizes in (("Input", shape), ("Target", new_shape)):
-        require(sizes.ndim == 1, f"{name} shape should be a vector but received shape {shape_text(sizes.shape)}")
+        if sizes.ndim != 1:
+            raise InvalidArgumentError(f"{name} shape should be a vector but received shape {shape_text(sizes.shape)}")
     require(
         indices.shape[1] == shape.size,
         f"Input tensor rank must match input shape length: {indices.shape[1]} and {shape.size}",
@@ -119,7 +127,8 @@ def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Arra
     old, new = shape.tolist(), new_shape.tolist()
     for size in old:
         require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
-    require(prod(old) <= MAX_ELEMENTS, f"Shape {shape_text(old)} results in overflow when computing number of elements")
+    if prod(old) > MAX_ELEMENTS:
+        raise InvalidArgumentError(f"Shape {shape_text(old)} results in overflow when computing number of elements")
     unknown = [i for i, size in enumerate(new) if size == -1]
     if len(unknown) > 1:
         raise InvalidArgumentError(f"only one output dimension may be -1, not both {unknown[0]} and {unknown[1]}")
@@ -162,7 +171,8 @@ simple("SparseSlice", sparse_slice)
 def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
     """For each element the gradient of its copy in the slice, or 0; both lists of tuples are in one order."""
     _check_gradient(grad, indices, out_indices)
-    require(start.ndim == 1, f"The input_start should be a vector but received shape {shape_text(start.shape)}")
+    if start.ndim != 1:
+        raise InvalidArgumentError(f"The input_start should be a vector but received shape {shape_text(start.shape)}")
     require(start.size == indices.shape[1], f"Rank mismatch: {start.size} starts for {indices.shape[1]} axes")
     kept_indices = out_indices + start
     sizes = _bounds(indices, kept_indices)
@@ -188,7 +198,10 @@ def sparse_concat(node: Construction) -> Kernel:
     def run(*inputs: Array) -> SparseParts:
         indices, values, shapes = (inputs[i * count : (i + 1) * count] for i in range(3))
         for shape in shapes:
-            require(shape.ndim == 1, f"Input shapes should be a vector but received shape {shape_text(shape.shape)}")
+            if shape.ndim != 1:
+                raise InvalidArgumentError(
+                    f"Input shapes should be a vector but received shape {shape_text(shape.shape)}"
+                )
         rank = shapes[0].size
         if not -rank <= axis < rank:
             raise InvalidArgumentError(f"Concat dimension must be in range [{-rank}, {rank}), got {axis}")
@@ -228,7 +241,8 @@ def sparse_split(node: Construction) -> Kernel:
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
-        require(split_dim.ndim == 0, f"axis must be one number, got shape {shape_text(split_dim.shape)}")
+        if split_dim.ndim != 0:
+            raise InvalidArgumentError(f"axis must be one number, got shape {shape_text(split_dim.shape)}")
         check_sparse(indices, values, shape)
         axis = int(split_dim.item())
         if not -shape.size <= axis < shape.size:
@@ -258,7 +272,8 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
     def run(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:
         if default.ndim:
             raise InvalidArgumentError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
-        require(shape.ndim == 1 and shape.size > 0, f"dense_shape must be a vector, saw: {shape_text(shape.shape)}")
+        if not (shape.ndim == 1 and shape.size > 0):
+            raise InvalidArgumentError(f"dense_shape must be a vector, saw: {shape_text(shape.shape)}")
         check_entries(indices, values, [0] * shape.size)  # sizes may be negative
         rows = int(shape[0])
         _check_rows(indices, rows)

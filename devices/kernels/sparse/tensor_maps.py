@@ -38,11 +38,11 @@ class _TensorMap:
         if number not in self._tensors:
             raise InvalidArgumentError(f"Unable to find SparseTensor: {number} in map: {self._name}")
         actual = self._tensors[number][1]
-        require(
-            actual == dtype,
-            f"Requested SparseTensor of type {dtype_name(dtype)} but SparseTensor[{number}].values.dtype() == "
-            f"{dtype_name(actual)}",
-        )
+        if actual != dtype:
+            raise InvalidArgumentError(
+                f"Requested SparseTensor of type {dtype_name(dtype)} but SparseTensor[{number}].values.dtype() == "
+                f"{dtype_name(actual)}"
+            )
         return self._tensors.pop(number)[0]
 
 

@@ -130,7 +130,8 @@ def decode_csv(node: Construction) -> Kernel:
         fields = split_record(record, delimiter, quotes)
         if chosen:
             fields = [fields[k] for k in chosen if k < len(fields)]
-        require(len(fields) == len(types), f"Expect {len(types)} fields but have {len(fields)} in record {i}")
+        if len(fields) != len(types):
+            raise InvalidArgumentError(f"Expect {len(types)} fields but have {len(fields)} in record {i}")
         return fields
 
     def run(records: Array, *defaults: Array) -> Any:  # one value or a tuple

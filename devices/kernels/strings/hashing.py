@@ -12,7 +12,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .each_string import decoded, measured
 from .farm_hash import farm_fingerprint, farm_fingerprints, mixed, rotated, word_at
@@ -107,7 +106,8 @@ def fingerprint(node: Construction) -> Kernel:
     """A fingerprint of eight bytes for each entry of the first axis."""
 
     def run(x: Array, method: Array) -> Array:
-        require(method.ndim == 0, f"`method` should be a scalar string: {shape_text(method.shape)}")
+        if method.ndim != 0:
+            raise InvalidArgumentError(f"`method` should be a scalar string: {shape_text(method.shape)}")
         if method.item() != b"farmhash64":
             raise InvalidArgumentError(f"Unsupported fingerprint method: {decoded(method.item())}")
         if x.ndim == 0:

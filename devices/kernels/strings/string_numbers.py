@@ -16,7 +16,6 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
-from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel, simple
 from .each_string import each, measured, strings
@@ -182,7 +181,8 @@ def decode_padded_raw(node: Construction) -> Kernel:
     swapped = not node.attrs["little_endian"] and dtype.itemsize > 1
 
     def run(x: Array, fixed_length: Array) -> Array:
-        require(fixed_length.ndim == 0, f"k must be scalar, got shape {shape_text(fixed_length.shape)}")
+        if fixed_length.ndim != 0:
+            raise InvalidArgumentError(f"k must be scalar, got shape {shape_text(fixed_length.shape)}")
         size = int(fixed_length)
         if size <= 0:
             raise InvalidArgumentError(f"fixed_length ({size}) must be greater than zero.")

@@ -227,7 +227,8 @@ def string_ngrams(node: Construction) -> Kernel:
         return result
 
     def run(data: Array, splits: Array) -> tuple[Array, Array]:
-        require(np.ndim(splits) == 1, f"splits must be a vector, got shape {shape_text(np.shape(splits))}")
+        if np.ndim(splits) != 1:
+            raise InvalidArgumentError(f"splits must be a vector, got shape {shape_text(np.shape(splits))}")
         tokens, bounds = data.tolist(), splits.tolist()
         _check_splits(bounds, len(tokens))
         # Without any token TensorFlow gives no n-grams, not even of the padding around empty rows.

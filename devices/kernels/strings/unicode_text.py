@@ -160,7 +160,10 @@ def unicode_transcode(node: Construction) -> Kernel:
 
 def _check_splits(splits: list[int], count: int) -> None:
     """Refuses row splits that do not divide `count` values, in TensorFlow's words."""
-    require(bool(splits), f"Input_splits should contain elements, but given input_values has {len(splits)} elements")
+    if not splits:
+        raise InvalidArgumentError(
+            f"Input_splits should contain elements, but given input_values has {len(splits)} elements"
+        )
     require(splits[0] == 0, "First value in input_splits must be zero.")
     rising = all(a <= b for a, b in pairwise(splits))
     require(splits[-1] == count, "Last value in input_splits must be equal to length of input_tensor.")
@@ -178,7 +181,8 @@ def unicode_encode(node: Construction) -> Kernel:
 
     def run(values: Array, splits: Array) -> Array:
         for name, value in (("input_values", values), ("input_splits", splits)):
-            require(np.ndim(value) == 1, f"{name} must be a vector, got shape {shape_text(np.shape(value))}")
+            if np.ndim(value) != 1:
+                raise InvalidArgumentError(f"{name} must be a vector, got shape {shape_text(np.shape(value))}")
         points, ends = np.asarray(values).tolist(), np.asarray(splits).tolist()
         _check_splits(ends, len(points))
         rows = (points[start:end] for start, end in pairwise(ends))

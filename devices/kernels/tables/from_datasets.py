@@ -39,7 +39,8 @@ def initialize_from_dataset(node: Construction) -> Start:
 
 def _check_form(table: StaticTable, dataset: Dataset) -> None:
     types = dataset.form.types
-    require(len(types) == 2, f"Dataset should have two output types but it has {len(types)}")
+    if len(types) != 2:
+        raise InvalidArgumentError(f"Dataset should have two output types but it has {len(types)}")
     for what, have, want in zip(("Key", "Value"), types, (table.key_type, table.value_type), strict=True):
         if have != want:
             raise InvalidArgumentError(

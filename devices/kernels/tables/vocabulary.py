@@ -53,10 +53,8 @@ class Vocabulary:
         if not content:
             raise OutOfRangeError("Read less bytes than requested")
         lines = content.removesuffix(b"\n").split(b"\n")
-        require(
-            self.size is None or len(lines) >= self.size,
-            f"Invalid vocab_size in {path}: expected {self.size} but got {len(lines)}",
-        )
+        if not (self.size is None or len(lines) >= self.size):
+            raise InvalidArgumentError(f"Invalid vocab_size in {path}: expected {self.size} but got {len(lines)}")
         position = 0
         for number, line in enumerate(lines[: self.size]):
             position += len(line) + 1
@@ -70,11 +68,11 @@ class Vocabulary:
         if not needed:
             return []
         columns = line.split(self.delimiter)
-        require(
-            len(columns) >= needed,
-            f"Invalid number of columns in {path} line {number} ({line.decode('utf-8', 'replace')}) : "
-            f"expected at least {needed} got {len(columns)}",
-        )
+        if len(columns) < needed:
+            raise InvalidArgumentError(
+                f"Invalid number of columns in {path} line {number} ({line.decode('utf-8', 'replace')}) : "
+                f"expected at least {needed} got {len(columns)}"
+            )
         return columns
 
     def _item(self, line: bytes, columns: list[bytes], column: int, number: int, dtype: DataType) -> Any:
@@ -99,7 +97,8 @@ def _parsed(text: bytes, number: int, dtype: DataType) -> Any:
     """The value in a text; InvalidArgumentError if it is not one of that type."""
     if dtype is DataType.STRING:
         return text
-    require(dtype in _INTEGERS or dtype in _FLOATS, f"Data type {dtype_name(dtype)} not supported.")
+    if not (dtype in _INTEGERS or dtype in _FLOATS):
+        raise InvalidArgumentError(f"Data type {dtype_name(dtype)} not supported.")
     try:
         if dtype in _FLOATS:
             return float(text)
