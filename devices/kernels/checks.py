@@ -12,7 +12,7 @@ from ...graph.dtypes import Array, Shape, dtype_name
 
 
 def require(condition: bool, message: str) -> None:
-    """InvalidArgumentError with `message` unless `condition`; for checks whose message is cheap to make, without a call."""
+    """InvalidArgumentError with `message` unless `condition`; for checks whose message is made without a call."""
     if not condition:
         raise InvalidArgumentError(message)
 

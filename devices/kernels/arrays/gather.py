@@ -134,15 +134,25 @@ def flat_places(indices: Array, sizes: tuple[int, ...]) -> Array:
     return places
 
 
+def _bad_indices(indices: Array, sizes: tuple[int, ...]) -> Array:
+    unsigned = f"u{indices.itemsize}"  # in which negative numbers are the largest
+    return np.asarray(indices.view(unsigned) >= np.array(sizes, unsigned))
+
+
 def bad_tuples(indices: Array, sizes: tuple[int, ...]) -> Array:
     """Which index tuples (last axis) point outside an array of these sizes."""
-    unsigned = np.dtype(f"u{indices.itemsize}")  # in which negative numbers are the largest
-    return np.asarray(np.logical_or.reduce(indices.view(unsigned) >= np.array(sizes, unsigned), -1))
+    return np.asarray(np.logical_or.reduce(_bad_indices(indices, sizes), -1))
 
 
-def refuse_tuple(indices: Array, bad: Array, where: Callable[[str], str]) -> None:
-    """InvalidArgumentError for the first bad tuple, with the text "indices[..] = [..] " and then `where`."""
-    if bad.any():
+def has_bad_tuple(indices: Array, sizes: tuple[int, ...]) -> bool:
+    """Whether any index tuple (last axis) points outside an array of these sizes."""
+    return bool(np.logical_or.reduce(_bad_indices(indices, sizes), None))
+
+
+def refuse_tuple(indices: Array, sizes: tuple[int, ...], where: Callable[[str], str]) -> None:
+    """InvalidArgumentError for the first tuple that points outside, with the text "indices[..] = [..] " and `where`."""
+    if has_bad_tuple(indices, sizes):
+        bad = bad_tuples(indices, sizes)
         first = np.argwhere(bad)[0] if bad.ndim else ()
         place = f"[{','.join(map(str, first))}]" if bad.ndim else ""
         values = ", ".join(map(str, indices[tuple(first)].tolist()))
@@ -169,24 +179,29 @@ def gather_nd(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"
             )
-        bad = bad_tuples(indices, params.shape[:depth])
         if not ignore:
-            shape = shape_text(params.shape)
-            refuse_tuple(indices, bad, lambda t: f"{t} does not index into param shape {shape}, node name: {node.name}")
-        return _picked(params, indices, bad, result)
+            refuse_tuple(
+                indices,
+                params.shape[:depth],
+                lambda t: f"{t} does not index into param shape {shape_text(params.shape)}, node name: {node.name}",
+            )
+        return _picked(params, indices, result, ignore=ignore)
 
     return run
 
 
-def _picked(params: Array, indices: Array, bad: Array, result: tuple[int, ...]) -> Array:
+def _picked(params: Array, indices: Array, result: tuple[int, ...], *, ignore: bool) -> Array:
     depth = indices.shape[-1]
     if 0 in result:
         return np.empty(result, params.dtype)
-    places = np.where(bad, 0, flat_places(indices, params.shape[:depth])).reshape(-1)
-    rows = params.reshape(-1, *params.shape[depth:]).take(places, axis=0)
-    if bad.any():
-        rows[bad.reshape(-1)] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
-    return np.reshape(rows, result)
+    places = flat_places(indices, params.shape[:depth]).reshape(-1)
+    slices = params.reshape(-1, *params.shape[depth:])
+    if not (ignore and has_bad_tuple(indices, params.shape[:depth])):
+        return slices.take(places, 0).reshape(result)
+    bad = bad_tuples(indices, params.shape[:depth]).reshape(-1)
+    rows = slices.take(np.where(bad, 0, places), 0)
+    rows[bad] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
+    return rows.reshape(result)
 
 
 @kernel("OneHot")
@@ -202,8 +217,11 @@ def one_hot(node: Construction) -> Kernel:
         result = np.empty(output_shape((indices.size, count), dtype), dtype)
         result.fill(off)
         flat = np.asarray(indices.reshape(-1), np.int64)
-        rows = np.flatnonzero((flat >= 0) & (flat < count))
-        result[rows, flat[rows]] = on
+        starts = row_starts(len(flat), count)[:, 0]
+        if is_any_outside(flat, count):
+            inside = (flat >= 0) & (flat < count)
+            flat, starts = flat[inside], starts[inside]
+        result.reshape(-1)[starts + flat] = on
         result = result.reshape(*indices.shape, count)
         return result if axis in (-1, indices.ndim) else np.moveaxis(result, -1, axis)
 

@@ -14,7 +14,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
 from .combining import combine_rows
-from .gather import bad_tuples, flat_places, refuse_tuple
+from .gather import bad_tuples, flat_places, has_bad_tuple, refuse_tuple
 from .indices import sizes_of
 from .slicing import empty_of
 
@@ -37,16 +37,16 @@ def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc 
         indices, updates = indices[:1, None], updates[:1]
     depth = indices.shape[-1]
     sizes = target.shape[:depth]
-    bad = bad_tuples(indices, sizes)
     if not ignore:
-        refuse_tuple(indices, bad, lambda t: f"{t} does not index into shape {shape_text(target.shape)}")
+        refuse_tuple(indices, sizes, lambda t: f"{t} does not index into shape {shape_text(target.shape)}")
     if updates.size == 0:
         return target
     rows = (prod(sizes), *target.shape[depth:])
     places = flat_places(indices, sizes).reshape(-1)
     slices = updates.reshape(places.size, *rows[1:])
-    if ignore and bad.any():
-        places, slices = places[~bad.reshape(-1)], slices[~bad.reshape(-1)]
+    if ignore and has_bad_tuple(indices, sizes):
+        is_good = ~bad_tuples(indices, sizes).reshape(-1)
+        places, slices = places[is_good], slices[is_good]
     if combine is None:
         target.reshape(rows)[places] = slices
     else:
@@ -60,25 +60,25 @@ def _check_ranks(indices: Array, updates: Array) -> None:
             raise InvalidArgumentError(f"{name} shape must have rank at least one. Found:{shape_text(x.shape)}")
 
 
-def _check_filled(room: int, indices: Array, updates: Array, what: str) -> None:
+def _check_filled(room: int, indices: Array, updates: Array, *, of_shape: bool = False) -> None:
     """InvalidArgumentError if indices or updates have elements, but not all of tensor, indices and updates do."""
     if (indices.size or updates.size) and not (room and indices.size and updates.size):
+        what = " shape" if of_shape else f".  indices shape: {shape_text(indices.shape)}"
         raise InvalidArgumentError(f"Indices and updates specified for empty output{what}")
 
 
 def _check_slices(shape: tuple[int, ...], indices: Array, updates: Array) -> None:
     """InvalidArgumentError unless `updates` has one slice of a tensor of `shape` for each index tuple."""
     batch, depth = indices.ndim - 1, indices.shape[-1]
-    shape_of_updates = f"of updates[shape={shape_text(updates.shape)}]"
     if updates.shape[:batch] != indices.shape[:-1]:
         raise InvalidArgumentError(
             f"Dimensions [0,{batch}) of indices[shape={shape_text(indices.shape)}] must match "
-            f"dimensions [0,{batch}) {shape_of_updates}"
+            f"dimensions [0,{batch}) of updates[shape={shape_text(updates.shape)}]"
         )
     if depth > len(shape) or updates.shape[batch:] != shape[depth:]:
         raise InvalidArgumentError(
             f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match "
-            f"dimensions [{batch},{updates.ndim}) {shape_of_updates}"
+            f"dimensions [{batch},{updates.ndim}) of updates[shape={shape_text(updates.shape)}]"
         )
 
 
@@ -136,8 +136,8 @@ def scatter_nd(node: Construction) -> Kernel:
     def run(indices: Array, updates: Array, shape: Array) -> Array:
         _check_ranks(indices, updates)
         sizes = tuple(sizes_of(shape))
-        _check_filled(len(sizes), indices, updates, " shape")
-        _check_filled(prod(sizes), indices, updates, f".  indices shape: {shape_text(indices.shape)}")
+        _check_filled(len(sizes), indices, updates, of_shape=True)
+        _check_filled(prod(sizes), indices, updates)
         _check_slices(sizes, indices, updates)
         if not sizes:
             raise InvalidArgumentError("Output must be at least 1-D, got shape: []")
@@ -152,7 +152,7 @@ def scatter_nd_non_aliasing_add(node: Construction) -> Kernel:
     ignore = _ignores(node)
 
     def run(x: Array, indices: Array, updates: Array) -> Array:
-        _check_filled(x.size, indices, updates, f".  indices shape: {shape_text(indices.shape)}")
+        _check_filled(x.size, indices, updates)
         _check_ranks(indices, updates)
         return _scattered(np.array(x, order="C"), indices, updates, np.add, ignore)
 
@@ -166,7 +166,7 @@ def tensor_scatter(node: Construction) -> Kernel:
 
     def run(x: Array, indices: Array, updates: Array) -> Array:
         _check_ranks(indices, updates)
-        _check_filled(x.size, indices, updates, " shape")
+        _check_filled(x.size, indices, updates, of_shape=True)
         _check_tensor_slices(x.shape, indices, updates)
         return _scattered(np.array(x, order="C"), indices, updates, combine, ignore)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .indices import sizes_of
 from .latest import keeping_results
 
 _KEPT_SHAPES = 64
+_FEW = 256
 
 
 @kernel("Shape")
@@ -94,9 +96,13 @@ simple("ExpandDims", expand_dims)
 
 
 def broadcast_to(x: Array, sizes: Array) -> Array:
-    """A read-only view of the input stretched to the requested sizes."""
+    """The input stretched to the requested sizes: a read-only view, or where it is small a copy, which is faster."""
     target = output_shape(sizes_of(sizes), x.dtype)
     try:
+        if prod(target) <= _FEW and x.ndim <= len(target):
+            result = np.empty(target, x.dtype)
+            result[...] = x
+            return result
         return np.broadcast_to(x, target)
     except ValueError:
         source = shape_text(x.shape)

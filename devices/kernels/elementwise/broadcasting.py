@@ -17,7 +17,8 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..output_size import output_shape
 
-_SMALL = 1 << 20  # elements of a result
+SMALL = 1 << 20
+"""elements of a result that always has memory"""
 
 
 def incompatible(*values: Array) -> InvalidArgumentError:
@@ -39,7 +40,7 @@ def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def kernel(*values: Array) -> Any:
         try:
-            if prod([value.size for value in values]) > _SMALL:
+            if prod([value.size for value in values]) > SMALL:
                 check_result(*values)
             return function(*values)
         except ValueError:
@@ -53,7 +54,7 @@ def broadcasting_binary(function: Callable[[Any, Any], Any], *, is_test: bool = 
 
     def kernel(x: Array, y: Array) -> Any:
         try:
-            if x.size * y.size > _SMALL and x.shape != y.shape:
+            if x.size * y.size > SMALL and x.shape != y.shape:
                 check_result(x, y, is_test=is_test)
             return function(x, y)
         except ValueError:

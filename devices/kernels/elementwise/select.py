@@ -11,7 +11,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
-from .broadcasting import check_result
+from .broadcasting import SMALL, check_result
 from .choosing import choose
 
 
@@ -19,7 +19,8 @@ def _select_broadcast(condition: Array, then: Array, otherwise: Array) -> Any:
     if condition.ndim == 0 and then.shape == otherwise.shape:
         return then if condition else otherwise
     try:
-        if condition.shape != then.shape or condition.shape != otherwise.shape:
+        is_one_shape = condition.shape == then.shape == otherwise.shape
+        if not is_one_shape and condition.size * then.size * otherwise.size > SMALL:
             check_result(condition, then, otherwise)
         return choose(condition, then, otherwise)
     except ValueError:

@@ -25,9 +25,12 @@ _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum
 
 def _combine(ufunc: np.ufunc, data: Array, ids: Array, rows: int, empty: Any) -> Array:
     """Reduces the rows of `data` with equal numbers in ascending `ids` (all below `rows`), along the first axis."""
-    result = np.full(output_shape((rows,) + data.shape[1:], data.dtype), empty, data.dtype)
+    result = np.empty(output_shape((rows,) + data.shape[1:], data.dtype), data.dtype)
+    result.fill(empty)
     if ids.size and result.size:
-        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        is_start = np.ones(ids.size, np.bool_)
+        np.not_equal(ids[1:], ids[:-1], out=is_start[1:])
+        starts = is_start.nonzero()[0]
         result[ids[starts]] = ufunc.reduceat(data, starts, 0, data.dtype)
     return result
 
@@ -40,12 +43,12 @@ def _sorted_rows(data: Array, ids: Array) -> int:
         return 0
     rows = int(ids[-1]) + 1
     require(rows > 0, "segment ids must be >= 0")
-    outside = ids[(ids < 0) | (ids >= rows)]
     if ids[0] < 0:
+        outside = ids[(ids < 0) | (ids >= rows)]
         raise InvalidArgumentError(
             f"Segment id {outside[0]} out of range [0, {rows}), possibly because 'segment_ids' input is not sorted."
         )
-    require(bool((ids[1:] >= ids[:-1]).all()), "segment ids are not increasing")
+    require(bool(np.logical_and.reduce(ids[1:] >= ids[:-1])), "segment ids are not increasing")
     return rows
 
 
@@ -105,7 +108,8 @@ def unsorted_segment(node: Construction) -> Kernel:
                 _check_below(ids, count)
             ids, data = ids[ids >= 0], data[ids >= 0]
         ids, data = ids.reshape(-1), data.reshape(ids.size, *inner)
-        result = np.full(output_shape((count, *inner), data.dtype), empty, data.dtype)
+        result = np.empty(output_shape((count, *inner), data.dtype), data.dtype)
+        result.fill(empty)
         combine_rows(ufunc, result, ids, data)
         return result
 

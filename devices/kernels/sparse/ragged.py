@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,24 +27,32 @@ def _range_size(start: Any, limit: Any, delta: Any) -> int:  # Python numbers
     return int(size)
 
 
+def _rows_and_steps(sizes: Array) -> tuple[Array, Array]:
+    """For each element of rows of these sizes its row, and its place in the row."""
+    rows = np.arange(len(sizes)).repeat(sizes)
+    ends = np.add.accumulate(sizes)
+    return rows, np.arange(len(rows)) - (ends - sizes)[rows]
+
+
 @kernel("RaggedRange")
 def ragged_range(node: Construction) -> Kernel:
     """Row splits and values of the ranges; scalars apply to all of them."""
     splits_type, dtype = map(numpy_dtype, node.output_types)
+    wide = np.int64 if dtype.kind == "i" else np.float64
 
     def run(*bounds: Array) -> tuple[Array, Array]:
         for name, bound in zip(("starts", "limits", "deltas"), bounds, strict=True):
             require(np.ndim(bound) <= 1, f"{name} must be a scalar or vector")
         lengths = {bound.shape[0] for bound in bounds if np.ndim(bound)}
         require(len(lengths) <= 1, "starts, limits, and deltas must have the same shape")
-        rows = list(
-            zip(*(np.broadcast_to(b, lengths.copy().pop() if lengths else 1).tolist() for b in bounds), strict=True)
-        )
-        sizes = [_range_size(*row) for row in rows]
-        output_shape((sum(sizes),), dtype)
-        parts = [start + delta * np.arange(size) for (start, _, delta), size in zip(rows, sizes, strict=True)]
-        values = np.concatenate(parts) if parts else np.zeros(0)
-        return np.cumsum([0, *sizes]).astype(splits_type), values.astype(dtype)
+        count = lengths.pop() if lengths else 1
+        starts, limits, deltas = (b.tolist() if b.ndim else [b.item()] * count for b in bounds)
+        sizes = [_range_size(*row) for row in zip(starts, limits, deltas, strict=True)]
+        splits = [*accumulate(sizes, initial=0)]
+        output_shape((splits[-1],), dtype)
+        rows, within = _rows_and_steps(np.array(sizes, np.int64))
+        values = np.array(starts, wide)[rows] + np.array(deltas, wide)[rows] * within
+        return np.array(splits, np.int64).astype(splits_type), values.astype(dtype)
 
     return run
 
@@ -50,9 +60,10 @@ def ragged_range(node: Construction) -> Kernel:
 def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
     """The length of every row of one partition; `rows` is their number where the partition does not give it."""
     if kind == b"ROW_SPLITS":
-        rises = bool((partition[1:] >= partition[:-1]).all())  # a difference may overflow
+        ends, begins = partition[1:], partition[:-1]
+        rises = bool(np.logical_and.reduce(ends >= begins))  # a difference may overflow
         require(rises and (not partition.size or partition[0] == 0), "Invalid row split size.")
-        result: list[int] = np.diff(partition).tolist()
+        result: list[int] = (ends - begins).tolist()
         output_shape((sum(result),), partition.dtype)
         return result
     if kind != b"VALUE_ROWIDS":
@@ -65,15 +76,15 @@ def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
     return lengths_by_id
 
 
-def _places(lengths: list[list[int]], sizes: list[int]) -> Array:
-    """The index of each value, one row per value; indices outside of `sizes` are marked by -1."""
-    places = np.arange(len(lengths[0]))[:, None]
-    for level in lengths:
-        rows = np.repeat(places[: len(level)], level[: len(places)], axis=0)
-        within = np.concatenate([np.arange(n) for n in level]) if level else np.zeros(0, np.int64)
-        places = np.concatenate([rows, within[: len(rows), None]], axis=1)
-    outside = np.greater_equal(places, sizes).any(axis=1, keepdims=True)
-    return np.where(outside, -1, places).astype(np.int64)
+def _places(lengths: list[list[int]], sizes: list[int]) -> tuple[Array, Array]:
+    """The position of each value in a dense tensor of `sizes`, and whether it is inside."""
+    places = np.arange(len(lengths[0]))
+    is_inside = places < sizes[0]
+    for level, size in zip(lengths, sizes[1:], strict=True):
+        rows, within = _rows_and_steps(np.array(level[: len(places)], np.int64))
+        places = places[rows] * size + within
+        is_inside = is_inside[rows] & (within < size)
+    return places, is_inside
 
 
 def _check_default(default: tuple[int, ...], values: tuple[int, ...]) -> None:
@@ -129,9 +140,11 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
         require(tuple(sizes[depth:]) == inner, f"the inner sizes {sizes[depth:]} are not those of the values, {inner}")
         result = np.empty(output_shape(sizes, values.dtype), values.dtype)
         result[...] = default
-        places = _places(lengths, sizes[:depth])[: len(values)]
-        inside = places[:, 0] >= 0
-        result[tuple(places[inside].T)] = values[: len(places)][inside]
+        places, is_inside = _places(lengths, sizes[:depth])
+        places, is_inside, values = places[: len(values)], is_inside[: len(values)], values[: len(places)]
+        if not np.logical_and.reduce(is_inside):
+            places, values = places[is_inside], values[is_inside]
+        result.reshape(prod(sizes[:depth]), *inner)[places] = values
         return result
 
     return run

@@ -19,7 +19,7 @@ from ....graph.tensor import numpy_to_tensor, parse_tensor, tensor_to_numpy
 from ....graph.varint import varint
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .sparse import SparseParts, check_entries, check_ordered
+from .sparse import SparseParts, check_entries, ordered_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def rows_of(indices: Array, values: Array, shape: Array) -> list[SparseParts]:
     check_parts(indices, values, shape)
     require(shape.size > 1, f"Rank of input SparseTensor should be > 1, but saw rank: {shape.size}")
     check_entries(indices, values, shape.tolist())
-    check_ordered(indices, tuple(shape.tolist()))
+    ordered_places(indices, tuple(shape.tolist()))
     ends = np.searchsorted(indices[:, 0], np.arange(int(shape[0]) + 1)).tolist()
     parts = map(slice, ends[:-1], ends[1:])
     return [(indices[part, 1:], values[part], shape[1:]) for part in parts]

@@ -19,7 +19,7 @@ from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
-from .sparse import check_entries, check_ordered
+from .sparse import check_entries, ordered_places
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type
     b"a-b": lambda a, b: a - b,
@@ -54,7 +54,7 @@ def _sparse_groups(indices: Array, values: Array, shape: Array, validate: bool) 
         raise InvalidArgumentError(f"Invalid rank {len(sizes)}.")
     check_entries(indices, values, sizes)
     if validate:
-        check_ordered(indices, sizes)
+        ordered_places(indices, sizes)
     return {group: set(members) for group, members in _sequences(indices, values).items()}, sizes[:-1]
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..arrays.gather import bad_tuples, flat_places
+from ..arrays.combining import combine_rows
+from ..arrays.gather import bad_tuples, flat_places, has_bad_tuple
+from ..arrays.indices import is_any_outside
 from ..checks import require
 from ..half_types import widen
 from ..output_size import output_shape
@@ -58,29 +60,32 @@ def check_entries(indices: Array, values: Array, shape: Sequence[int]) -> None:
     """InvalidArgumentError unless there is an index tuple of `shape` for each value."""
     if values.ndim != 1:
         raise InvalidArgumentError(f"vals must be a vec, but got: {shape_text(values.shape)}")
-    counts = f"(indices = {len(indices) if indices.ndim else 1}, values = {len(values)})"
-    has_rows = indices.ndim > 0 and len(indices) == len(values)
-    require(has_rows, f"indices and values rows (indexing dimension) must match. {counts}")
+    if not indices.ndim or len(indices) != len(values):
+        counts = f"(indices = {len(indices) if indices.ndim else 1}, values = {len(values)})"
+        raise InvalidArgumentError(f"indices and values rows (indexing dimension) must match. {counts}")
     if indices.ndim != 2:
         raise InvalidArgumentError(f"indices must be a matrix, but got: {shape_text(indices.shape)}")
     for size in shape:
         require(size >= 0, f"Expected shape dimensions to be non-negative, got {size}")
-    columns = f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
-    matches = indices.shape[1] == len(shape)
-    require(matches, f"Number of dimensions must match second dimension of indices. {columns}")
+    if indices.shape[1] != len(shape):
+        columns = f"Got {len(shape)} dimensions, indices shape: {shape_text(indices.shape)}"
+        raise InvalidArgumentError(f"Number of dimensions must match second dimension of indices. {columns}")
 
 
-def check_ordered(indices: Array, shape: tuple[int, ...]) -> None:
-    """InvalidArgumentError unless the tuples are inside `shape`, in row-major order, and all different."""
-    bad = bad_tuples(indices, shape)
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
+def ordered_places(indices: Array, shape: tuple[int, ...]) -> Array:
+    """The row-major positions of the tuples.
+
+    InvalidArgumentError unless these are inside `shape`, in row-major order, and all different.
+    """
+    if has_bad_tuple(indices, shape):
+        first = int(np.flatnonzero(bad_tuples(indices, shape))[0])
         raise InvalidArgumentError(
             f"indices[{first}] = {tuple_text(indices[first])} is out of bounds: need 0 <= index < {shape_text(shape)}"
         )
-    steps = np.diff(flat_places(indices, shape))
-    if (steps > 0).all():
-        return
+    places = flat_places(indices, shape)
+    steps = places[1:] - places[:-1]
+    if np.logical_and.reduce(steps > 0):
+        return places
     first = int(np.flatnonzero(steps <= 0)[0])
     where = f"indices[{first + 1}] = {tuple_text(indices[first + 1])}"
     if steps[first] == 0:
@@ -110,12 +115,14 @@ def sparse_to_dense(node: Construction) -> Kernel:
         output_shape(shape, values.dtype)
         _check_parts(indices, shape, values, default)
         if validate:
-            check_ordered(indices, shape)
-        elif bad_tuples(indices, shape).any():
+            places = ordered_places(indices, shape)
+        elif has_bad_tuple(indices, shape):
             raise InvalidArgumentError(f"Indices are not valid (out of bounds).  Shape: {shape_text(shape)}")
+        else:
+            places = flat_places(indices, shape)
         result = np.empty(shape, values.dtype)
         result.fill(default.item() if result.dtype.kind == "O" else default)
-        result.reshape(-1)[flat_places(indices, shape)] = values
+        result.reshape(-1)[places] = values
         return result
 
     return run
@@ -156,16 +163,15 @@ def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
         _check_entries(row, rows, "m", 1 if adjoint_a else 0)
         factors = values.conj() if adjoint_a and values.dtype.kind == "c" else values
         result = widen(np.zeros(output_shape((rows, right.shape[1]), b.dtype), b.dtype))
-        np.add.at(result, row, widen(factors)[:, None] * widen(right)[column])
+        combine_rows(np.add, result, row, widen(factors)[:, None] * widen(right)[column])
         return result.astype(b.dtype, copy=False)
 
     return run
 
 
 def _check_entries(values: Array, limit: int, name: str, column: int) -> None:
-    bad = (values < 0) | (values >= limit)
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
+    if is_any_outside(values, limit):
+        first = int(np.flatnonzero((values < 0) | (values >= limit))[0])
         raise InvalidArgumentError(f"{name} ({values[first]}) from index[{first},{column}] out of bounds (>={limit})")
 
 

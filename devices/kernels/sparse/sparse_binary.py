@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
-from ..arrays.gather import bad_tuples, flat_places
+from ..arrays.gather import bad_tuples, flat_places, has_bad_tuple
 from ..checks import require
 from ..registry import Kernel, simple
 from .sparse import check_ranks
@@ -29,7 +29,7 @@ def dense_at(indices: Array, values: Array, shape: Array, dense: Array) -> Array
             "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
             f"[{','.join(map(str, shape.tolist()))}] vs. {shape_text(dense.shape)}"
         ) from None
-    outside = bad_tuples(indices, wide.shape).any()
+    outside = has_bad_tuple(indices, wide.shape)
     require(not outside, "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape")
     picked: Array = wide[tuple(indices.T)]
     return picked

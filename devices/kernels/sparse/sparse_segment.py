@@ -12,6 +12,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..arrays.combining import combine_rows
+from ..arrays.indices import is_any_outside
 from ..checks import require
 from ..half_types import widen
 from ..output_size import output_shape
@@ -42,7 +44,7 @@ def _check_segments(segment_ids: Array, rows: int | None) -> None:
             f"Segment id {segment_ids[0]} out of range [0, {segment_ids[-1] + 1 if rows is None else rows}), "
             "possibly because 'segment_ids' input is not sorted."
         )
-    if (segment_ids[1:] < segment_ids[:-1]).any():
+    if np.logical_or.reduce(segment_ids[1:] < segment_ids[:-1]):
         raise InvalidArgumentError("segment ids are not increasing")
     if rows is not None and segment_ids[-1] >= rows:
         raise InvalidArgumentError("segment ids must be < num_segments")
@@ -50,8 +52,9 @@ def _check_segments(segment_ids: Array, rows: int | None) -> None:
 
 def _first_outside(values: Array, limit: int) -> int | None:
     """The index of the first value that is not in [0, limit), or None."""
-    outside = np.flatnonzero((values < 0) | (values >= limit))
-    return int(outside[0]) if outside.size else None
+    if not is_any_outside(values, limit):
+        return None
+    return int(np.flatnonzero((values < 0) | (values >= limit))[0])
 
 
 def _check_grad(indices: Array, segment_ids: Array, rows: int, segments: int) -> None:
@@ -96,7 +99,7 @@ def sparse_segment(node: Construction) -> Kernel:
             raise InvalidArgumentError(f"Bad: indices[{bad}] == {indices[bad]} out of range [0, {data.shape[0]})")
         wide = widen(data)
         result = np.zeros(output_shape((rows, *data.shape[1:]), wide.dtype), wide.dtype)
-        np.add.at(result, segment_ids, wide[indices])
+        combine_rows(np.add, result, segment_ids, wide[indices])
         scale = _scale(kind, segment_ids, rows)
         if scale is not None and rows:
             result /= _per_row(scale, result)
@@ -130,7 +133,7 @@ def _spread(kind: str, grad: Array, places: Array, segment_ids: Array, rows: int
     if scale is not None:
         picked = picked / _per_row(scale, wide)[segment_ids]
     result = np.zeros((rows, *grad.shape[1:]), wide.dtype)
-    np.add.at(result, places, picked)
+    combine_rows(np.add, result, places, picked)
     return result.astype(grad.dtype, copy=False)
 
 

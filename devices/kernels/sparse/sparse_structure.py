@@ -12,6 +12,7 @@ import numpy as np
 
 from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
+from ....graph.arrays import distinct
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
 from ..checks import require
@@ -43,8 +44,8 @@ def sparse_add(*inputs: Array) -> SparseParts:
     a_indices, a_values, a_shape, b_indices, b_values, b_shape, threshold = inputs
     check_ranks(a_indices, a_values, a_shape)
     check_ranks(b_indices, b_values, b_shape)
-    text = shape_text(threshold.shape)
-    require(threshold.ndim == 0, f"The magnitude threshold must be a scalar: got shape {text}")
+    if threshold.ndim:
+        raise InvalidArgumentError(f"The magnitude threshold must be a scalar: got shape {shape_text(threshold.shape)}")
     if a_shape.size != b_shape.size:
         raise InvalidArgumentError(
             f"Operands do not have the same ranks; got shapes: {a_shape.tolist()} and {b_shape.tolist()}"
@@ -54,11 +55,13 @@ def sparse_add(*inputs: Array) -> SparseParts:
             raise InvalidArgumentError(f"Operands' shapes do not match: got {a} and {b} for dimension {axis}")
     sizes = tuple(a_shape.tolist())
     left, right = flat_places(a_indices, sizes), flat_places(b_indices, sizes)
-    places = np.union1d(left, right)
-    sums = np.zeros(places.size, a_values.dtype)
-    np.add.at(sums, np.searchsorted(places, left), a_values)
-    np.add.at(sums, np.searchsorted(places, right), b_values)
-    kept = (np.abs(sums) >= threshold) | ~np.isin(places, np.intersect1d(left, right))
+    places = distinct(np.concatenate((left, right)))
+    sums, is_of_one = np.zeros(places.size, a_values.dtype), np.ones((2, places.size), np.bool_)
+    for term, (own, values) in enumerate(((left, a_values), (right, b_values))):
+        targets = places.searchsorted(own)
+        np.add.at(sums, targets, values)
+        is_of_one[1 - term, targets] = False
+    kept = (np.abs(sums) >= threshold) | is_of_one[0] | is_of_one[1]
     return _tuples(places[kept], sizes), sums[kept], a_shape
 
 
@@ -138,15 +141,15 @@ def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Arra
     dense, known = prod(old), prod(size for size in new if size != -1)
     if unknown:
         new[unknown[0]] = dense // known if known else 0
-    shapes = f"input_shape={shape_text(old)} output_shape={shape_text(new)}"
     if unknown and known * new[unknown[0]] != dense:
         raise InvalidArgumentError(
             f"Input to reshape is a SparseTensor with {dense} dense values, but the requested shape requires a "
-            f"multiple of {known}. {shapes}"
+            f"multiple of {known}. input_shape={shape_text(old)} output_shape={shape_text(new)}"
         )
     if prod(new) != dense:
         raise InvalidArgumentError(
-            f"Input to reshape is a tensor with {dense} dense values, but the requested shape has {prod(new)}. {shapes}"
+            f"Input to reshape is a tensor with {dense} dense values, but the requested shape has {prod(new)}. "
+            f"input_shape={shape_text(old)} output_shape={shape_text(new)}"
         )
     return _tuples(flat_places(indices, tuple(old)), new), np.array(new, np.int64)
 
