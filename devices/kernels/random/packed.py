@@ -88,6 +88,8 @@ def double(first: int, second: int) -> float:
 def unpacked(words: BlockWords, count: int) -> Array:
     """The words of `count` blocks: uint32 [count, 4]."""
     a, b, c, d = words
+    if count == 1:
+        return np.array([[a, b, c, d]], np.uint32)
     pairs: Array = np.empty((count, 2), np.uint64)
     pairs[:, 0] = np.frombuffer((b << 32 | a).to_bytes(8 * count, "little"), np.uint64)
     pairs[:, 1] = np.frombuffer((d << 32 | c).to_bytes(8 * count, "little"), np.uint64)

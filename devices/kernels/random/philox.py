@@ -20,6 +20,10 @@ from .packed import FIRST, MASK_32, ROUNDS, SECOND, WEYL, BlockWords, doubles, e
 _MASK_64, _MASK_128 = (1 << 64) - 1, (1 << 128) - 1
 _FEW = 256  # blocks up to which lanes of Python's integers are faster than numpy's columns
 _CHUNK = 4096  # blocks whose intermediate values stay in the cache
+_FLOAT = np.dtype(np.float32)
+# 0-d arrays: the fastest operands
+_MANTISSA_32, _ONE_32 = np.array(0x7FFFFF, np.uint32), np.array(127 << 23, np.uint32)
+_ONE, _WHOLE_TURN = np.array(1, np.float32), np.array(2 * np.pi)
 
 
 class Position(NamedTuple):
@@ -101,11 +105,10 @@ def few_doubles(start: Position, count: int) -> list[float]:
 
 def _uniform_32(words: Array) -> Array:
     """Float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus one."""
-    bits = words & np.uint32(0x7FFFFF)
-    bits |= np.uint32(127 << 23)
-    numbers = bits.view(np.float32)
-    numbers -= np.float32(1)
-    return numbers
+    bits: Array = np.bitwise_and(words, _MANTISSA_32)
+    np.bitwise_or(bits, _ONE_32, bits)
+    numbers = bits.view(_FLOAT)
+    return np.subtract(numbers, _ONE, numbers)
 
 
 def pairs(words: Array) -> Array:
@@ -148,10 +151,14 @@ def _box_muller(uniform: Array) -> Array:
     The angle is rounded once, from float64, as in TensorFlow: near a zero of the cosine every bit of it counts.
     """
     scalar = uniform.dtype.type
-    radius = np.sqrt(scalar(-2) * np.log(np.maximum(uniform[..., 0::2], scalar(1e-7))))
-    angle = (2 * np.pi * uniform[..., 1::2].astype(np.float64)).astype(uniform.dtype)
+    radius: Array = np.maximum(uniform[..., 0::2], scalar(1e-7))
+    np.log(radius, radius)
+    np.multiply(radius, scalar(-2), radius)
+    np.sqrt(radius, radius)
+    angle = (uniform[..., 1::2] * _WHOLE_TURN).astype(uniform.dtype, copy=False)
     result: Array = np.empty(uniform.shape, uniform.dtype)
-    result[..., 0::2], result[..., 1::2] = np.sin(angle) * radius, np.cos(angle) * radius
+    np.multiply(np.sin(angle), radius, result[..., 0::2])
+    np.multiply(np.cos(angle), radius, result[..., 1::2])
     return result
 
 

@@ -225,8 +225,8 @@ def stateless_shuffle(node: Construction) -> Kernel:
 
 def _key_counter(seed: Array) -> tuple[Array, Array]:
     place = scrambled(seed)
-    counter = [place.counter & _MASK_64, place.counter >> 64]
-    return np.array([place.key], np.uint64), np.array(counter, np.uint64)
+    numbers = np.array([place.key, place.counter & _MASK_64, place.counter >> 64], np.uint64)
+    return numbers[:1], numbers[1:]
 
 
 @kernel("StatelessRandomGetKeyCounter")
