@@ -1,4 +1,7 @@
-"""Reads the small integer inputs of array kernels (shapes, axes, multiples, permutations) as Python integers."""
+"""Reads the small integer inputs of array kernels (shapes, axes, multiples, permutations) as Python integers.
+
+Also what array kernels ask of indices, and which indices the elements of rows have.
+"""
 
 from __future__ import annotations
 
@@ -28,3 +31,10 @@ def is_any_outside(indices: Array, limit: int) -> bool:
         return False
     unsigned = indices.view(f"u{indices.itemsize}")  # as which the negative ones are the largest
     return bool(np.maximum.reduce(unsigned, None) >= limit)
+
+
+def rows_and_steps(sizes: Array) -> tuple[Array, Array]:
+    """For each element of rows of these sizes its row, and its place in the row."""
+    rows = np.arange(len(sizes)).repeat(sizes)
+    ends = np.add.accumulate(sizes)
+    return rows, np.arange(len(rows)) - (ends - sizes)[rows]

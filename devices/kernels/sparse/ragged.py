@@ -11,6 +11,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..arrays.indices import rows_and_steps
 from ..checks import require
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
@@ -25,13 +26,6 @@ def _range_size(start: Any, limit: Any, delta: Any) -> int:  # Python numbers
     size = np.ceil(abs((limit - start) / delta))
     require(bool(size <= 2**63 - 1), f"Requires ((limit - start) / delta) <= {2**63 - 1}")
     return int(size)
-
-
-def _rows_and_steps(sizes: Array) -> tuple[Array, Array]:
-    """For each element of rows of these sizes its row, and its place in the row."""
-    rows = np.arange(len(sizes)).repeat(sizes)
-    ends = np.add.accumulate(sizes)
-    return rows, np.arange(len(rows)) - (ends - sizes)[rows]
 
 
 @kernel("RaggedRange")
@@ -50,7 +44,7 @@ def ragged_range(node: Construction) -> Kernel:
         sizes = [_range_size(*row) for row in zip(starts, limits, deltas, strict=True)]
         splits = [*accumulate(sizes, initial=0)]
         output_shape((splits[-1],), dtype)
-        rows, within = _rows_and_steps(np.array(sizes, np.int64))
+        rows, within = rows_and_steps(np.array(sizes, np.int64))
         values = np.array(starts, wide)[rows] + np.array(deltas, wide)[rows] * within
         return np.array(splits, np.int64).astype(splits_type), values.astype(dtype)
 
@@ -81,7 +75,7 @@ def _places(lengths: list[list[int]], sizes: list[int]) -> tuple[Array, Array]:
     places = np.arange(len(lengths[0]))
     is_inside = places < sizes[0]
     for level, size in zip(lengths, sizes[1:], strict=True):
-        rows, within = _rows_and_steps(np.array(level[: len(places)], np.int64))
+        rows, within = rows_and_steps(np.array(level[: len(places)], np.int64))
         places = places[rows] * size + within
         is_inside = is_inside[rows] & (within < size)
     return places, is_inside

@@ -15,9 +15,10 @@ from ....graph.dtypes import Array
 
 def strings(values: Iterable[bytes], shape: Sequence[int]) -> Array:
     """A string tensor of that shape with these elements in row-major order."""
-    result = np.empty(tuple(shape), object)
-    result.reshape(-1)[:] = list(values)
-    return result
+    elements = list(values)
+    result = np.empty(len(elements), object)
+    result[:] = elements
+    return result.reshape(shape)
 
 
 def each(function: Callable[[bytes], bytes], x: Array) -> Array:

@@ -134,6 +134,8 @@ def _of_many(data: bytes) -> int:
 
 def farm_fingerprints(values: list[bytes]) -> Array:
     """The fingerprints of many strings: uint64 [strings]."""
+    if len(values) < _FEWEST:
+        return np.array(list(map(farm_fingerprint, values)), np.uint64)
     sizes = np.fromiter(map(len, values), np.int64, len(values))
     kinds = np.searchsorted(_CLASSES, sizes, side="right")
     result = np.empty(len(values), np.uint64)

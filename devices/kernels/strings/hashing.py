@@ -14,7 +14,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
 from .each_string import decoded, measured
-from .farm_hash import farm_fingerprint, farm_fingerprints, mixed, rotated, word_at
+from .farm_hash import farm_fingerprint, farm_fingerprints, mixed, word_at
 
 _MASK = (1 << 64) - 1
 
@@ -32,35 +32,28 @@ def murmur_64(data: bytes) -> int:
     return int(mixed(mixed(value) * mul))
 
 
-def _sip_round(v: list[int]) -> None:
-    v[0] = (v[0] + v[1]) & _MASK
-    v[2] = (v[2] + v[3]) & _MASK
-    v[1] = rotated(v[1], 51) ^ v[0]
-    v[3] = rotated(v[3], 48) ^ v[2]
-    v[0] = rotated(v[0], 32)
-    v[2] = (v[2] + v[1]) & _MASK
-    v[0] = (v[0] + v[3]) & _MASK
-    v[1] = rotated(v[1], 47) ^ v[2]
-    v[3] = rotated(v[3], 43) ^ v[0]
-    v[2] = rotated(v[2], 32)
-
-
 def sip_hash(data: bytes, key: tuple[int, int]) -> int:
     """SipHash-2-4 of `data` under a key of two 64-bit numbers."""
     k0, k1 = (k & _MASK for k in key)
-    v = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
+    a, b = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D
+    c, d = k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573
     whole = len(data) & ~7
     words = [word_at(data, at) for at in range(0, whole, 8)]
     words.append(int.from_bytes(data[whole:], "little") | (len(data) & 0xFF) << 56)
-    for word in words:
-        v[3] ^= word
-        _sip_round(v)
-        _sip_round(v)
-        v[0] ^= word
-    v[2] ^= 0xFF
-    for _ in range(4):
-        _sip_round(v)
-    return v[0] ^ v[1] ^ v[2] ^ v[3]
+    for word, final, rounds in (*((word, 0, 2) for word in words), (0, 0xFF, 4)):
+        c ^= final
+        d ^= word
+        for _ in range(rounds):  # rotations are written out: as calls they would take twice as long
+            a, c = (a + b) & _MASK, (c + d) & _MASK
+            b = (b >> 51 | b << 13 & _MASK) ^ a
+            d = (d >> 48 | d << 16 & _MASK) ^ c
+            a = a >> 32 | a << 32 & _MASK
+            c, a = (c + b) & _MASK, (a + d) & _MASK
+            b = (b >> 47 | b << 17 & _MASK) ^ c
+            d = (d >> 43 | d << 21 & _MASK) ^ a
+            c = c >> 32 | c << 32 & _MASK
+        a ^= word
+    return a ^ b ^ c ^ d
 
 
 def _buckets(node: Construction, hashed: Callable[[bytes], int]) -> Kernel:

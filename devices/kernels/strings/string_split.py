@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..arrays.indices import rows_and_steps
 from ..registry import Construction, Kernel, kernel
 from .each_string import strings
 
 
 def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array, Array]:
-    lengths = np.array(list(map(len, rows)), np.int64)
-    tokens = [token for row in rows for token in row]
-    numbers = np.repeat(np.arange(len(rows)), lengths)
-    places = np.arange(len(tokens)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    shape = np.array([len(rows), lengths.max(initial=0)], np.int64)
-    return np.stack([numbers, places], axis=1), strings(tokens, (len(tokens),)), shape
+    lengths = [*map(len, rows)]
+    tokens = [*chain.from_iterable(rows)]
+    indices = np.empty((len(tokens), 2), np.int64)
+    indices[:, 0], indices[:, 1] = rows_and_steps(np.array(lengths, np.int64))
+    shape = np.array([len(rows), max(lengths, default=0)], np.int64)
+    return indices, strings(tokens, (len(tokens),)), shape
 
 
 def _check(x: Array, delimiter: Array, name: str) -> bytes:

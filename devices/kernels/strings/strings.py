@@ -6,7 +6,8 @@ Positions count bytes, or UTF-8 characters if the op's `unit` says so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import prod
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def string_join(node: Construction) -> Kernel:
         for x in inputs:
             if x.ndim and x.shape != shape:
                 raise InvalidArgumentError(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
-        columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
-        count = int(np.prod(shape))
+        count = prod(shape)
+        columns = [x.reshape(-1).tolist() if x.ndim else [x.item()] * count for x in inputs]
         rows = zip(*columns, strict=True) if columns else [()] * count
         return strings((separator.join(row) for row in rows), shape)
 
@@ -68,6 +69,15 @@ def _characters_part(value: bytes, position: int, length: int) -> bytes | None:
     return value[places[first] : places[min(first + max(length, 0), count)]]
 
 
+def _broadcast(x: Array, pos: Array, length: Array) -> Sequence[Array]:
+    if not pos.ndim:
+        return x, pos.repeat(x.size), length.repeat(x.size)
+    try:
+        return np.broadcast_arrays(x, pos, length)
+    except ValueError:
+        raise InvalidArgumentError(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}") from None
+
+
 @kernel("Substr")
 def substr(node: Construction) -> Kernel:
     """`len` bytes or characters of every string from `pos` on; negative positions count from the end."""
@@ -79,13 +89,9 @@ def substr(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"pos and len should have the same shape, got: {shape_text(pos.shape)} vs. {shape_text(length.shape)}"
             )
-        try:
-            values, positions, lengths = np.broadcast_arrays(x, pos, length)
-        except ValueError:
-            raise InvalidArgumentError(
-                f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}"
-            ) from None
-        rows = zip(*(a.reshape(-1).tolist() for a in (values, positions, lengths)), strict=True)
+        if x.shape != pos.shape:
+            x, pos, length = _broadcast(x, pos, length)
+        rows = zip(*(a.reshape(-1).tolist() for a in (x, pos, length)), strict=True)
         pieces: list[bytes] = []
         for i, (value, first, count) in enumerate(rows):
             piece = part(value, first, count)
@@ -93,7 +99,7 @@ def substr(node: Construction) -> Kernel:
                 shown = "" if in_characters else f" b'{value.decode('utf-8', 'backslashreplace')}'"
                 raise InvalidArgumentError(f"pos {first} out of range for string{shown} at index {i}")
             pieces.append(piece)
-        return strings(pieces, values.shape)
+        return strings(pieces, x.shape)
 
     return run
 
@@ -147,8 +153,7 @@ def reduce_join(node: Construction) -> Kernel:
         axes = _join_axes(x.ndim, indices)
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         outer = tuple(x.shape[axis] for axis in kept)
-        count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
-        rows = x.transpose(kept + axes[::-1]).reshape(int(np.prod(outer, dtype=np.int64)), count)
+        rows = x.transpose(kept + axes[::-1]).reshape(prod(outer), prod(x.shape[axis] for axis in axes))
         shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)) if keep else outer
         return strings((separator.join(row) for row in rows.tolist()), shape)
 
@@ -233,8 +238,8 @@ def string_ngrams(node: Construction) -> Kernel:
         _check_splits(bounds, len(tokens))
         # Without any token TensorFlow gives no n-grams, not even of the padding around empty rows.
         rows = [of_row(tokens[a:b]) if tokens else [] for a, b in pairwise(bounds)]
-        ends = np.cumsum([0, *(len(row) for row in rows)]) if bounds else np.zeros(0)
+        ends = [*accumulate(map(len, rows), initial=0)] if bounds else []
         flat = [gram for row in rows for gram in row]
-        return strings(flat, (len(flat),)), ends.astype(dtype)
+        return strings(flat, (len(flat),)), np.array(ends, np.int64).astype(dtype)
 
     return run

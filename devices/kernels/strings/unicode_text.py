@@ -113,7 +113,7 @@ def unicode_decode(node: Construction) -> Kernel:
 
     def run(x: Array) -> tuple[Array, Array]:
         rows = [decode(value) for value in np.asarray(x).reshape(-1).tolist()]
-        splits = np.cumsum([0, *map(len, rows)]).astype(splits_type)
+        splits = np.array([*accumulate(map(len, rows), initial=0)], np.int64).astype(splits_type)
         return splits, np.array([point for row in rows for point in row], np.int32)
 
     return run
