@@ -138,7 +138,7 @@ def conv_of_mirrored(node: Construction) -> Kernel:
 
 def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
     """The input's sizes, channels last; if the input of sizes has two, they are the spatial ones."""
-    values = tuple(int(n) for n in np.ravel(sizes))
+    values = tuple(sizes.reshape(-1).tolist())
     for value in values:
         require(value >= 0, f"Expected a non-negative size, got {value}")
     if len(values) == attrs.rank - 2 and attrs.rank == 4:
@@ -200,7 +200,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
 
     def gradient(x: Array, filter_sizes: Array, y: Array) -> Array:
         require(x.ndim == y.ndim == attrs.rank, f"{label}: input and out_backprop must be {attrs.rank}-dimensional")
-        window_shape = tuple(int(n) for n in np.ravel(filter_sizes))
+        window_shape = tuple(filter_sizes.reshape(-1).tolist())
         require(len(window_shape) == attrs.rank, f"{label}: filter_sizes must have {attrs.rank} values")
         x, y = channels_last(x, attrs), channels_last(y, attrs)
         walked = sweep_of(x.shape[1:-1], window_shape[:-2])
@@ -289,7 +289,7 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         require(filter_sizes.size == 4, f"{label}: filter must be 4-dimensional")
         require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
         x, y = channels_last(x, attrs), channels_last(y, attrs)
-        window_shape = tuple(int(n) for n in filter_sizes)
+        window_shape = tuple(filter_sizes.tolist())
         walked = sweep_of(x.shape[1:-1], window_shape[:2])
         _check_depthwise(x.shape, window_shape, y, walked, label)
         return depthwise_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)

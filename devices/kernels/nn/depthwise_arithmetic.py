@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import gcd, prod
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from ....graph.dtypes import Array
 from ..linalg.half_products import PLAIN, Arithmetic
-from .sliding import Sweep
+from .sliding import Sweep, strided
 
 _MANY_CHANNELS = 160  # up to so many, a row of all channels is faster than channel by channel
 
@@ -49,15 +49,15 @@ def _of_patches(patches: Array, w: Array, out: Array | None = None) -> Array:
     as the columns do: then all channels of a row of the output are one long axis, with the filters repeated along it.
     """
     batch, height, width, *window, channels = patches.shape
-    *outer, by_column, by_row_tap, by_column_tap, by_channel = patches.strides
+    by_column, by_channel = patches.strides[2], patches.strides[-1]
     is_row = by_channel == patches.itemsize and by_column == channels * by_channel
     if channels > _MANY_CHANNELS or not is_row or not (out is None or out.flags.c_contiguous):
         return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w, out=out))
-    rows = as_strided(
-        patches, (batch, height, *window, width * channels), (*outer, by_row_tap, by_column_tap, by_channel)
-    )
+    rows = patches.transpose(0, 1, 3, 4, 2, 5).reshape(batch, height, *window, width * channels)  # still a view
+    filters = np.empty((*window, width, channels), w.dtype)
+    filters[...] = w[:, :, None]
     lines = None if out is None else out.reshape(batch, height, width * channels)
-    result: Array = np.einsum("nhijk,ijk->nhk", rows, np.tile(w, (1, 1, width)), out=lines)
+    result: Array = np.einsum("nhijk,ijk->nhk", rows, filters.reshape(*window, width * channels), out=lines)
     return result.reshape(batch, height, width, channels)
 
 
@@ -96,7 +96,13 @@ class _Phase:
     """by how many positions that of the next tap lies before"""
 
 
-def _phases(sweep: Sweep, axis: int) -> Iterator[_Phase]:
+@lru_cache(64)
+def _phases(sweep: Sweep) -> tuple[tuple[_Phase, ...], ...]:
+    """The phases of the first two axes together."""
+    return tuple(product(*(_phases_along(sweep, axis) for axis in range(2))))
+
+
+def _phases_along(sweep: Sweep, axis: int) -> Iterator[_Phase]:
     stride, dilation, before = sweep.strides[axis], sweep.dilations[axis], sweep.walks[axis].before
     step = stride // gcd(stride, dilation)
     for cell in range(stride):
@@ -111,16 +117,19 @@ def _spread(y: Array, w: Array, sizes: tuple[int, ...], sweep: Sweep) -> Array:
         (window - 1) * dilation // stride + 1
         for window, dilation, stride in zip(sweep.window, sweep.dilations, sweep.strides, strict=True)
     ]
-    padded = np.pad(y, ((0, 0), *((margin, margin) for margin in margins), (0, 0)))
+    grown = [size + 2 * margin for size, margin in zip(y.shape[1:-1], margins, strict=True)]
+    padded = np.zeros((y.shape[0], *grown, y.shape[-1]), y.dtype)
+    padded[:, *(slice(margin, -margin) for margin in margins)] = y
     by_image, *by_position, by_channel = padded.strides
     result = np.empty((y.shape[0], *sizes, y.shape[-1]), y.dtype)
-    for phases in product(*(_phases(sweep, axis) for axis in range(2))):
+    for phases in _phases(sweep):
         target = result[:, phases[0].cells, phases[1].cells]
         filters = w[phases[0].taps, phases[1].taps]
-        start = padded[:, *(slice(phase.first + margin, None) for phase, margin in zip(phases, margins, strict=True))]
-        back = [-phase.back * step for phase, step in zip(phases, by_position, strict=True)]
+        walks = [*zip(phases, margins, by_position, strict=True)]
+        start = sum((phase.first + margin) * step for phase, margin, step in walks)
+        back = [-phase.back * step for phase, _, step in walks]
         shape = (*target.shape[:-1], *filters.shape)
-        patches = as_strided(start, shape, (by_image, *by_position, *back, by_channel), writeable=False)
+        patches = strided(padded, shape, (by_image, *by_position, *back, by_channel), start)
         _of_patches(patches, filters, target)
     return result
 

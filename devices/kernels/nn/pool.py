@@ -60,13 +60,19 @@ def lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
 
 
+@lru_cache(1 << 8)
+def _spans(walked: Sweep, axis: int, size: int) -> list[tuple[slice, slice]]:
+    """For each window cell along an axis the outputs for which it lies inside, and the cells that it then covers."""
+    return [walked.covered(axis, offset, size) for offset in range(walked.window[axis])]
+
+
 def _reduced_by_axis(x: Array, walked: Sweep, combine: np.ufunc, empty: Any) -> Array:
     """Combines the cells of each window, one spatial axis after the other: k + k steps in place of k * k.
 
     No padding is added: a window cell beyond the edge is left out. `empty` is the result of a window without any cell.
     """
     for axis, window in enumerate(walked.window):
-        spans = [walked.covered(axis, offset, x.shape[axis + 1]) for offset in range(window)]
+        spans = _spans(walked, axis, x.shape[axis + 1])
         if window == 1 and spans[0] == (slice(0, x.shape[axis + 1]), slice(0, x.shape[axis + 1], 1)):
             continue
         before, output = (slice(None),) * (axis + 1), walked.walks[axis].output
@@ -137,7 +143,7 @@ def max_pool_v2(node: Construction) -> Kernel:
 
 
 def _tap_validity(walked: Sweep, sizes: Sequence[int], tap: Sequence[int]) -> Any:
-    """The output positions for which this tap lies inside the input: a mask that broadcasts, True without padding."""
+    """The output positions for which this tap lies inside the input: a mask that broadcasts, None if all of them."""
     mask: Any = True
     for axis, (offset, walk, size) in enumerate(zip(tap, walked.walks, sizes, strict=True)):
         if not walk.before and not walk.after:
@@ -145,42 +151,63 @@ def _tap_validity(walked: Sweep, sizes: Sequence[int], tap: Sequence[int]) -> An
         cells = np.arange(walk.output) * walked.strides[axis] + offset * walked.dilations[axis] - walk.before
         along = (cells >= 0) & (cells < size)
         mask = mask & along.reshape((1,) * (axis + 1) + (-1,) + (1,) * (len(sizes) - axis))
-    return mask
+    return None if np.all(mask) else mask
+
+
+Tap = tuple[int, tuple[slice, ...], Any]
+"""its number, its slice of the padded array, and for which outputs it is inside"""
+
+
+@lru_cache(64)
+def _last_to_first(walked: Sweep, sizes: tuple[int, ...]) -> list[Tap]:
+    taps = [(number, seen, _tap_validity(walked, sizes, tap)) for number, (tap, seen) in enumerate(walked.taps())]
+    return taps[::-1]
 
 
 def winners(x: Array, pooled: Array, walked: Sweep) -> Array:
     """For each window the position of its first largest cell (row-major) in the flattened channels-last `x`."""
     padded = walked.padded(x)
-    taps = list(walked.taps())
+    taps = _last_to_first(walked, x.shape[1:-1])
     number: Array = np.zeros(pooled.shape, np.int8 if len(taps) < 128 else np.int32)
-    for index, (tap, seen) in reversed(list(enumerate(taps))):  # the first of equal cells writes last
+    for index, seen, is_inside in taps:  # the first of equal cells writes last
         hit = padded[seen] == pooled
-        hit &= _tap_validity(walked, x.shape[1:-1], tap)
+        if is_inside is not None:
+            hit &= is_inside
         step = index - number
         step *= hit.view(np.int8)
         number += step
     return _flat_positions(number, x.shape, walked)
 
 
-def _flat_positions(number: Array, shape: Sequence[int], walked: Sweep) -> Array:
+def _flat_positions(number: Array, shape: tuple[int, ...], walked: Sweep) -> Array:
     """Tap numbers of windows as positions in the flattened input [batch, spatial..., channels]."""
-    columns = [np.arange(shape[0]).reshape((-1,) + (1,) * (number.ndim - 1))]
-    offsets = np.array(list(np.ndindex(*walked.window)), np.int64).reshape(-1, len(walked.window))
-    for axis, (walk, size) in enumerate(zip(walked.walks, shape[1:-1], strict=True)):
-        start = (np.arange(walk.output) * walked.strides[axis] - walk.before).reshape(
-            (1,) * (axis + 1) + (-1,) + (1,) * (number.ndim - axis - 2)
-        )
-        cells = start + (offsets[:, axis] * walked.dilations[axis])[number]
-        columns.append(np.clip(cells, 0, max(size - 1, 0)))
-    position: Array = columns[0]
-    for size, column in zip(shape[1:-1], columns[1:], strict=True):
-        position = position * size + column
-    return np.asarray(position * shape[-1] + np.arange(shape[-1]))
+    batch, sizes, channels = shape[0], shape[1:-1], shape[-1]
+    ones = (1,) * len(sizes)
+    outputs = prod(walked.output)
+    places = number * np.int64(outputs)
+    places += np.arange(outputs).reshape(*walked.output, 1)
+    positions: Array = _cells(walked, sizes, channels).take(places)
+    images, along = np.arange(batch) * (prod(sizes) * channels), np.arange(channels)
+    positions += images.reshape(batch, *ones, 1) + along.reshape(1, *ones, channels)
+    return positions
+
+
+@lru_cache(16)
+def _cells(walked: Sweep, sizes: tuple[int, ...], channels: int) -> Array:
+    """Where the cell that a tap sees from an output begins in a flattened image: [taps, outputs], always inside."""
+    taps = np.array(list(np.ndindex(*walked.window)), np.int64).reshape(-1, len(walked.window))
+    cells: Array = np.zeros((len(taps),) + (1,) * len(sizes), np.int64)
+    for axis, (walk, size) in enumerate(zip(walked.walks, sizes, strict=True)):
+        start = np.arange(walk.output) * walked.strides[axis] - walk.before
+        seen = start + taps[:, axis, None] * walked.dilations[axis]
+        along = np.clip(seen, 0, max(size - 1, 0)).reshape(len(taps), *(1,) * axis, -1, *(1,) * (len(sizes) - axis - 1))
+        cells = cells * size + along
+    return np.asarray(cells * channels)
 
 
 def _scattered(values: Array, positions: Array, shape: Sequence[int]) -> Array:
     """Zeros of `shape`, plus each value at its position."""
-    count = int(np.prod(shape))
+    count = prod(shape)
     if values.dtype.kind == "f":  # summed in float64 and rounded once
         return np.bincount(positions.ravel(), values.ravel(), count).astype(values.dtype).reshape(shape)
     result = np.zeros(count, values.dtype)
