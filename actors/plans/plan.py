@@ -75,7 +75,8 @@ class Segment:
     `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
     `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
     so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers,
-    `slow_once` that of every chunk that took long once, which may have been an accident.
+    `slow_once` that of every chunk that took long once, which may have been an accident. `joinable` counts by identity
+    how often in a row a chunk was fast that may join a neighbour.
     """
 
     chunks: tuple[Chunk, ...]
@@ -85,6 +86,7 @@ class Segment:
     slow: frozenset[int] = frozenset()
     reusing: frozenset[int] = frozenset()
     slow_once: frozenset[int] = frozenset()
+    joinable: dict[int, int] = field(default_factory=dict)
     has_run: bool = False
 
     def set_apart_file_waits(self, properties: Sequence[NodeProperties]) -> None:

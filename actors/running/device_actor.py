@@ -197,7 +197,8 @@ class DeviceActor:
             part.step.interrupt(error)
         pacer = self._actor_group.pacer
         ended = pacer.clock()
-        if ended - now > pacer.notice_s or id(chunks[next_chunk]) in segment.slow_once:
+        chunk_id = id(chunks[next_chunk])
+        if ended - now > pacer.notice_s or chunk_id in segment.slow_once or chunk_id in segment.joinable:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 

@@ -42,7 +42,7 @@ def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Tu
         started = clock()
         run_chunk(plan, segment, chunks, number, slots)
         ended = clock()
-        if ended - started > pacer.notice_s or id(chunk) in segment.slow_once:
+        if ended - started > pacer.notice_s or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
             learn(plan, segment, chunks, number, ended - started, pacer.limits)
         if ended > pacer.slice.end:
             yield None
@@ -87,7 +87,7 @@ async def run_alone(
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
-            if ended - started > notice_s or is_slow or id(chunk) in segment.slow_once:
+            if ended - started > notice_s or is_slow or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
                 learn(plan, segment, chunks, number, ended - started, limits)
             if ended > shared.end:
                 await pacer.yield_now()

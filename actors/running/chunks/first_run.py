@@ -24,6 +24,7 @@ from ....graph.shape_inference.op_shapes import shapes_of
 from ...plans.instructions import slots_read
 from ...plans.planning import CHUNK
 from .chunk import SlowChunk, run_chunk
+from .joining import watch
 from .learning import VERY_LONG, LearningLimits, may_run_in_thread
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[fl
             together_s, is_open = took_s, True
     segment.chunks, segment.has_run = tuple(chunks), True
     segment.slow, segment.slow_once = frozenset(slow), frozenset(slow_once)
+    segment.joinable = {}
+    if len(chunks) > 1:
+        watch(segment, chunks)
 
 
 def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:

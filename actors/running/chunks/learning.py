@@ -2,6 +2,7 @@
 
 The first run of a segment cuts it into chunks (`first_run`). A chunk that takes longer than half the time budget
 is halved, again and again, until it is short enough or a single kernel; a single slow kernel moves to a worker thread.
+Halves that stay fast join again (`joining`).
 Steps that are running keep the chunks they started with. One slow run may be due to a busy machine, so it takes two:
 
     FAST --took too long--> SLOW ONCE --too long again, or ten times the limit--> halved, or SLOW (a single kernel)
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ....devices.kernels.in_place import into
 from ....graph.dtypes import DataType, is_ref
 from ...plans.roles import Role, role_of
+from .joining import note_run, watch
 from .reuse import reusing
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class LearningLimits(NamedTuple):
 
     @property
     def notice_s(self) -> float:
-        """Chunks that took less teach nothing: `learn` need not be called, except for chunks that were slow once."""
+        """Chunks that took less teach nothing: `learn` need not be called, unless they were slow once or may join."""
         return min(_WORTH_NOTICE_S, *self)
 
 
@@ -48,6 +50,8 @@ def learn(
     slow once only: among so many runs one is very slow by accident now and then.
     """
     chunk = chunks[number]
+    if id(chunk) in segment.joinable:
+        note_run(segment, chunk, took_s, limits.chunk_s)
     if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
         segment.reusing |= {id(chunk)}
         _reuse_buffers(plan, segment, chunks, number)
@@ -60,7 +64,9 @@ def learn(
         if took_s > limits.chunk_s:
             _split(segment, chunk)
     elif took_s < limits.thread_s * _FAST_AGAIN:
-        segment.slow -= {id(chunk)}
+        if id(chunk) in segment.slow:
+            segment.slow -= {id(chunk)}
+            watch(segment, [chunk])
     elif took_s > limits.thread_s and may_run_in_thread(
         plan.properties[segment.origins[sum(map(len, chunks[:number]))]]
     ):
@@ -91,5 +97,7 @@ def _split(segment: Segment, chunk: Chunk) -> None:
     if middle:
         halves = chunk[:middle], chunk[middle:]
         segment.chunks = tuple(part for c in segment.chunks for part in (halves if c is chunk else (c,)))
+        segment.joinable.pop(id(chunk), None)
+        watch(segment, halves)
         if id(chunk) in segment.reusing:
             segment.reusing = (segment.reusing - {id(chunk)}) | set(map(id, halves))
