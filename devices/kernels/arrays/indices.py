@@ -38,3 +38,10 @@ def rows_and_steps(sizes: Array) -> tuple[Array, Array]:
     rows = np.arange(len(sizes)).repeat(sizes)
     ends = np.add.accumulate(sizes)
     return rows, np.arange(len(rows)) - (ends - sizes)[rows]
+
+
+def run_starts(ordered: Array) -> Array:
+    """Where each run of equal numbers of a vector begins."""
+    is_start = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_start[1:])
+    return is_start.nonzero()[0]

@@ -229,8 +229,11 @@ def cross(node: Construction) -> Kernel:
         require(a.ndim >= 1, "Input must be at least 1D")
         if a.shape[-1] != 3:
             raise FailedPreconditionError("Cross-products are only defined for 3-element vectors.")
-        x, y = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-        return np.stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]], axis=-1)
+        result = np.empty(a.shape, a.dtype)
+        for axis, following, last in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            one = a[..., following] * b[..., last]
+            np.subtract(one, a[..., last] * b[..., following], result[..., axis])
+        return result
 
     return product
 

@@ -59,10 +59,15 @@ def crop_and_resize(node: Construction) -> Kernel:
         x = sample_places(boxes[:, 1], boxes[:, 3], width, int(size[1]))
         inside = ((y >= 0) & (y <= height - 1))[:, :, None] & ((x >= 0) & (x <= width - 1))[:, None, :]
         sample = _nearest_samples if nearest else _linear_samples
-        values = sample(images, owners, np.clip(y, 0, height - 1), np.clip(x, 0, width - 1))
+        values = sample(images, owners, _within(y, height), _within(x, width))
         return np.where(inside[..., None], values, fill)
 
     return crop
+
+
+def _within(places: Array, size: int) -> Array:
+    """`places` moved into an axis: `np.clip`, which takes five times as long for a few."""
+    return np.asarray(np.minimum(np.maximum(places, 0), size - 1))
 
 
 def pixels(images: Array, owners: Array, rows: Array, columns: Array) -> Array:

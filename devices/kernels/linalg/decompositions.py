@@ -17,7 +17,7 @@ from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_matrices, require_square
-from .lapack import cholesky_factor, is_small_matrix, orthogonal_factors, singular_values
+from .lapack import cholesky_factor, eigenvectors, is_small_matrix, orthogonal_factors, singular_values
 from .solvers import substitute
 
 
@@ -129,16 +129,18 @@ def svd(node: Construction) -> Kernel:
 @one_blas_thread
 def self_adjoint_eigen(node: Construction) -> Kernel:
     """Eigenvalues in ascending order, and eigenvectors as columns; only lower triangles of the input are read."""
-    nothing = np.zeros(0, numpy_dtype(node.output_types[1]))
+    nothing, wants_vectors = np.zeros(0, numpy_dtype(node.output_types[1])), node.attrs["compute_v"]
 
     def decomposed(x: Array) -> tuple[Array, Array]:
         require_square(x)
         failed = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
         require(not np.isnan(x).any(), failed)
         try:
-            if not node.attrs["compute_v"]:
-                return np.linalg.eigvalsh(x).astype(nothing.dtype), nothing
-            values, vectors = np.linalg.eigh(x)
+            found = eigenvectors(x, vectors=wants_vectors) if is_small_matrix(x) else None
+            if not wants_vectors:
+                values = np.linalg.eigvalsh(x) if found is None else found[0]
+                return values.astype(nothing.dtype), nothing
+            values, vectors = np.linalg.eigh(x) if found is None else found
         except np.linalg.LinAlgError:
             raise InvalidArgumentError(failed) from None
         return values.astype(nothing.dtype), vectors

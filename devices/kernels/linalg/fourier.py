@@ -6,6 +6,7 @@ is cut at the end.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,15 @@ def _require_rank(x: Array, rank: int) -> None:
 def complex_transform(node: Construction) -> Kernel:
     """The transform (sums with exp(-2 pi i jk/n)), or its inverse, which divides by the number of elements."""
     rank, dtype = _rank(node.op), numpy_dtype(node.output_types[0])
-    function: Any = np.fft.ifftn if node.op.startswith("I") else np.fft.fftn
     axes = tuple(range(-rank, 0))
+    if rank == 1:  # without the loop over axes
+        function: Any = np.fft.ifft if node.op.startswith("I") else np.fft.fft
+    else:
+        function = partial(np.fft.ifftn if node.op.startswith("I") else np.fft.fftn, axes=axes)
 
     def transformed(x: Array) -> Any:
         _require_rank(x, rank)
-        return function(x, axes=axes).astype(dtype) if x.size else x
+        return function(x).astype(dtype, copy=False) if x.size else x
 
     return transformed
 
@@ -69,6 +73,8 @@ def real_transform(node: Construction) -> Kernel:
         if not x.size or 0 in lengths:
             return np.zeros((*x.shape[: x.ndim - rank], *produced), dtype)
         cut = _cut(x, needed)
+        if rank == 1:
+            return (np.fft.irfft(cut, lengths[0]) if to_signal else np.fft.rfft(cut)).astype(dtype, copy=False)
         if to_signal:
             return np.fft.irfftn(cut, lengths, axes).astype(dtype)
         return np.fft.rfftn(cut, axes=axes).astype(dtype)

@@ -41,9 +41,14 @@ def routine(name: str, dtype: np.dtype[Any]) -> Routine:
     return on_one_thread
 
 
+def is_of_lapack(dtype: np.dtype[Any]) -> bool:
+    """Whether LAPACK computes in a type: not in half types."""
+    return dtype.char in _PREFIXES
+
+
 def is_small_matrix(x: Array) -> bool:
-    """Whether `x` is a single matrix that is small, and not empty."""
-    return x.ndim == 2 and 0 < x.size < LARGE
+    """Whether `x` is a single matrix that is small, not empty, and of a type for LAPACK."""
+    return x.ndim == 2 and 0 < x.size < LARGE and x.dtype.char in _PREFIXES
 
 
 @lru_cache(64)
@@ -80,6 +85,16 @@ def cholesky_factor(x: Array) -> Array | None:
     """The lower factor of a small matrix, from its lower triangle; None if it is not positive definite."""
     factor, info = routine("potrf", x.dtype)(x, lower=1)
     return None if info else np.ascontiguousarray(factor)
+
+
+def eigenvectors(x: Array, *, vectors: bool) -> tuple[Array, Array] | None:
+    """Ascending eigenvalues of a small Hermitian matrix, from its lower triangle, and eigenvectors as columns.
+
+    The latter mean nothing without `vectors`. None where LAPACK does not converge.
+    """
+    name = "heevd" if x.dtype.kind == "c" else "syevd"
+    values, columns, info = routine(name, x.dtype)(x, compute_v=vectors, lower=1)
+    return None if info else (values, np.ascontiguousarray(columns))
 
 
 def solution(matrix: Array, rhs: Array) -> Array | None:

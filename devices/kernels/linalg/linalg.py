@@ -14,27 +14,38 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
 from ..blas_threads import one_blas_thread
-from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_square, scipy_linalg
+from .lapack import is_small_matrix, solution
 
 
 @kernel("MatrixInverse", "BatchMatrixInverse")
 @one_blas_thread
 def inverse(node: Construction) -> Kernel:
     """The inverse of each square matrix, or of its conjugate transpose."""
+    turned = node.attrs["adjoint"]
 
     def inverted(x: Array) -> Array:
         require_square(x)
-        try:
-            result = np.linalg.inv(adjoint(x) if node.attrs["adjoint"] else x)
-        except np.linalg.LinAlgError:
-            raise InvalidArgumentError(NOT_INVERTIBLE) from None
-        require(not np.isnan(result).any(), NOT_INVERTIBLE)
+        if turned:
+            x = adjoint(x)
+        if is_small_matrix(x):
+            result = solution(x, np.eye(len(x), dtype=x.dtype))
+        else:
+            result = _inverse_by_numpy(x)
+        if result is None or np.isnan(result).any():
+            raise InvalidArgumentError(NOT_INVERTIBLE)
         return result
 
     return in_float32(inverted, node.output_types[0])
+
+
+def _inverse_by_numpy(x: Array) -> Array | None:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return None
 
 
 @kernel("MatrixDeterminant", "BatchMatrixDeterminant")

@@ -18,7 +18,7 @@ from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .inner_matrices import adjoint, by_matrix, require_matrices, require_square
-from .lapack import Routine, is_small_matrix, routine, solution
+from .lapack import Routine, is_of_lapack, is_small_matrix, routine, solution
 
 _NOT_INVERTIBLE = "Input matrix is not invertible."
 _BLOCK, _WIDE = 64, 1 << 10  # rows and columns of a system for one call of BLAS: less than a millisecond
@@ -108,10 +108,11 @@ def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
 
     A zero on the diagonal gives infinities and NaN, as in IEEE arithmetic.
     """
-    if matrix.ndim == rhs.ndim == 2:
+    is_of_blas = is_of_lapack(rhs.dtype)
+    if matrix.ndim == rhs.ndim == 2 and is_of_blas:
         return _substitute_blocks(matrix, rhs, lower)
     leading = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
-    if prod(leading) > matrix.shape[-1]:
+    if prod(leading) > matrix.shape[-1] or not is_of_blas:
         return _substitute_rows(matrix, rhs, leading, lower)
     matrices = np.broadcast_to(matrix, leading + matrix.shape[-2:])
     sides = np.broadcast_to(rhs, leading + rhs.shape[-2:])

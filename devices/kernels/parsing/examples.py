@@ -218,7 +218,7 @@ def check_keys(schema: Schema, keys: Keys, defaults: tuple[Array, ...]) -> None:
 def _batch(serialized: Array, names: Array) -> ParsedRecords:
     """The records; those of a vector are a batch, a scalar is a single one."""
     shapes = np.shape(names), np.shape(serialized)
-    if not (not prod(shapes[0]) or shapes[0] == shapes[1]):
+    if prod(shapes[0]) and shapes[0] != shapes[1]:
         raise InvalidArgumentError(
             "Expected names have the same shape as serialized: name.shape="
             f"{shape_text(shapes[0])}, serialized.shape={shape_text(shapes[1])}"

@@ -13,7 +13,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.combining import combine_rows
-from ..arrays.indices import is_any_outside
+from ..arrays.indices import is_any_outside, run_starts
 from ..checks import require
 from ..elementwise.division import cut_quotient
 from ..output_size import output_shape
@@ -28,9 +28,7 @@ def _combine(ufunc: np.ufunc, data: Array, ids: Array, rows: int, empty: Any) ->
     result = np.empty(output_shape((rows,) + data.shape[1:], data.dtype), data.dtype)
     result.fill(empty)
     if ids.size and result.size:
-        is_start = np.ones(ids.size, np.bool_)
-        np.not_equal(ids[1:], ids[:-1], out=is_start[1:])
-        starts = is_start.nonzero()[0]
+        starts = run_starts(ids)
         result[ids[starts]] = ufunc.reduceat(data, starts, 0, data.dtype)
     return result
 

@@ -109,7 +109,7 @@ def _gathered(splits: Sequence[Array], rows: Array) -> tuple[list[Array], Array]
         starts, limits = level[rows].astype(np.int64), level[rows + 1].astype(np.int64)
         require(bool((starts <= limits).all()), "Ragged splits must be sorted")
         lengths = limits - starts
-        result.append(np.concatenate([[0], np.cumsum(lengths)]).astype(level.dtype))
+        result.append(np.concatenate([[0], np.add.accumulate(lengths)]).astype(level.dtype))
         rows = ranges(starts, lengths)
     return result, rows
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from ....errors import InternalError, InvalidArgumentError
 from ....graph.dtypes import Array
 from ..arrays.gather import flat_places
+from ..arrays.indices import run_starts
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from .sparse import check_sparse
@@ -64,8 +66,8 @@ def _maxima(values: Array, groups: Array, count: int) -> Array:
     result = np.zeros(count, values.dtype)
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else ordered
-    if len(starts):
+    if len(ordered):
+        starts = run_starts(ordered)
         result[ordered[starts]] = np.maximum.reduceat(values[order], starts)
     return result
 
@@ -77,7 +79,7 @@ def _dense(node: Construction, reduce: GroupReduce) -> Kernel:
         check_sparse(indices, values, shape)
         chosen = _axes(indices, shape, axes)
         places = flat_places(indices[:, chosen.kept], chosen.outer)
-        count = int(np.prod(chosen.outer, dtype=np.int64))
+        count = prod(chosen.outer)
         for place in places[places >= count].tolist()[:1]:
             raise InternalError(f"Obtained a write index of {place} which is outside of bounds of [0, {count})")
         result = reduce(values, places, count)

@@ -6,6 +6,7 @@ Inputs in row-major order give results in row-major order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -15,6 +16,7 @@ from ....graph.analysis.dims import shape_text
 from ....graph.arrays import distinct
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import flat_places
+from ..arrays.indices import is_any_outside
 from ..checks import require
 from ..output_size import MAX_ELEMENTS, output_shape
 from ..registry import Construction, Kernel, kernel, simple
@@ -164,7 +166,7 @@ def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size
         if x.shape != shape.shape:
             raise InvalidArgumentError(f"Expected {name} to be a vector of length {shape.size} but got length {x.size}")
     stop = np.minimum(start + size, shape)
-    inside = ((indices >= start) & (indices < stop)).all(axis=1)
+    inside = np.logical_and.reduce((indices >= start) & (indices < stop), 1)
     return indices[inside] - start, values[inside], np.maximum(stop - start, 0)
 
 
@@ -214,7 +216,7 @@ def sparse_concat(node: Construction) -> Kernel:
             check_sparse(*parts)
         lengths = [int(shape[place]) for shape in shapes]
         moved = [x.copy() for x in indices]
-        for x, offset in zip(moved, np.cumsum([0, *lengths[:-1]]), strict=True):
+        for x, offset in zip(moved, accumulate(lengths[:-1], initial=0), strict=True):
             x[:, place] += offset
         total = shapes[0].copy()
         total[place] = sum(lengths)
@@ -283,12 +285,14 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
         output_shape((rows, shape.size), indices.dtype)  # there will be an element in each row
         counts = np.bincount(indices[:, 0], minlength=rows) if rows else np.zeros(0, np.int64)
         empty = counts == 0
+        numbers = indices[:, 0]
+        if not np.logical_or.reduce(empty) and np.logical_and.reduce(numbers[1:] >= numbers[:-1]):
+            return indices, values, empty, np.arange(values.size)
         added = np.zeros((int(empty.sum()), shape.size), np.int64)
-        added[:, 0] = np.flatnonzero(empty)
+        added[:, 0] = empty.nonzero()[0]
         fillers = np.empty(added.shape[0], dtype)
         fillers.fill(default.item() if dtype.kind == "O" else default)
-        all_rows = np.concatenate([indices[:, 0], added[:, 0]])
-        order = np.argsort(all_rows, kind="stable")
+        order = np.concatenate([numbers, added[:, 0]]).argsort(kind="stable")
         reverse = np.empty(order.size, np.int64)
         reverse[order] = np.arange(order.size)
         merged = np.concatenate([indices, added])[order]
@@ -303,6 +307,6 @@ def _check_rows(indices: Array, rows: int) -> None:
         raise InvalidArgumentError(
             f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {numbers.size}"
         )
-    outside = np.flatnonzero((numbers < 0) | (numbers >= rows))
-    if outside.size:
+    if is_any_outside(numbers, rows):
+        outside = np.flatnonzero((numbers < 0) | (numbers >= rows))
         raise InvalidArgumentError(f"indices({outside[0]}, 0) is invalid: {numbers[outside[0]]} >= {rows}")

@@ -17,6 +17,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ...state import Variable
+from ..arrays.indices import rows_and_steps, run_starts
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..variables.variable_scatter import check_rows
@@ -151,11 +152,10 @@ def _rounds(indices: Array) -> list[Array]:
     """Positions in `indices`, split so that no round has an index twice; earlier occurrences come in earlier rounds."""
     if len(set(indices.tolist())) == len(indices):
         return [np.arange(len(indices))]
-    order = np.argsort(indices, kind="stable")
-    ordered = indices[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.zeros(0, np.intp)
-    lengths = np.diff(np.r_[starts, ordered.size])
-    occurrence = np.arange(ordered.size) - np.repeat(starts, lengths)
+    order = indices.argsort(kind="stable")
+    starts = run_starts(indices[order])
+    lengths = np.append(starts[1:], indices.size) - starts
+    _, occurrence = rows_and_steps(lengths)
     return [np.sort(order[occurrence == k]) for k in range(int(lengths.max(initial=0)))]
 
 
