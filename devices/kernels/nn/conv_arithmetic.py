@@ -140,7 +140,7 @@ def input_gradient(
         return arithmetic.product(pixels, filters).reshape(*y.shape[:-1], channels)
     grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
     padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
-    taps = list(sweep.taps())
+    taps = sweep.taps()
 
     def spread(images: slice) -> None:
         columns, budget = (channels, _BAND_BYTES) if arithmetic is PLAIN else (filters.shape[1], _PATCH_BYTES)

@@ -114,12 +114,13 @@ def _phases_along(sweep: Sweep, axis: int) -> Iterator[_Phase]:
 def _spread(y: Array, w: Array, sizes: tuple[int, ...], sweep: Sweep) -> Array:
     """The input gradient with one filter a channel: for each phase the windows of y around its cells, taps reversed."""
     margins = [
-        (window - 1) * dilation // stride + 1
+        max(0, (window - 1) * dilation // stride + 1)
         for window, dilation, stride in zip(sweep.window, sweep.dilations, sweep.strides, strict=True)
     ]
-    grown = [size + 2 * margin for size, margin in zip(y.shape[1:-1], margins, strict=True)]
+    inside = [slice(margin, margin + size) for size, margin in zip(y.shape[1:-1], margins, strict=True)]
+    grown = [part.stop + margin for part, margin in zip(inside, margins, strict=True)]
     padded = np.zeros((y.shape[0], *grown, y.shape[-1]), y.dtype)
-    padded[:, *(slice(margin, -margin) for margin in margins)] = y
+    padded[:, *inside] = y
     by_image, *by_position, by_channel = padded.strides
     result = np.empty((y.shape[0], *sizes, y.shape[-1]), y.dtype)
     for phases in _phases(sweep):

@@ -392,7 +392,7 @@ def _spread(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
         return _spread_by_window(share, sizes, walked)
     grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
     padded = np.zeros(output_shape((share.shape[0], *grown, share.shape[-1]), share.dtype), share.dtype)
-    for _, seen in reversed(list(walked.taps())):  # so that the shares of a cell are added in the order of its windows
+    for _, seen in reversed(walked.taps()):  # so that the shares of a cell are added in the order of its windows
         padded[seen] += share
     return padded[walked.inside(sizes)]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -30,20 +31,23 @@ class Sweep:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     walks: tuple[WindowAxis, ...]
+    output: tuple[int, ...] = field(init=False)
+    """number of positions along each spatial axis"""
+    has_border: bool = field(init=False)
+    """whether the window reaches cells around the input"""
 
-    @property
-    def output(self) -> tuple[int, ...]:
-        """Number of positions along each spatial axis."""
-        return tuple(w.output for w in self.walks)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", tuple(w.output for w in self.walks))
+        object.__setattr__(self, "has_border", any(w.before or w.after for w in self.walks))
 
     @property
     def is_pointwise(self) -> bool:
         """Whether output and input positions are the same: a window of one cell, moved by one."""
-        return max(self.window + self.strides) == 1 and not any(w.before or w.after for w in self.walks)
+        return max(self.window + self.strides) == 1 and not self.has_border
 
     def padded(self, x: Array, fill: float = 0) -> Array:
         """`x` with the cells around it that the window may reach; `x` itself if there are none."""
-        if not any(w.before or w.after for w in self.walks):
+        if not self.has_border:
             return x
         sizes = [n + w.before + w.after for n, w in zip(x.shape[1:-1], self.walks, strict=True)]
         result = (
@@ -58,10 +62,9 @@ class Sweep:
         """The slices of the padded array that hold the unpadded cells, `sizes` of them."""
         return (slice(None), *(slice(w.before, w.before + n) for n, w in zip(sizes, self.walks, strict=True)))
 
-    def taps(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    def taps(self) -> Sequence[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Each cell of the window in row-major order, with the slice of the padded array at all output positions."""
-        for tap in product(*map(range, self.window)):
-            yield tap, (slice(None), *(self.seen(axis, offset) for axis, offset in enumerate(tap)))
+        return _taps(self)
 
     def seen(self, axis: int, offset: int) -> slice:
         """The slice of one spatial axis of the padded array that belongs to window cell `offset`."""
@@ -89,6 +92,14 @@ class Sweep:
             (padded.shape[0], *self.output, *self.window, padded.shape[-1]),
             (padded.strides[0], *outer, *inner, padded.strides[-1]),
         )
+
+
+@lru_cache(1 << 8)
+def _taps(walked: Sweep) -> Sequence[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    return [
+        (tap, (slice(None), *(walked.seen(axis, offset) for axis, offset in enumerate(tap))))
+        for tap in product(*map(range, walked.window))
+    ]
 
 
 def sweep(attrs: WindowAttrs, sizes: Sequence[int], window: Sequence[int]) -> Sweep:
