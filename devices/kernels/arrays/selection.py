@@ -178,9 +178,9 @@ def in_top_k(node: Construction) -> Kernel:
         inside = (targets >= 0) & (targets < classes)
         if not classes:
             return np.zeros(rows, np.bool_)
-        chosen = np.take_along_axis(predictions, np.where(inside, targets, 0)[:, None], axis=1)
-        finite = np.isfinite(predictions).all(axis=1)
-        better: Array = (predictions > chosen).sum(axis=1)
+        places = row_starts(rows, classes) + np.where(inside, targets, 0)[:, None]
+        finite = np.logical_and.reduce(np.isfinite(predictions), 1)
+        better = np.add.reduce(predictions > predictions.reshape(-1).take(places), 1, np.intp)
         result: Array = inside & finite & (better < k)
         return result
 

@@ -29,7 +29,7 @@ def power_of_floats(x: Array, y: Array) -> Any:
         return np.power(x, y)
     if not y.ndim and (product := _PRODUCTS.get(y.item())):
         return product(x)
-    if not np.signbit(x).any():
+    if not np.logical_or.reduce(np.signbit(x), None):
         return np.power(x, y)
     result = np.power(np.abs(x), y)
     is_whole = np.floor(y) == y  # infinite exponents too, which are even

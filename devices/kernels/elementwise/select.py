@@ -105,7 +105,7 @@ def check_numerics(node: Construction) -> Kernel:
     message, signed = node.attrs["message"].decode(errors="replace"), node.op == "CheckNumericsV2"
 
     def checked(x: Array) -> Array:
-        if np.isfinite(x).all():
+        if np.logical_and.reduce(np.isfinite(x), None):
             return x
         kinds = [("-Inf", x == -np.inf), ("+Inf", x == np.inf)] if signed else [("Inf", np.isinf(x))]
         bad = [kind for kind, where in (*kinds, ("NaN", np.isnan(x))) if where.any()]

@@ -16,7 +16,7 @@ from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_matrices, require_square
+from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, has_nan, require_matrices, require_square
 from .lapack import cholesky_factor, eigenvectors, is_small_matrix, orthogonal_factors, singular_values
 from .solvers import substitute
 
@@ -113,7 +113,7 @@ def svd(node: Construction) -> Kernel:
 
     def decomposed(x: Array) -> tuple[Array, Array, Array]:
         require_matrices(x)
-        if np.isnan(x).any():
+        if has_nan(x):
             return undecided(x)
         found = singular_values(x, full=full, vectors=vectors) if is_small_matrix(x) else None
         if not vectors:
@@ -134,7 +134,7 @@ def self_adjoint_eigen(node: Construction) -> Kernel:
     def decomposed(x: Array) -> tuple[Array, Array]:
         require_square(x)
         failed = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
-        require(not np.isnan(x).any(), failed)
+        require(not has_nan(x), failed)
         try:
             found = eigenvectors(x, vectors=wants_vectors) if is_small_matrix(x) else None
             if not wants_vectors:
@@ -156,7 +156,7 @@ def self_adjoint_eigen_as_one(node: Construction) -> Kernel:
 
     def decomposed(x: Array) -> Array:
         require_square(x)
-        require(not np.isnan(x).any(), failed)
+        require(not has_nan(x), failed)
         try:
             values, vectors = np.linalg.eigh(x)
         except np.linalg.LinAlgError:

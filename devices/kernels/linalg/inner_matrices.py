@@ -27,6 +27,11 @@ def require_square(x: Array, index: int = 0) -> None:
     require(x.shape[-1] == x.shape[-2], "Input matrix must be square.")
 
 
+def has_nan(x: Array) -> bool:
+    """Whether an element is NaN: `np.isnan(x).any()` without a wrapper that takes as long as the work."""
+    return bool(np.logical_or.reduce(np.isnan(x), None))
+
+
 def adjoint(x: Array) -> Array:
     """The conjugate transpose of each inner matrix."""
     turned = np.swapaxes(x, -1, -2)

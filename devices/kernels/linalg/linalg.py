@@ -16,7 +16,7 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..blas_threads import one_blas_thread
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_square, scipy_linalg
+from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, has_nan, require_square, scipy_linalg
 from .lapack import is_small_matrix, solution
 
 
@@ -34,7 +34,7 @@ def inverse(node: Construction) -> Kernel:
             result = solution(x, np.eye(len(x), dtype=x.dtype))
         else:
             result = _inverse_by_numpy(x)
-        if result is None or np.isnan(result).any():
+        if result is None or has_nan(result):
             raise InvalidArgumentError(NOT_INVERTIBLE)
         return result
 

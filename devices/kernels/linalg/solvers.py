@@ -17,7 +17,7 @@ from ....graph.dtypes import Array
 from ..blas_threads import one_blas_thread
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from .inner_matrices import adjoint, by_matrix, require_matrices, require_square
+from .inner_matrices import adjoint, by_matrix, has_nan, require_matrices, require_square
 from .lapack import Routine, is_of_lapack, is_small_matrix, routine, solution
 
 _NOT_INVERTIBLE = "Input matrix is not invertible."
@@ -40,7 +40,7 @@ def solve(node: Construction) -> Kernel:
     def solved(matrix: Array, rhs: Array) -> Array:
         _require_fitting(matrix, rhs)
         require_square(matrix)
-        require(not np.isnan(matrix).any(), _NOT_INVERTIBLE)
+        require(not has_nan(matrix), _NOT_INVERTIBLE)
         if turned:
             matrix = adjoint(matrix)
         if is_small_matrix(matrix) and is_small_matrix(rhs):

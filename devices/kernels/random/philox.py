@@ -200,11 +200,11 @@ def truncated_normal(start: Position, count: int, dtype: np.dtype[Any]) -> Array
     while open_groups.size:
         at = open_groups.astype(np.uint64) * np.uint64(size * _BLOCKS_PER_NUMBER) + np.uint64(block)
         candidates = normal_from(blocks(start, at), np.dtype(result.dtype))
-        for column in range(size):
-            value = candidates[:, column]
-            take = (np.abs(value) < _TRUNCATION) & (filled[open_groups] < size)
-            chosen = open_groups[take]
-            result[chosen, filled[chosen]] = value[take]
-            filled[chosen] += 1
-        open_groups, block = open_groups[filled[open_groups] < size], block + 1
+        is_kept = np.abs(candidates) < _TRUNCATION
+        places = np.add.accumulate(is_kept, 1, np.intp) + (filled - 1)[:, None]
+        is_kept &= places < size
+        result.reshape(-1)[(open_groups[:, None] * size + places)[is_kept]] = candidates[is_kept]
+        filled = places[:, -1] + 1
+        is_open = filled < size
+        open_groups, filled, block = open_groups[is_open], filled[is_open], block + 1
     return result.reshape(-1)[:count].astype(dtype, copy=False)

@@ -16,6 +16,7 @@ from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..arrays.gather import check_indices
+from ..arrays.indices import is_any_outside, rows_and_steps
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, outputs
 from .sparse_structure import sparse_fill_empty_rows
@@ -40,7 +41,7 @@ def verify_splits(splits: Array, count: int) -> None:
 
 def ranges(starts: Array, lengths: Array) -> Array:
     """start, start + 1, ... of each length, one range after the other."""
-    offsets: Array = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    offsets: Array = (starts - (np.add.accumulate(lengths) - lengths)).repeat(lengths)
     return offsets + np.arange(len(offsets))
 
 
@@ -73,7 +74,7 @@ def _check_nested(splits: Sequence[Array], values: Array) -> None:
     for outer, count in zip(splits, counts, strict=True):
         require(bool(outer.size), "ragged splits may not be empty.")
         require(outer[0] == 0, "First value of ragged splits must be 0.")
-        for i in np.flatnonzero(outer[1:] < outer[:-1]).tolist()[:1]:
+        for i in (outer[1:] < outer[:-1]).nonzero()[0].tolist()[:1]:
             raise InvalidArgumentError(
                 f"Ragged splits should be non decreasing, but we got {outer[i]} followed by {outer[i + 1]}"
             )
@@ -90,14 +91,16 @@ def ragged_tensor_to_sparse(node: Construction) -> Kernel:
         _check_nested(splits, values)
         places, sizes = np.arange(len(splits[0]) - 1)[:, None], [len(splits[0]) - 1]
         for level in splits:
-            lengths = np.diff(level).astype(np.int64)
-            within = ranges(np.zeros_like(lengths), lengths)
-            places = np.concatenate([np.repeat(places, lengths, axis=0), within[:, None]], axis=1)
-            sizes.append(int(lengths.max(initial=0)))
+            lengths = (level[1:] - level[:-1]).astype(np.int64, copy=False)
+            rows, within = rows_and_steps(lengths)
+            places = np.concatenate([places.take(rows, 0), within[:, None]], 1)
+            sizes.append(int(np.maximum.reduce(lengths, initial=0)))
         inner = values.shape[1:]
-        cells = np.indices(inner).reshape(len(inner), prod(inner)).T
-        indices = np.concatenate([np.repeat(places, len(cells), axis=0), np.tile(cells, (len(places), 1))], axis=1)
-        return indices.astype(np.int64), values.reshape(-1), np.array([*sizes, *inner], np.int64)
+        indices = places
+        if inner:
+            cells = np.indices(inner).reshape(len(inner), prod(inner)).T
+            indices = np.concatenate([places.repeat(len(cells), 0), np.tile(cells, (len(places), 1))], 1)
+        return indices.astype(np.int64, copy=False), values.reshape(-1), np.array([*sizes, *inner], np.int64)
 
     return run
 
@@ -107,7 +110,7 @@ def _gathered(splits: Sequence[Array], rows: Array) -> tuple[list[Array], Array]
     result: list[Array] = []
     for level in splits:
         starts, limits = level[rows].astype(np.int64), level[rows + 1].astype(np.int64)
-        require(bool((starts <= limits).all()), "Ragged splits must be sorted")
+        require(bool(np.logical_and.reduce(starts <= limits)), "Ragged splits must be sorted")
         lengths = limits - starts
         result.append(np.concatenate([[0], np.add.accumulate(lengths)]).astype(level.dtype))
         rows = ranges(starts, lengths)
@@ -116,8 +119,7 @@ def _gathered(splits: Sequence[Array], rows: Array) -> tuple[list[Array], Array]
 
 def _check_splits(splits: Sequence[Array], count: int) -> None:
     for level, limit in zip(splits, [len(inner) - 1 for inner in splits[1:]] + [count], strict=True):
-        message = "Ragged splits must not point past values"
-        require(not level.size or bool((level >= 0).all() and (level <= limit).all()), message)
+        require(not is_any_outside(level, limit + 1), "Ragged splits must not point past values")
 
 
 @kernel("RaggedGather")

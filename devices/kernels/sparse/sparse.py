@@ -175,6 +175,15 @@ def _check_entries(values: Array, limit: int, name: str, column: int) -> None:
         raise InvalidArgumentError(f"{name} ({values[first]}) from index[{first},{column}] out of bounds (>={limit})")
 
 
+def _groups(rows: Array) -> tuple[Array, int]:
+    """A number for each row, the same for equal ones, and how many there are; sorted rows need no search."""
+    if np.logical_and.reduce(rows[1:] >= rows[:-1]):
+        group = np.add.accumulate(np.not_equal(rows[1:], rows[:-1]), dtype=np.intp)
+        return np.concatenate([np.zeros(1, np.intp), group]), int(group[-1]) + 1 if len(group) else 1
+    found, group = np.unique(rows, return_inverse=True)
+    return group.reshape(-1), len(found)
+
+
 def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
     """Softmax over the values that share all but their last coordinate; missing elements count as -infinity."""
     check_ranks(indices, values, shape)
@@ -183,9 +192,9 @@ def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
     if indices.shape[0] == 0:
         return values
     rows = flat_places(indices[:, :-1], tuple(shape.tolist()[:-1]))
-    _, group = np.unique(rows, return_inverse=True)
+    group, count = _groups(rows)
     wide = widen(values)
-    top = np.full(group.max() + 1, -np.inf, wide.dtype)
+    top = np.full(count, -np.inf, wide.dtype)
     np.maximum.at(top, group, wide)
     exponentials = np.exp(wide - top[group])
     sums = np.zeros_like(top)
