@@ -12,6 +12,7 @@ Python's integers take two microseconds for a short string, arrays a tenth of th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ _MASK = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 _CLASSES = (1, 4, 8, 17, 33, 65)  # least lengths of the strings that have one formula
 _FEWEST = 100  # strings of one formula for which arrays are faster
+_MOST_KEPT, _SHORT = 1 << 12, 32  # fingerprints that are kept, since words and categories return, and of what length
 
 Word = Any  # an integer, or an array of uint64
 WordAt = Callable[[int], Word]
@@ -132,10 +134,13 @@ def _of_many(data: bytes) -> int:
     return int(_hash_pair(first, second, mul))
 
 
+_kept = lru_cache(_MOST_KEPT)(farm_fingerprint)
+
+
 def farm_fingerprints(values: list[bytes]) -> Array:
     """The fingerprints of many strings: uint64 [strings]."""
     if len(values) < _FEWEST:
-        return np.array(list(map(farm_fingerprint, values)), np.uint64)
+        return np.array([(_kept if len(value) <= _SHORT else farm_fingerprint)(value) for value in values], np.uint64)
     sizes = np.fromiter(map(len, values), np.int64, len(values))
     kinds = np.searchsorted(_CLASSES, sizes, side="right")
     result = np.empty(len(values), np.uint64)

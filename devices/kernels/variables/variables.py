@@ -17,6 +17,7 @@ from ...state import (
     DEFAULT_CONTAINER,
     VARIABLE_TYPE,
     ResourceHandle,
+    ResourceKey,
     Variable,
     handle_array,
     handle_of,
@@ -168,10 +169,16 @@ def variable_of(node: Construction) -> VariableOf:
     """A function from a handle to its variable on the node's device; it raises NotFoundError if there is none."""
     state, device = node.state, node.device
     resources = state.resources
+    # Most nodes get the same handle in every step: what it says is read once.
+    latest: tuple[Array, ResourceKey] | None = None
 
     def find(value: Array) -> Variable:
+        nonlocal latest
+        if latest is not None and value is latest[0] and type(resource := resources.get(latest[1])) is Variable:
+            return resource
         handle = handle_of(value)
         if handle.device == device and isinstance(resource := resources.get(handle.key), Variable):
+            latest = value, handle.key
             return resource
         if handle.device != device and handle.device and device:
             raise InvalidArgumentError(
@@ -245,7 +252,8 @@ def read_variable(node: Construction) -> Kernel:
                 "Trying to read variable with wrong dtype. "
                 f"Expected {dtype_name(dtype)} got {dtype_name(variable.dtype)}"
             )
-        return variable.read()
+        value = variable.value
+        return variable.read() if value is None else value
 
     return read
 
