@@ -29,14 +29,19 @@ class ActorGroup:
     `server` is the actor whose task serves the mailboxes when it runs next; None while all are parked or wait for
     threads. `is_serving` is True while any task serves them: then, and while there is a server, a posted message needs
     no task to be woken.
+
+    `watched` are steps with calls that only their own nodes can end: they are looked at for a deadlock whenever there
+    is no mail, and none is kept back by the `num_slow` actors that wait for a thread.
     """
 
-    __slots__ = ("is_serving", "nursery", "pacer", "server", "starts", "turns")
+    __slots__ = ("is_serving", "num_slow", "nursery", "pacer", "server", "starts", "turns", "watched")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
         self.starts: deque[tuple[DeviceActor, Step]] = deque()
+        self.watched: set[Step] = set()
+        self.num_slow = 0
         self.is_serving = False
         self.server: DeviceActor | None = None
         self.nursery: trio.Nursery | None = None
@@ -81,6 +86,13 @@ class ActorGroup:
         finally:
             self.is_serving = False
             self.find_server()
+            if self.watched:
+                self.look_for_deadlocks()
+
+    def look_for_deadlocks(self) -> None:
+        """Fails the watched steps in which nothing can go on; see `Step.look_for_deadlock`."""
+        if not (self.has_work or self.num_slow or self.is_serving):
+            self.watched = {step for step in list(self.watched) if step.look_for_deadlock()}
 
     def _start_part(self) -> float:
         """Starts the part that has waited longest; returns the time."""

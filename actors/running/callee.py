@@ -78,6 +78,11 @@ class CallTurn(NamedTuple):
         return f":{self.number}{'c' if self.is_condition else ''}"
 
 
+def iterations_in(call: PendingCall, turn: CallTurn | None) -> tuple[int, ...]:
+    """The numbers of the iterations of the loops around what a call of a node calls, the outermost first."""
+    return call.iterations if turn is None else (*call.iterations, turn.number)
+
+
 class Callees(Protocol):
     """What the kernels of calls need of `functions.Functions`."""
 
@@ -187,6 +192,7 @@ class Callee:
         caller, scope = call.part, self._scope_of(call, turn)
         depth, text = self.depth_of(call), "" if turn is None else turn.text
         frame = frame_text(call_number(caller.frame, caller.actor.name, call.number, text), 0)
+        iterations = iterations_in(call, turn)
         send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
         ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
@@ -194,11 +200,13 @@ class Callee:
             uncut = self._interpreted_part(
                 caller.step, graph, actor, arguments, ended, depth, call, self.name, scope=scope
             )
+            uncut.iterations = iterations
             uncut.start(frame)
         elif not self.work:
             done([])
         for plan, actor in self.work:
             part = self._part(caller.step, plan, actor, ended, depth, call, self.name)
+            part.iterations = iterations
             slots = fresh_slots(plan, arguments, send)
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))

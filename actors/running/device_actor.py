@@ -230,6 +230,7 @@ class DeviceActor:
     def _begin_slow_work(self, work: SlowWork) -> None:
         """Has the task of this actor give work to a thread; until it has run, no message is served."""
         self.slow_work = work
+        self._actor_group.num_slow += 1
         self.wake()
 
     def _serve_other(self, message: Other, now: float) -> float:
@@ -294,6 +295,11 @@ class DeviceActor:
         self._actor_group.nursery.start_soon(function, *arguments, name=name)
 
     @property
+    def group(self) -> ActorGroup:
+        """All actors of the session."""
+        return self._actor_group
+
+    @property
     def pacer(self) -> Pacer:
         """The time budget that all actors of the session share."""
         return self._actor_group.pacer
@@ -316,6 +322,7 @@ class DeviceActor:
             step.interrupt(error)
         finally:
             self.slow_work = None
+            self._actor_group.num_slow -= 1
             self._actor_group.turns.extendleft([self] * self.postponed_turns)
             self.postponed_turns = 0
             step.thread_ended()

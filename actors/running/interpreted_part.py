@@ -58,6 +58,7 @@ class InterpretedPart(Reference):
         self.function = function
         self.depth = depth
         self.frame = ""
+        self.iterations: tuple[int, ...] = ()
         self._scope = scope
         self._ended = ended
         self._is_running = False
@@ -77,6 +78,11 @@ class InterpretedPart(Reference):
         """Name, op and device of a deferred node that runs."""
         node, graph = self._calls[number].node, self.parts[0]
         return NodeNames(graph.names[node], graph.properties[node].op, graph.devices[node])
+
+    def iterations_of(self, number: int) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around a deferred node that runs, the outermost first."""
+        token = self._calls[number]
+        return (*self.iterations, *token.frame.iterations_at(token.iteration))
 
     def arrive(self, number: int, outputs: Values) -> None:
         """Passes the outputs of a deferred node on, and continues if no turn is posted."""

@@ -46,7 +46,8 @@ class Part:
     A step has a part for each device, for each device and loop that several devices run together (started again for
     each iteration), and for each device and call of a function that is not short. `call` is the deferred node that
     called `function`; they are None and "" in the graph itself. `depth` counts the recursive calls around. `frame` is
-    the suffix of the keys of its messages, "" in the graph itself. `ended` is called once all segments have run.
+    the suffix of the keys of its messages, "" in the graph itself; `iterations` are the numbers of the iterations of
+    the loops around. `ended` is called once all segments have run.
     """
 
     __slots__ = (
@@ -60,6 +61,7 @@ class Part:
         "depth",
         "frame",
         "function",
+        "iterations",
         "plan",
         "slots",
         "step",
@@ -84,6 +86,7 @@ class Part:
         self.function = function
         self.slots: Slots = []
         self.frame = ""
+        self.iterations: tuple[int, ...] = ()
         self._waits = [segment.waits for segment in plan.segments]
         self._pending = self._waits
         self._unfinished = 0
@@ -138,6 +141,10 @@ class Part:
         plan = self.plan
         node = plan.deferred[number].node
         return NodeNames(plan.names[node], plan.properties[node].op, plan.device)
+
+    def iterations_of(self, _number: int) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around, the outermost first."""
+        return self.iterations
 
     def fail(self, error: PartitaError) -> None:
         """Fails the step with the error of a node, to which the calls that led here are added."""

@@ -13,12 +13,15 @@ A run ends once; `done` and `fail` do nothing after that. A kernel that waits fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import trio
 
 from ...errors import of_kernel
+from ...graph.ops.record import record_of
 from .messages import Resume
+from .threads import run_in_thread
 
 if TYPE_CHECKING:
     from ...devices.kernels.functions import Function, NamedFunction, Scope
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from ...errors import PartitaError
     from .device_actor import DeviceActor
     from .step import Step
+
+
+T = TypeVar("T")
 
 
 class NodeNames(NamedTuple):
@@ -52,6 +58,9 @@ class NodeHost(Protocol):
 
     def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node."""
+
+    def iterations_of(self, number: int) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around a deferred node that runs, the outermost first."""
 
     def arrive(self, number: int, outputs: Sequence[Any]) -> None:
         """Stores the outputs of a deferred node."""
@@ -98,6 +107,11 @@ class PendingCall:
         """Name, op and device of the node."""
         return self.part.place_of(self.number)
 
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around, the outermost first."""
+        return self.part.iterations_of(self.number)
+
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """Ends the run with the outputs of the node."""
         if self._end():
@@ -127,6 +141,7 @@ class PendingCall:
             callback()
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             self.fail(of_kernel(self.op, error))
+        self.part.actor.group.look_for_deadlocks()
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Calls `callback` if the step fails before the run ends, at once if it has failed already."""
@@ -134,6 +149,38 @@ class PendingCall:
             callback()
         else:
             self._on_cancel.append(callback)
+
+    def when_stuck(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` if nothing of the step can go on before the run ends."""
+        step, group = self.part.step, self.part.actor.group
+        step.when_stuck(self, callback)
+        group.watched.add(step)
+        self.on_cancel(partial(group.watched.discard, step))
+
+    def compute(self, work: Callable[[], T], then: Callable[[T], None], *, in_thread: bool) -> None:
+        """Calls `then` with what `work` returns, which a thread computes if it takes long."""
+        if in_thread:
+            self.part.actor.start_soon(self._compute, work, then, name=f"thread of step {self.step.number}")
+        else:
+            then(work())
+
+    @trio.lowlevel.enable_ki_protection
+    async def _compute(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """The task of a thread, which the end of the step waits for. Shielded like the actors."""
+        step = self.part.step
+        step.thread_began()
+        try:
+            with trio.CancelScope(shield=True):
+                result = await run_in_thread(work)
+            if not self.is_ended:
+                then(result)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self.fail(of_kernel(self.op, error))
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
+            step.interrupt(error)
+        finally:
+            step.thread_ended()
+            self.part.actor.group.look_for_deadlocks()
 
     def pause(self, resume: Callable[[], None]) -> bool:
         """Whether the time budget is used up; then `resume` is called in a later turn of the device."""
@@ -146,6 +193,11 @@ class PendingCall:
     def function(self, function: NamedFunction, scope: Scope) -> Function:
         """A function, to be called by the kernel."""
         return function.provider.function_for(self, function.function, scope)
+
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it is a loop or a call of a function: the run ends when the nodes in it have run."""
+        return not record_of(self.op).waits
 
     def cancel(self) -> None:
         """Called when the step fails: calls the callbacks. An exception of one becomes a note of the step's error."""

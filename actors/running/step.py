@@ -16,7 +16,7 @@ tensors are freed with the caller's references.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import outcome
@@ -34,6 +34,10 @@ T = TypeVar("T")
 class Cancellable(Protocol):
     """A deferred node that runs in a step."""
 
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it ends when other nodes of the step have run."""
+
     def cancel(self) -> None:
         """Called when the step fails."""
 
@@ -42,7 +46,7 @@ class Step:
     """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
 
     `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`); `part_starts` has
-    those that start parts of the step itself (see `ActorGroup`).
+    those that start parts of the step itself (see `ActorGroup`). With `awaits_host` its host may still send tensors.
     """
 
     __slots__ = (
@@ -51,23 +55,34 @@ class Step:
         "_owns_state",
         "_raise_cancel",
         "_state",
+        "_stuck",
         "_task",
         "_unfinished",
+        "awaits_host",
         "call_starts",
         "calls",
         "error",
         "number",
         "part_starts",
         "rendezvous",
+        "shares",
     )
 
-    def __init__(self, number: int, rendezvous: Rendezvous, state: StepState | None = None) -> None:
-        """`state` is what kernels keep, if other steps share it; who makes it ends it."""
+    def __init__(
+        self, number: int, rendezvous: Rendezvous, state: StepState | None = None, shares: Sequence[Step] = ()
+    ) -> None:
+        """`state` is what kernels keep, if other steps share it; who makes it ends it.
+
+        `shares` are the shares of all workers in a step that several have.
+        """
         self.number = number
         self.rendezvous = rendezvous
         self.error: PartitaError | None = None
         self._interruption: BaseException | None = None
         self.calls: set[Cancellable] = set()
+        self.awaits_host = False
+        self.shares = shares
+        self._stuck: dict[Cancellable, Callable[[], None]] = {}
         self.call_starts: dict[object, list[Callable[[], None]]] = {}
         self.part_starts: deque[Callable[[], None]] = deque()
         self._owns_state = state is None
@@ -111,6 +126,28 @@ class Step:
                 if self._owns_state:
                     self._state.end()
                 self._wake_if_settled()
+
+    def when_stuck(self, call: Cancellable, callback: Callable[[], None]) -> None:
+        """Calls `callback` if the call is open when nothing of the step can go on."""
+        self._stuck[call] = callback
+
+    def look_for_deadlock(self) -> bool:
+        """Fails a step in which nothing can go on; for a moment in which there is no mail.
+
+        Returns whether a call is open that only the step itself can end.
+        """
+        shares = self.shares or (self,)
+        if all(share._is_stuck() for share in shares):
+            for share in shares:
+                for callback in [callback for call, callback in share._stuck.items() if call in share.calls]:
+                    callback()
+        self._stuck = {call: callback for call, callback in self._stuck.items() if call in self.calls}
+        return bool(self._stuck)
+
+    def _is_stuck(self) -> bool:
+        return not (self.awaits_host or self._in_threads) and all(
+            call in self._stuck or call.is_of_nodes for call in self.calls
+        )
 
     def interrupt(self, error: BaseException) -> None:
         """Stops the step for an exception that is not an Exception; `wait` raises it, unless an error came first."""

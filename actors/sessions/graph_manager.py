@@ -195,7 +195,7 @@ class GraphManager:
         self._steps.add(step)
         try:
             messages = () if inputs is None else inputs.items()
-            parts = start_step(step, work, [], self._actor_group, messages=messages, with_trace=trace)
+            parts = start_step(step, work, [], self._actor_group, messages=messages, awaits_host=True, with_trace=trace)
             await step.wait()
         finally:
             self._steps.discard(step)

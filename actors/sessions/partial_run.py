@@ -170,7 +170,7 @@ class PartialRuns:
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps[step] = prepared.devices
         prepared.running += 1
-        run.parts = start_step(step, prepared.work(), [], self._actor_group)
+        run.parts = start_step(step, prepared.work(), [], self._actor_group, awaits_host=True)
         return handle
 
     async def run(self, handle: str, fetches: Names, feeds: Feeds | None, timeout_s: float) -> list[Array]:

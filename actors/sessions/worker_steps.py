@@ -39,6 +39,7 @@ class WorkerSteps:
     def __init__(self, number: int, rendezvous: Rendezvous, views: Mapping[DeviceActor, View]) -> None:
         """`views` maps each actor to the view of its worker."""
         self.rendezvous = rendezvous
+        self.awaits_host = False
         self._number = number
         self._views = views
         self._state = StepState()
@@ -53,7 +54,8 @@ class WorkerSteps:
             shares.setdefault(self._views[actor], []).append((plan, actor))
         parts: list[Part] = []
         for view, share in shares.items():
-            step = Step(self._number, view(self.rendezvous, self.fail), self._state)
+            step = Step(self._number, view(self.rendezvous, self.fail), self._state, self._steps)
+            step.awaits_host = self.awaits_host
             self._steps.append(step)
             parts += _started(step, share, feeds, with_trace=with_trace)
             if step.error is not None:
@@ -80,8 +82,8 @@ class WorkerSteps:
                         await step.wait()
             raise
         finally:
-            # Each of them refers to `self.fail`: without this the reference cycle would keep the tensors that are left
-            # at the rendezvous until the garbage collector runs.
+            # They refer to `self.fail` and to each other: without this the reference cycle would keep the tensors that
+            # are left at the rendezvous until the garbage collector runs.
             self._steps.clear()
             self._state.end()
 
@@ -93,13 +95,15 @@ def start_step(
     actor_group: ActorGroup,
     *,
     messages: Iterable[tuple[str, object]] = (),
+    awaits_host: bool = False,
     with_trace: bool = False,
 ) -> list[Part]:
     """Sends `messages`, starts every plan on its actor, does the work that is ready, and returns the parts of the step.
 
     `feeds` are the values of the call frame; `messages` are tensors by key. If the rendezvous was aborted before,
-    sending raises its error and nothing is started.
+    sending raises its error and nothing is started. With `awaits_host` the caller will send more.
     """
+    step.awaits_host = awaits_host
     with np.errstate(all="ignore"):
         for key, value in messages:
             step.rendezvous.send(key, value)

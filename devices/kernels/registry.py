@@ -178,6 +178,9 @@ def bound_forms(op: str) -> Sequence[BoundForm]:
     return _BOUND_FORMS.get(op, ()) if _FACTORIES.is_built_in(op) else ()
 
 
+T = TypeVar("T")
+
+
 class Call(Protocol):
     """One run of a node whose outputs come later. Exactly one call of `done` or `fail` ends it, from any task or step.
 
@@ -193,11 +196,28 @@ class Call(Protocol):
     def is_ended(self) -> bool:
         """Whether it was ended by `done` or `fail`, or cancelled: then a kernel that keeps it can forget it."""
 
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around, the outermost first, from 0."""
+
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """Ends the call with these outputs."""
 
     def fail(self, error: PartitaError) -> None:
         """Ends the call, and fails its step, with this error."""
+
+    def when_stuck(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` if the call has not ended when nothing else of its step can go on.
+
+        For a call that only nodes of its own step can end. Nothing can go on when no kernel runs, no message is on its
+        way, and all open calls of the step wait like this one, or are functions and loops with such calls in them.
+        """
+
+    def compute(self, work: Callable[[], T], then: Callable[[T], None], *, in_thread: bool) -> None:
+        """Calls `then` with what `work` returns, unless the step ends before; what takes long belongs in a thread.
+
+        An exception of `work` or `then` fails the step.
+        """
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
         """Calls `callback` after `seconds`, unless the step ends before."""

@@ -95,6 +95,10 @@ class Forward:
         """The result of `make`, called once per key: rules of several nodes share what it adds."""
         return make()
 
+    def next_number(self, _attr: str, _value: bytes) -> int:
+        """One more than there are nodes whose attr has that value; those that rules have asked for before count too."""
+        return 1
+
     def own_attrs(self, *names: str) -> dict[str, Any]:
         """Some attrs of the node, to be copied to another."""
         return {name: self.attrs[name] for name in names if name in self.attrs}

@@ -149,6 +149,10 @@ class ForwardNode(Forward):
         first: T = shared[full_key]
         return first
 
+    def next_number(self, attr: str, value: bytes) -> int:
+        """One more than there are nodes whose attr has that value; those that rules have asked for before count too."""
+        return self.walk.forward.next_number(attr, value)
+
     def wants(self, port: int) -> bool:
         """Whether an x leads to that input."""
         return self.walk.is_between(self._sources[port])

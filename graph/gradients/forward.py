@@ -8,6 +8,7 @@ those of its Exits. Inside, an iteration begins at the Enters and the Merges tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import InvalidArgumentError
@@ -58,6 +59,7 @@ class ForwardGraph:
         self.stop = frozenset(stop)
         self.wanted = frozenset(node for node, _ in xs)
         self._made: dict[int, tuple[Operation, str]] = {}
+        self._counts: dict[str, Counter[bytes]] = {}
         self._carrying: dict[NodeProperties, tuple[bool, ...]] = {}
         self.reached = self._reached()
 
@@ -81,6 +83,15 @@ class ForwardGraph:
         """The node, or the loop, that an output belongs to."""
         loop = self.loops.of_exit.get(source[0])
         return source[0] if loop is None else loop.condition
+
+    def next_number(self, attr: str, value: bytes) -> int:
+        """As `Forward.next_number`."""
+        counts = self._counts.get(attr)
+        if counts is None:
+            nodes = self.graph.op_nodes()
+            counts = self._counts[attr] = Counter(node.attrs[attr] for node in nodes if attr in node.attrs)
+        counts[value] += 1
+        return counts[value]
 
     def carries(self, node: int, port: int) -> bool:
         """Whether an output can have a gradient."""

@@ -129,8 +129,9 @@ class Step:
         return load_partitions(self.folder)
 
     def raw(self) -> dict[str, GraphDef]:
-        """The partition graphs that Partition() made, in their original node order."""
-        return load_partitions(self.folder / "raw")
+        """The partition graphs that Partition() made, in their original node order; empty if there are only dumps."""
+        folder = self.folder / "raw"
+        return load_partitions(folder) if folder.is_dir() else {}
 
     def master(self, file: str) -> GraphDef:
         """The share that a master sends to one task."""
@@ -182,7 +183,7 @@ class Case:
     @property
     def level(self) -> str:
         """The level at which partitions must agree: L2 where names depend on hash order."""
-        return "L2" if self.info["l3_hash_order_risk"] else "L3"
+        return "L2" if self.info.get("l3_hash_order_risk") else "L3"
 
     def graph_def(self) -> GraphDef:
         """The input graph, a new message each time."""

@@ -12,7 +12,18 @@ from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from tests.conformance.corpus import Case, cases
 
-FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "ops", "stateful", "tasks")
+FAMILIES = (
+    "elementary",
+    "random",
+    "models",
+    "casts",
+    "gpu_partition",
+    "control_flow",
+    "ops",
+    "stateful",
+    "tasks",
+    "collectives",
+)
 CASES = [case for family in FAMILIES for case in cases(family)]
 USERS = ("Assign", "Apply", "ReadVariableOp", "ResourceApply", "Scatter")
 WITH_VARIABLES = [case for case in CASES if any(op.startswith(USERS) for op in case.ops)]

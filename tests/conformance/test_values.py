@@ -15,7 +15,7 @@ from partita.graph.protos import ConfigProto
 from tests.conformance.corpus import Case, Step, cases
 from tests.runs import HARD_PLACEMENT, cpus, run_one
 
-FAMILIES = ("elementary", "random", "models", "control_flow", "ops", "stateful", "functions")
+FAMILIES = ("elementary", "random", "models", "control_flow", "ops", "stateful", "functions", "collectives")
 CASES = [case for family in FAMILIES for case in cases(family)]
 INLINED = ConfigProto(allow_soft_placement=False)
 INLINED.graph_options.optimizer_options.do_function_inlining = True

@@ -186,6 +186,10 @@ class _Site:
         """Name, op and device of the node that calls."""
         return self._call.place
 
+    def iterations_of(self, _number: int) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around the node that calls."""
+        return self._call.iterations
+
     def arrive(self, _number: int, _outputs: Values) -> None:
         """Never called: the results go to the kernel."""
 

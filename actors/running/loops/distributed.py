@@ -43,6 +43,7 @@ class IterationRunner(Protocol):
     """What a loop needs of the `Part` that runs its iterations."""
 
     slots: Slots
+    iterations: tuple[int, ...]
 
     def start(self, slots: Slots, frame: str) -> None:
         """Starts an iteration on these slots."""
@@ -55,7 +56,18 @@ class DistributedLoopRun:
     of the loop alive until the garbage collector runs.
     """
 
-    __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template", "_when_taken")
+    __slots__ = (
+        "_around",
+        "_call",
+        "_exits",
+        "_frame",
+        "_frame_id",
+        "_iteration",
+        "_loop",
+        "_send",
+        "_template",
+        "_when_taken",
+    )
 
     def __init__(
         self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], scope: TraceScope | None
@@ -71,6 +83,7 @@ class DistributedLoopRun:
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
+        self._around = call.iterations
         self._frame_id = loop_number(call.part.frame, loop.frame)
         self._frame = ""
 
@@ -85,6 +98,7 @@ class DistributedLoopRun:
             slots[slot] = value
         for slot in loop.counted:
             slots[slot] = _LATER if iteration else _FIRST
+        part.iterations = (*self._around, iteration)
         part.start(slots, frame)
 
     def go_on(self, part: IterationRunner, variables: Sequence[Any]) -> None:

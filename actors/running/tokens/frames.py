@@ -69,6 +69,12 @@ class RunningFrame:
         """
         return f"{self.name};{iteration};{frame_name.replace(';', ';;')}"
 
+    def iterations_at(self, iteration: int) -> tuple[int, ...]:
+        """The numbers of the iterations around what runs in an iteration of this frame, none outside of loops."""
+        if self.parent is None:
+            return ()
+        return (*self.parent.iterations_at(self.parent_iteration), iteration)
+
     def is_iteration_done(self, iteration: int) -> bool:
         """Whether no node can run in an iteration any more."""
         state = self.iterations[iteration]

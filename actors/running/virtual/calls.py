@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....devices.kernels.functions import TakeResults, Values
 from ....errors import PartitaError, of_kernel
 from ...plans.binding import check_complete
-from ..callee import Callee
+from ..callee import Callee, iterations_in
 from ..functions import Compilation, Functions
 from .body import VirtualBody
 from .graph_run import GraphRun, VirtualCall
@@ -45,6 +45,7 @@ class VirtualCallee(Callee):
         ended = partial(self._ended, call, done)
         oracle = call.run.oracle
         run = GraphRun(oracle, self.body, self.actor, arguments, self.depth_of(call), call, self.name, ended)
+        run.iterations = iterations_in(call, turn)
         around.start(run, turn)
 
     def _ended(self, call: VirtualCall, done: TakeResults, run: GraphRun) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ....devices.timing.costs.source import CostSource
     from ....devices.timing.playing.player import Player
     from ..pacing import Pacer
+    from ..step import Step
     from .record import StepRecord
 
 _MAX_WAIT_S = 0.05  # for tasks of the host that never wait: they must not stop the time
@@ -55,6 +56,7 @@ class VirtualClock:
         self._past_ns = 0  # until the present hardware was made
         self._posted: dict[Player, None] = {}  # players that have something to release
         self._steps: set[object] = set()
+        self._watched: set[Step] = set()
         self._num_preparing = 0
         self._gives_way = True  # before the next event the tasks of the host act
         self._is_closed = False
@@ -116,6 +118,14 @@ class VirtualClock:
         self._posted[player] = None
         self.wake()
 
+    def watch(self, step: Step) -> None:
+        """Looks at a step for a deadlock whenever nothing can happen next, until `unwatch`."""
+        self._watched.add(step)
+
+    def unwatch(self, step: Step) -> None:
+        """Undoes `watch`."""
+        self._watched.discard(step)
+
     def after(self, delay_ns: int, action: Callable[[], None]) -> None:
         """Calls `action` after so many simulated nanoseconds, if a step is under way all the time."""
         shared = self.shared
@@ -143,6 +153,7 @@ class VirtualClock:
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
             while not self._is_closed:
                 if not self._can_act():
+                    self._look_for_deadlocks()
                     self._changed = trio.Event()
                     await self._changed.wait()
                 elif self._gives_way:
@@ -152,6 +163,10 @@ class VirtualClock:
                 else:
                     self._move()
                     await self._pacer.yield_now()
+
+    def _look_for_deadlocks(self) -> None:
+        if not self._num_preparing:
+            self._watched = {step for step in list(self._watched) if step.look_for_deadlock()}
 
     def _can_act(self) -> bool:
         return bool(self._steps) and not self._num_preparing and bool(self._posted or self.shared.engine.has_events)

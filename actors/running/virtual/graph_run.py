@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ....errors import InvalidArgumentError, PartitaError, of_kernel
 from ..pending import NodeNames, PendingCall, add_call_chain
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .body import VirtualBody
     from .kernel_oracle import KernelOracle
 
+T = TypeVar("T")
 _NS_PER_S = 10**9
 
 
@@ -44,6 +45,8 @@ class GraphRun:
     ended: Callable[[GraphRun], None] | None = None
     """called when all nodes that can run have, for a called function"""
     results: LiveResults = field(default_factory=LiveResults)
+    iterations: tuple[int, ...] = ()
+    """of the loops around the call"""
     _calls: dict[int, tuple[Activation, int]] = field(default_factory=dict)  # deferred nodes that run, by number
     _num_calls: int = 0
 
@@ -75,6 +78,11 @@ class GraphRun:
         activation, node = self._calls[number]
         return self.place(activation, node)
 
+    def iterations_of(self, number: int) -> tuple[int, ...]:
+        """The numbers of the iterations of the loops around a deferred node that runs, the outermost first."""
+        activation, _ = self._calls[number]
+        return (*self.iterations, *(turn.number for turn in activation.place.loops))
+
     def place(self, activation: Activation, node: int) -> NodeNames:
         """Name, op and device of a node."""
         part, own = self.body.kernels[self.body.number(activation, node)]
@@ -103,6 +111,17 @@ class VirtualCall(PendingCall):
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
         """Calls `callback` after so many simulated seconds, unless the step ends before."""
         self.run.oracle.clock.after(round(seconds * _NS_PER_S), partial(self._timer_ended, callback))
+
+    def when_stuck(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` if nothing of the step can go on before the run ends."""
+        self.step.when_stuck(self, callback)
+        clock = self.run.oracle.clock
+        clock.watch(self.step)
+        self.on_cancel(partial(clock.unwatch, self.step))
+
+    def compute(self, work: Callable[[], T], then: Callable[[T], None], *, in_thread: bool) -> None:
+        """Calls `then` with what `work` returns, at once: on a virtual clock kernels run in the task of the clock."""
+        then(work())
 
     def _timer_ended(self, callback: Callable[[], None]) -> None:
         if self.is_ended:

@@ -101,8 +101,8 @@ def test_wrong_kernels() -> None:
         kernel("DoubledBy", kinds=["CPU", "GPU"])(lambda node: lambda x, factor: x)
     with pytest.raises(InvalidArgumentError, match="'DoubledBy' does not wait"):
         deferred_kernel("DoubledBy", kinds=["GPU"])(lambda node: lambda call, x, factor: None)
-    with pytest.raises(InvalidArgumentError, match="'CollectiveReduceV2' does not wait"):
-        deferred_kernel("CollectiveReduceV2")(lambda node: lambda call, *inputs: None)
+    with pytest.raises(InvalidArgumentError, match="'CollectivePermute' does not wait"):
+        deferred_kernel("CollectivePermute")(lambda node: lambda call, *inputs: None)
     with pytest.raises(InvalidArgumentError, match="'QueueDequeueV2' waits for other nodes"):
         kernel("QueueDequeueV2")(lambda node: lambda queue: queue)
     for register in (kernel, deferred_kernel):

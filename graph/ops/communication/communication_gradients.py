@@ -1,0 +1,132 @@
+"""Gradients of collectives: what each member's value adds to the outputs of all.
+
+    y of every member = sum of x              d x = sum of all d y                 a reduction
+    y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
+    y = own rows of the sum of x              d x = rows of all d y                a gather
+    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all
+
+They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
+instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....errors import UnimplementedError
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Input, Tensor
+
+INSTANCE_STEP = 1 << 24
+"""between the instance key of an op and that of its gradient"""
+_ROOT, _NUMBER = "_gradient_of", "_gradient_number"
+
+
+def _marks(op: Forward) -> tuple[dict[str, Any], int]:
+    """Attrs for the gradient of a collective, and what is added to the instance key of `op`."""
+    root = op.attrs.get(_ROOT, op.name.encode())
+    number = op.next_number(_ROOT, root)
+    step = (number - op.attrs.get(_NUMBER, 0)) * INSTANCE_STEP
+    return {_ROOT: root, _NUMBER: number}, step
+
+
+def _moved(op: Forward, key: int, step: int) -> Input:
+    """The instance key of input `key` plus `step`."""
+    known = op.constant_input(key)
+    return op.inputs[key] + op.g.constant(step, DataType.INT32) if known is None else int(known) + step
+
+
+def _only_sums(op: Forward, merge: bytes) -> None:
+    if merge.lower() not in (b"add", b"sum"):
+        raise UnimplementedError(
+            f"{op.name!r}: only sums have a gradient, not merge op {merge.decode(errors='replace')}", node=op.name
+        )
+
+
+def _by_inputs(op: Forward, made: str, grad: Tensor, **attrs: Any) -> Tensor:
+    """A collective of version 2 in the group of `op`."""
+    marks, step = _marks(op)
+    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    return op.make(made, grad, *op.inputs[1:3], _moved(op, 3, step), [], **kept, **attrs, **marks)
+
+
+def _nothing(op: Forward, first: Tensor) -> Gradients:
+    """The gradient of the first input; the others say which group it is."""
+    return (first, *[None] * (len(op.input_types) - 1))
+
+
+@gradient("CollectiveReduceV2")
+def reduce(op: Forward, grad: Tensor) -> Gradients:
+    """The same reduction of d y."""
+    _only_sums(op, op.attrs["merge_op"])
+    return _nothing(op, _by_inputs(op, "CollectiveReduceV2", grad, **op.own_attrs("merge_op", "final_op")))
+
+
+@gradient("CollectiveReduce")
+def reduce_by_attrs(op: Forward, grad: Tensor) -> Gradients:
+    """The same reduction of d y."""
+    _only_sums(op, op.attrs["merge_op"])
+    marks, step = _marks(op)
+    kept = op.own_attrs(
+        *("group_size", "group_key", "merge_op", "final_op", "subdiv_offsets"),
+        *("wait_for", "communication_hint", "timeout_seconds"),
+    )
+    return (op.make("CollectiveReduce", grad, instance_key=op.attrs["instance_key"] + step, **kept, **marks),)
+
+
+@gradient("CollectiveReduceV3")
+def reduce_by_communicator(op: Forward, grad: Tensor) -> Gradients:
+    """The same reduction of d y; its communicator numbers it."""
+    _only_sums(op, op.attrs["reduction"])
+    kept = op.own_attrs("reduction", "timeout_seconds")
+    return op.make("CollectiveReduceV3", grad, *op.inputs[1:], **kept), None, None
+
+
+@gradient("CollectiveGatherV2")
+def gather(op: Forward, grad: Tensor) -> Gradients:
+    """The member's rows of the sum of d y."""
+    return _nothing(op, _by_inputs(op, "CollectiveReduceScatterV2", grad, merge_op=b"Add", final_op=b"Id"))
+
+
+@gradient("CollectiveReduceScatterV2")
+def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
+    """The rows of all d y, divided as the sum was. Gather knows no bfloat16: its bits travel as float16."""
+    _only_sums(op, op.attrs["merge_op"])
+    as_bits = grad.dtype is DataType.BFLOAT16
+    sent = op.make("Bitcast", grad, type=DataType.HALF) if as_bits else grad
+    rows = _by_inputs(op, "CollectiveGatherV2", sent)
+    rows = op.make("Bitcast", rows, type=DataType.BFLOAT16) if as_bits else rows
+    if op.attrs["final_op"] == b"Div":
+        rows = op.make("RealDiv", rows, op.make("Cast", op.inputs[1], DstT=rows.dtype))
+    return _nothing(op, rows)
+
+
+@gradient("CollectiveAllToAllV2")
+def all_to_all(op: Forward, grad: Tensor) -> Gradients:
+    """The rows go back."""
+    return _nothing(op, _by_inputs(op, "CollectiveAllToAllV2", grad))
+
+
+@gradient("NcclAllReduce")
+def nccl_all_reduce(op: Forward, grad: Tensor) -> Gradients:
+    """The same reduction of d y, in a group whose name ends in "_grad"."""
+    _only_sums(op, op.attrs["reduction"])
+    marks, _ = _marks(op)
+    name = op.attrs["shared_name"] + b"_grad" * (marks[_NUMBER] - op.attrs.get(_NUMBER, 0))
+    return (op.make("NcclAllReduce", grad, shared_name=name, **op.own_attrs("reduction", "num_devices"), **marks),)
+
+
+@gradient("NcclReduce")
+def nccl_reduce(op: Forward, grad: Tensor) -> Gradients:
+    """d y for each input."""
+    _only_sums(op, op.attrs["reduction"])
+    return (grad,) * len(op.input_types)
+
+
+@gradient("NcclBroadcast")
+def nccl_broadcast(_op: Forward, grad: Tensor) -> Gradients:
+    """d x = d y."""
+    return (grad,)

@@ -1,0 +1,112 @@
+"""Gradients of collectives: what a sum over all members' outputs gains when one member's value grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partita.actors import open_session
+from partita.errors import UnimplementedError
+from partita.graph import gradients
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Operation, Tensor
+from tests.strategies import cpu
+
+MEMBERS = 3
+Make = Callable[[GraphBuilder, Tensor, int], Operation]
+
+
+def _v2(op: str, **attrs: Any) -> Make:
+    return lambda b, x, _: b.op(op, x, MEMBERS, 1, 5, [], **attrs)
+
+
+def _reduce(final: bytes) -> Make:
+    return _v2("CollectiveReduceV2", merge_op=b"Add", final_op=final)
+
+
+def _scatter(final: bytes) -> Make:
+    return _v2("CollectiveReduceScatterV2", merge_op=b"Add", final_op=final)
+
+
+def _v1(b: GraphBuilder, x: Tensor, _: int) -> Operation:
+    attrs: dict[str, Any] = {"merge_op": b"Add", "final_op": b"Div", "subdiv_offsets": [0]}
+    return b.op("CollectiveReduce", x, group_size=MEMBERS, group_key=1, instance_key=5, **attrs)
+
+
+def _v3(b: GraphBuilder, x: Tensor, n: int) -> Operation:
+    communicator = b.op("CollectiveInitializeCommunicator", 4, n, MEMBERS)[0]
+    return b.op("CollectiveReduceV3", x, communicator, np.zeros((0, 0), np.int32), reduction=b"Add")
+
+
+def _nccl(b: GraphBuilder, x: Tensor, _: int) -> Operation:
+    return b.op("NcclAllReduce", x, reduction=b"sum", num_devices=MEMBERS, shared_name=b"all")
+
+
+LINEAR = {
+    "sum": _reduce(b"Id"),
+    "mean": _reduce(b"Div"),
+    "version 1": _v1,
+    "version 3": _v3,
+    "gather": _v2("CollectiveGatherV2"),
+    "sums of rows": _scatter(b"Id"),
+    "means of rows": _scatter(b"Div"),
+    "all-to-all": _v2("CollectiveAllToAllV2"),
+    "NCCL": _nccl,
+}
+
+
+def weighted(b: GraphBuilder, make: Make, kind: str = "CPU") -> tuple[list[Tensor], Tensor]:
+    """The members' inputs x0, x1, ..., and a sum of all their outputs with weights that all differ."""
+    xs, parts = [], []
+    for n in range(MEMBERS):
+        with b.device(cpu(n).replace("CPU", kind)):
+            xs.append(b.placeholder(f"x{n}", "float64", (MEMBERS,)))
+            y = make(b, xs[-1], n)[0]
+            weights = b.op("Cos", b.op("Cast", b.op("Range", 0, b.op("Size", y), 1), DstT="float64")[0] + float(n))
+            parts.append(b.op("Sum", y * weights, 0)[0])
+    return xs, b.op("AddN", parts, name="f")[0]
+
+
+@pytest.mark.parametrize("name", LINEAR)
+async def test_gradients_are_what_a_member_adds_to_all(name: str) -> None:
+    """The function is linear: its gradient is its value for unit vectors, for each member, and twice in one step."""
+    kind = "GPU" if name == "NCCL" else "CPU"
+    b = GraphBuilder()
+    xs, f = weighted(b, LINEAR[name], kind)
+    slopes = [gradients(b, [f.name], [x.name for x in xs]) for _ in range(2)]
+    zeros = {x.name: np.zeros(MEMBERS) for x in xs}
+    async with open_session(b.graph_def(), f"{kind.lower()}:{MEMBERS}") as session:
+        for grads in (slopes[0], slopes[1], [*slopes[0], *slopes[1]]):
+            computed = await session.run([grad for grad in grads if grad is not None], zeros)
+            assert len(computed) == len(grads)
+            for n, slope in enumerate(computed):
+                for row in range(MEMBERS):
+                    unit = zeros | {xs[n % MEMBERS].name: np.eye(MEMBERS)[row]}
+                    np.testing.assert_allclose(slope[row], (await session.run(f.name, unit))[0], 1e-13, 1e-13)
+
+
+@pytest.mark.parametrize("name", ["mean", "gather", "means of rows", "all-to-all"])
+async def test_gradients_of_gradients_have_instances_of_their_own(name: str) -> None:
+    """Of the sum of squares' gradient: fetched together with it and with the function, all are right."""
+    b = GraphBuilder()
+    xs, f = weighted(b, LINEAR[name])
+    first = [grad or "" for grad in gradients(b, [b.op("Square", f)[0].name], [x.name for x in xs])]
+    second = [grad or "" for grad in gradients(b, first, [x.name for x in xs])]
+    linear = [grad or "" for grad in gradients(b, [f.name], [x.name for x in xs])]
+    values = {x.name: np.arange(MEMBERS) + float(n) for n, x in enumerate(xs)}
+    async with open_session(b.graph_def(), f"cpu:{MEMBERS}") as session:
+        (value,), *rest = await session.run([f.name], values), *await session.run([*first, *second, *linear], values)
+        ones, twos, slopes = np.reshape(rest, (3, MEMBERS, MEMBERS))
+    np.testing.assert_allclose(ones, 2 * value * slopes, 1e-12)
+    np.testing.assert_allclose(twos, 2 * slopes * slopes.sum(), 1e-12, 1e-12)
+
+
+async def test_other_merge_ops_have_no_gradient() -> None:
+    """It is refused, not answered with zeros."""
+    b = GraphBuilder()
+    xs, f = weighted(b, _v2("CollectiveReduceV2", merge_op=b"Max", final_op=b"Id"))
+    with pytest.raises(UnimplementedError, match="only sums have a gradient"):
+        gradients(b, [f.name], [xs[0].name])
