@@ -375,7 +375,7 @@ class Session:
             await self._workers.pacer.yield_if_due()
             self._check_options(options)
             check_recording(self._workers.clock, recording)
-            fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=False)
+            fed = fed_values(prepared.feeds, values, self._workers.tensors)
             fed = await copied(fed) if prepared.keeps_feeds else fed
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             number = self._begun(prepared)
