@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...devices.pipeline import Pipeline
 from ...graph import GraphDef
 from ...graph.graphdef.extend import extended
-from ...graph.graphdef.sources import graph_bytes, is_path
+from ...graph.graphdef.sources import graph_bytes
 from ...graph.passes.selection import Passes
 from ..running.threads import check_cancelled, run_in_thread
 
@@ -56,17 +56,15 @@ class GraphReader:
 
         The import of a large graph stops when the calling task is cancelled.
         """
-        if is_path(graph_def):
-            graph_def = await run_in_thread(graph_bytes, graph_def)
-        elif not isinstance(graph_def, GraphDef):
-            graph_def = graph_bytes(graph_def)
+        graph_def = await _message_or_bytes(graph_def)
         if _is_large(graph_def):
             return await run_in_thread(self._read_now, pipeline, graph_def, partial(_report, on_read))
         return self._read_now(pipeline, graph_def, on_read)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:
         """The graph of `stage`, its nodes placed where they are, plus `addition`. Raises as `extended` and `read`."""
-        if stage.graph.num_nodes > _LARGE_NODES:
+        addition = await _message_or_bytes(addition)
+        if stage.graph.num_nodes > _LARGE_NODES or _is_large(addition):
             return await self.read(stage.pipeline, await run_in_thread(extended, stage.graph, addition))
         return await self.read(stage.pipeline, extended(stage.graph, addition))
 
@@ -86,6 +84,15 @@ class GraphReader:
         from ...graph.shape_inference.annotated import to_annotated_graph_def  # most sessions infer no shapes
 
         return to_annotated_graph_def(graph)
+
+
+async def _message_or_bytes(source: GraphSource) -> GraphDef | bytes:
+    """A graph as a message or its bytes; files are read in a thread, and objects that tell no size written in one."""
+    if isinstance(source, GraphDef):
+        return source
+    if isinstance(source, bytes | bytearray | memoryview):
+        return graph_bytes(source)
+    return await run_in_thread(graph_bytes, source)
 
 
 def _report(on_read: Callable[[int], object] | None, count: int) -> None:

@@ -117,7 +117,7 @@ class BlockingSession:
 
     partial_run_setup = _waited(Session.partial_run_setup)
     partial_run = _waited(Session.partial_run)
-    timeline = _waited_sync(Session.timeline)
+    timeline = _waited(Session.timeline_in_thread)
     whole_timeline = _waited_sync(Session.whole_timeline)
     extend = _waited(Session.extend)
     restart_device = _waited_sync(Session.restart_device)
