@@ -138,10 +138,14 @@ def fetched_array(port: Port, value: Any) -> Array:
 
 def shared_with(arrays: Sequence[Array], fed: Sequence[Any]) -> list[int]:
     """The numbers of the arrays that share memory with one of `fed`."""
-    if not fed:
-        return []
-    owners = {id(owner(value)) for value in fed}
-    return [number for number, array in enumerate(arrays) if id(owner(array)) in owners]
+    shared = []
+    for value in fed:  # loops, because every step runs them
+        if isinstance(value, np.ndarray):
+            own = owner(value)
+            for number, array in enumerate(arrays):
+                if owner(array) is own and number not in shared:
+                    shared.append(number)
+    return shared
 
 
 def read_only(value: Any, scalar_type: np.dtype[Any] | None = None) -> Array:  # Any: a tensor, or a variable

@@ -17,7 +17,7 @@ from ...graph.builder.tensor_names import tensor_names
 from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant
 from ...graph.tensor_id import TensorId, parse_tensor_name
-from ..running.ports import Port, copies, feed_value, shared_with
+from ..running.ports import Port, copies, feed_value
 from ..running.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -120,11 +120,8 @@ async def copied(tensors: Sequence[Any]) -> list[Any]:
     return copies(tensors)
 
 
-async def unshared(fetched: list[Array], fed: Sequence[Any]) -> list[Array]:
-    """The read-only arrays of a step; those that share memory with a feed are copied, as the user may write to that."""
-    shared = shared_with(fetched, fed)
-    if not shared:
-        return fetched
+async def unshared(fetched: list[Array], shared: Sequence[int]) -> list[Array]:
+    """The read-only arrays of a step; those of some numbers are copied, as the user may write to their memory."""
     for number, array in zip(shared, await copied([fetched[number] for number in shared]), strict=True):
         array.flags.writeable = False
         fetched[number] = array

@@ -20,6 +20,7 @@ from ...devices.kernels.blas_threads import LIMIT
 from ...graph import ConfigProto, RunMetadata, RunOptions
 from .. import plans, running
 from ..running.chunks.executor import fresh_slots, run_alone
+from ..running.ports import shared_with
 from ..running.step import Step
 from .deadline import deadline_exceeded
 from .requests import timeout_seconds, unshared
@@ -85,7 +86,8 @@ class Steps:
             else:
                 options, metadata = options or RunOptions(), metadata or RunMetadata()
                 fetched = await self._run_with(prepared, fed, number, options, metadata, recording)
-            return await unshared(fetched, fed)
+            shared = shared_with(fetched, fed)
+            return await unshared(fetched, shared) if shared else fetched
         finally:
             LIMIT.keep()
 
