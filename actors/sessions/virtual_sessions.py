@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...collector import collector_paused
 from ...errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from ..running.threads import run_in_thread
 
@@ -109,6 +110,12 @@ def costs_of(
     from ...devices import FittedSource  # sessions on the real clock load no simulation
 
     return FittedSource()
+
+
+@collector_paused()
+def load_virtual_clock() -> None:
+    """Loads the modules of virtual clocks, which sessions on the real clock do without; it takes long only once."""
+    from ..running.virtual import body, calls, clock, virtual_step  # noqa: F401 - they are used when a session needs them
 
 
 def check_virtual_options(options: RunOptions) -> None:
