@@ -22,7 +22,7 @@ from ...rendezvous.key import edge_of
 from ..plans.binding import Binder, check_complete
 from ..plans.instructions import DEAD, read
 from .interpretation import Interpretation
-from .ports import Feeds, feed_value, fetched_array, ports, split_feeds
+from .ports import Feeds, copies, feed_value, fetched_array, ports, split_feeds
 from .reference import Reference
 from .tokens.frames import Token
 
@@ -90,14 +90,15 @@ class GraphRunner:
         request = ClientRequest(names, fetches, device=_DEVICE, incarnation=_INCARNATION, by_rendezvous=True)
         types = rewrite_graph_for_execution(requested, request)
         rendezvous = SimpleRendezvous()
-        for port, value in zip(ports(names, types.feed_types), values, strict=True):
-            rendezvous.send(_key(port.name), feed_value(port, value, copy=True))
+        feeding = ports(names, types.feed_types)
+        for port, value in zip(feeding, copies(list(map(feed_value, feeding, values))), strict=True):
+            rendezvous.send(_key(port.name), value)
         part = Interpretation(requested, {_DEVICE: self._binder})
         check_complete([self._binder])
         with np.errstate(all="ignore"):
             _Run(part, rendezvous).run()
         outputs = ports(tuple(fetches), types.fetch_types)
-        return [fetched_array(port, rendezvous.recv(_key(port.name)), ()).copy() for port in outputs]
+        return copies([fetched_array(port, rendezvous.recv(_key(port.name))) for port in outputs])
 
 
 def _key(name: str) -> str:

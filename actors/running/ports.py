@@ -1,6 +1,7 @@
 """Converts feeds to tensors for kernels and fetches to arrays for users.
 
-A fed array is never written to, a fetched array is read-only, and a fetch never shares memory with a feed.
+A fed array is never written to, and a fetched array is read-only. Whoever hands arrays to users copies those that are
+`shared_with` a feed.
 """
 
 from __future__ import annotations
@@ -59,10 +60,10 @@ def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
     )
 
 
-def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
+def feed_value(port: Port, value: Any) -> Any:  # Any: users feed what they like
     """A fed value as a tensor. Arrays must have the exact element type, Python numbers and lists a kind that widens.
 
-    With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
+    The tensor may share memory with `value`, see `copies`. Raises InvalidArgumentError.
     """
     _, _, dtype, expected = port
     if isinstance(value, np.generic) and value.dtype == expected:
@@ -75,8 +76,6 @@ def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed
         array = _converted(port, value)
     if array.ndim == 0:
         return scalar_form(array)
-    if copy:
-        return array.copy()
     view = array.view()
     view.flags.writeable = False
     return view
@@ -125,18 +124,28 @@ def _mismatch(port: Port, actual: str) -> InvalidArgumentError:
     return InvalidArgumentError(message, inputs=(port.name,))
 
 
-def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
-    """A fetched tensor as a read-only array that shares no memory with `fed`; InvalidArgumentError if it is dead."""
+def copies(tensors: Sequence[Any]) -> list[Any]:
+    """Tensors that share no memory with the arrays among `tensors`."""
+    return [tensor.copy() if isinstance(tensor, np.ndarray) else tensor for tensor in tensors]
+
+
+def fetched_array(port: Port, value: Any) -> Array:
+    """A fetched tensor as a read-only array, which may share memory with a feed; InvalidArgumentError if it is dead."""
     if value is DEAD:
         raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
-    array = read_only(value, port.numpy_dtype)
-    own = owner(array)
-    for other in fed:  # a loop, because `any` with a generator takes longer than the rest
-        if owner(other) is own:
-            array = array.copy()
-            array.flags.writeable = False
-            break
-    return array
+    return read_only(value, port.numpy_dtype)
+
+
+def shared_with(arrays: Sequence[Array], fed: Sequence[Any]) -> list[int]:
+    """The numbers of the arrays that share memory with one of `fed`."""
+    shared = []
+    for value in fed:  # loops, because every step runs them
+        if isinstance(value, np.ndarray):
+            own = owner(value)
+            for number, array in enumerate(arrays):
+                if owner(array) is own and number not in shared:
+                    shared.append(number)
+    return shared
 
 
 def read_only(value: Any, scalar_type: np.dtype[Any] | None = None) -> Array:  # Any: a tensor, or a variable

@@ -17,6 +17,7 @@ import trio
 
 T = TypeVar("T")
 _NUM_THREADS = 2  # of an event loop: more threads that run Python would only take the interpreter from the loop
+_HAVE_RUN: set[Callable[..., object]] = set()
 _limiter: trio.lowlevel.RunVar[trio.CapacityLimiter | None] = trio.lowlevel.RunVar("limiter of Partita's threads", None)
 
 
@@ -32,6 +33,18 @@ async def run_in_thread(
         await trio.lowlevel.checkpoint()
         return function(*arguments)
     return await trio.to_thread.run_sync(function, *arguments, limiter=_of_loop() if limiter is None else limiter)
+
+
+async def run_first_in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Calls a function that loads modules when the process first calls it: until it has returned once, in a thread.
+
+    It is one that modules define, not a method or a closure, by which the process would know it again.
+    """
+    if function in _HAVE_RUN:
+        return function(*arguments)
+    result = await run_in_thread(function, *arguments)
+    _HAVE_RUN.add(function)
+    return result
 
 
 def check_cancelled() -> None:

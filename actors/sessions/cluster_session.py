@@ -23,6 +23,7 @@ from ...graph.dtypes import DataType, base_type
 from ...graph.partition.options import name_counter
 from ...graph.tasks import MASTER_SEPARATOR
 from ...rendezvous import refuse_stale
+from ..running.threads import run_first_in_thread
 from .lifetime import Block
 from .options.config_checks import check_config, own_copy
 from .prepared_requests import DEFAULT_MAX_REQUESTS
@@ -61,7 +62,7 @@ def open_cluster_session(
 
     async def make() -> Session:
         settings = own_copy(config)
-        visible = filtered(as_cluster(cluster), settings.device_filters)
+        visible = filtered(await run_first_in_thread(as_cluster, cluster), settings.device_filters)
         check_config(settings, {device.type for device in visible}, distributed=True)
         options = settings.graph_options
         pipeline = replace(

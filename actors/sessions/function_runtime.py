@@ -36,7 +36,7 @@ from ...graph.graph import Graph
 from ...graph.library.function_library import FunctionLibrary
 from .lifetime import Block, OwnerThread, session_closed
 from .preparation import Prepared, prepare_body
-from .requests import RequestNames, fed_values
+from .requests import RequestNames, copied, fed_values
 from .steps import Steps
 from .workers import Workers, WorkerSettings
 
@@ -199,9 +199,11 @@ class FunctionRuntime:
         prepared = instance.prepared
         check_count(len(arguments), len(prepared.feeds))
         await trio.lowlevel.checkpoint_if_cancelled()
-        fed = fed_values(prepared.feeds, arguments, instance.workers.tensors, copy=prepared.keeps_feeds)
         instance.running += 1
         try:
+            fed = fed_values(prepared.feeds, arguments, instance.workers.tensors)
+            fed = await copied(fed) if prepared.keeps_feeds else fed
+            self._check_open()  # again: another task may have closed the runtime
             return await instance.steps.run(prepared, fed, next(self._next_step), options, metadata)
         finally:
             instance.running -= 1

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from ...graph import ConfigProto
 from ...rendezvous import refuse_stale
 from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
+from ..running.threads import run_first_in_thread
 from .lifetime import Block
 from .options.config_checks import own_copy, usable_devices
 from .prepared_requests import DEFAULT_MAX_REQUESTS
 from .session import Session
 from .session_graph import GraphReader, session_pipeline
-from .virtual_sessions import costs_of
+from .virtual_sessions import costs_of, load_virtual_clock
 from .workers import Workers, WorkerSettings
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def open_session(
 
     async def make() -> Session:
         settings = own_copy(config)
-        cluster = usable_devices(devices, settings)
+        cluster = await run_first_in_thread(usable_devices, devices, settings)
+        if clock == "virtual":
+            await run_first_in_thread(load_virtual_clock)
         costs = costs_of(clock, cost_source, settings, keep_timeline=keep_timeline)
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)

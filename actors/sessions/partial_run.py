@@ -27,7 +27,7 @@ from ...graph.tensor_id import parse_tensor_name
 from ..running.ports import Feeds, Port, split_feeds
 from .deadline import deadline_exceeded
 from .preparation import received_array
-from .requests import RequestNames, fed_values, full_name, rendezvous_signature
+from .requests import RequestNames, copied, fed_values, full_name, rendezvous_signature
 from .worker_steps import WorkerSteps, start_step
 
 if TYPE_CHECKING:
@@ -85,9 +85,7 @@ class PartialRun:
         fetch_names = dict.fromkeys(map(full_name, fetches))
         fetched = [self._pending_port(name, self._fetches, self._unfetched, "fetch", "fetched") for name in fetch_names]
         self._check_computable([port.name for port in fetched], self._unfed.difference(port.name for port in fed))
-        tensors = dict(
-            zip([port.name for port in fed], fed_values(fed, values, session_tensors, copy=True), strict=True)
-        )
+        tensors = dict(zip([port.name for port in fed], fed_values(fed, values, session_tensors), strict=True))
         for port in fed:
             passes.check_fed_shape(port.name, self._shapes[port.name], np.shape(tensors[port.name]))
         self._unfed.difference_update(tensors)
@@ -205,8 +203,9 @@ class PartialRuns:
         self, run: PartialRun, tensors: dict[str, Any], ports: list[Port], timeout_s: float
     ) -> dict[str, Array]:
         with trio.move_on_after(timeout_s):
+            values = await copied(list(tensors.values()))
             with np.errstate(all="ignore"):
-                run.send(tensors)
+                run.send(dict(zip(tensors, values, strict=True)))
                 self._actor_group.serve_mailboxes()
             return {port.name: await run.receive(port) for port in ports}
         raise deadline_exceeded("Timed out waiting for notification", run.step.rendezvous.waiting())

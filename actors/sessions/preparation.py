@@ -97,18 +97,18 @@ class Prepared:
             return [part.to_graph_def() for part in self.partitions.values()]
         return [part for worker, handle in self.shares for part in worker.graphs.partitions(handle)]
 
-    def fetched(self, parts: Iterable[Part], rendezvous: Rendezvous, fed: Sequence[object]) -> list[Array]:
+    def fetched(self, parts: Iterable[Part], rendezvous: Rendezvous) -> list[Array]:
         """The fetched arrays of a finished step, in the user's order; raises InvalidArgumentError for a dead one."""
         if not self.fetch_keys:
             results = {result.index: part.slots[result.slot] for part in parts for result in part.plan.results}
-            return self.arrays(results, fed)
+            return self.arrays(results)
         outcomes: dict[str, Outcome] = {}
         for key in dict.fromkeys(self.fetch_keys):
             rendezvous.recv_callback(key, partial(outcomes.__setitem__, key))
         fetches = zip(self.fetches, self.fetch_keys, strict=True)
-        return [received_array(port, outcomes[key], fed) for port, key in fetches]
+        return [received_array(port, outcomes[key]) for port, key in fetches]
 
-    def arrays(self, results: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
+    def arrays(self, results: Mapping[int, Any]) -> list[Array]:
         """The fetched arrays, given the results by the number of the fetch.
 
         A dead one is an empty array in a callable, else an InvalidArgumentError.
@@ -118,17 +118,17 @@ class Prepared:
             value = results.get(port.number, DEAD)
             if value is DEAD and self.signature.is_callable:
                 value = np.zeros(0, port.numpy_dtype)
-            arrays.append(fetched_array(port, value, fed))
+            arrays.append(fetched_array(port, value))
         return arrays
 
 
-def received_array(port: Port, outcome: Outcome, fed: Sequence[object] = ()) -> Array:
+def received_array(port: Port, outcome: Outcome) -> Array:
     """A fetched array that was received; raises the error of the step, InvalidArgumentError for a dead tensor."""
     if isinstance(outcome, PartitaError):
         raise outcome
     if outcome.is_dead:
         raise InvalidArgumentError(f"The tensor returned for {port.name} was not valid.")
-    return fetched_array(port, outcome.value, fed)
+    return fetched_array(port, outcome.value)
 
 
 def takes_long(graph: Graph) -> bool:

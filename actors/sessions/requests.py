@@ -17,7 +17,7 @@ from ...graph.builder.tensor_names import tensor_names
 from ...graph.passes.wiring import Wiring
 from ...graph.suggestions import meant
 from ...graph.tensor_id import TensorId, parse_tensor_name
-from ..running.ports import Port, feed_value
+from ..running.ports import Port, copies, feed_value
 from ..running.threads import run_in_thread
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
 
-_LARGE_BYTES = 1 << 22  # of feeds: a core copies them in about a millisecond
+_LARGE_BYTES = 1 << 22  # a core copies them in about a millisecond
 
 
 class RequestNames(NamedTuple):
@@ -100,28 +100,32 @@ def inputs_of(graph: Graph, error: PartitaError) -> list[str] | None:
     return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
 
 
-def fed_values(
-    ports: Sequence[Port], values: Sequence[Any], session_tensors: SessionTensors, *, copy: bool
-) -> list[Any]:
+def fed_values(ports: Sequence[Port], values: Sequence[Any], session_tensors: SessionTensors) -> list[Any]:
     """The values of feeds as tensors, in order, see `feed_value`; a handle of a session tensor is replaced by that.
+
+    Who keeps them takes them `copied`.
 
     Raises InvalidArgumentError as `feed_value`, and for the handle of a session tensor that was deleted.
     """
     return [
-        feed_value(port, _dereferenced(value, session_tensors) if _has_objects(value) else value, copy=copy)
+        feed_value(port, _dereferenced(value, session_tensors) if _has_objects(value) else value)
         for port, value in zip(ports, values, strict=True)
     ]
 
 
-async def copied(fed: list[Any]) -> list[Any]:
-    """Tensors that share no memory with the arrays of the user; much is copied in a worker thread."""
-    if sum(getattr(value, "nbytes", 0) for value in fed) > _LARGE_BYTES:
-        return await run_in_thread(_copies, fed)
-    return _copies(fed)
+async def copied(tensors: Sequence[Any]) -> list[Any]:
+    """Tensors that share no memory with the arrays among `tensors`; much is copied in a worker thread."""
+    if sum(getattr(tensor, "nbytes", 0) for tensor in tensors) > _LARGE_BYTES:
+        return await run_in_thread(copies, tensors)
+    return copies(tensors)
 
 
-def _copies(fed: list[Any]) -> list[Any]:
-    return [value.copy() if isinstance(value, np.ndarray) else value for value in fed]
+async def unshared(fetched: list[Array], shared: Sequence[int]) -> list[Array]:
+    """The read-only arrays of a step; those of some numbers are copied, as the user may write to their memory."""
+    for number, array in zip(shared, await copied([fetched[number] for number in shared]), strict=True):
+        array.flags.writeable = False
+        fetched[number] = array
+    return fetched
 
 
 def _has_objects(value: object) -> bool:

@@ -18,6 +18,7 @@ from ...errors import AbortedError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
 from ..running.ports import Feeds, split_feeds
+from ..running.threads import run_in_thread
 from .lifetime import OwnerThread, session_closed
 from .options.callable_options import callable_request
 from .options.config_checks import check_options
@@ -31,13 +32,11 @@ from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
 from .steps import Steps
 from .virtual_sessions import (
+    SimulatedTime,
     StepRecording,
     check_recording,
     check_virtual_options,
-    last_timeline,
     no_partial_runs,
-    present_time_ns,
-    whole_timeline,
 )
 from .workers import Workers
 
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...devices.pipeline import Lowered, Placed
-    from ...devices.timing import Timeline
-    from ...devices.timing.session_timeline import SessionTimeline
     from ...graph import CallableOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
     from .graph_manager import GraphManager
 
 
-class Session:
+class Session(SimulatedTime):
     """A placed graph and the workers that run it. `open_session` and `open_cluster_session` make sessions.
 
     Several tasks of one event loop may use a session at the same time.
@@ -107,6 +104,12 @@ class Session:
     def graph_def(self) -> GraphDef:
         """The current graph; with `graph_options.infer_shapes` its nodes have `_output_shapes`."""
         return self._reader.to_graph_def(self.graph)
+
+    @trio.lowlevel.enable_ki_protection
+    async def graph_def_in_thread(self) -> GraphDef:
+        """As `graph_def`, written in a thread, so that the event loop goes on."""
+        self._thread.check()
+        return await run_in_thread(self._reader.to_graph_def, self.graph)
 
     @trio.lowlevel.enable_ki_protection
     async def run(
@@ -250,31 +253,6 @@ class Session:
         self._check_open()
         return prepared
 
-    def timeline(self) -> Timeline:
-        """The last finished step of a session on a virtual clock, from 0: events, memory, makespan in simulated time.
-
-        Raises FailedPreconditionError before the first step, and in a session on the real clock; InvalidArgumentError
-        for a step that took no simulated time.
-        """
-        self._thread.check()
-        return last_timeline(self._workers.clock, self._steps.last_record)
-
-    def whole_timeline(self) -> SessionTimeline:
-        """All steps of a session on a virtual clock until now, of those too that failed; events have their step.
-
-        Raises FailedPreconditionError before the first step and in a session that was opened without `keep_timeline`.
-        """
-        self._thread.check()
-        return whole_timeline(self._workers.clock)
-
-    @property
-    def now_ns(self) -> int:
-        """Simulated nanoseconds since a session on a virtual clock was opened, while steps were under way.
-
-        Raises FailedPreconditionError in a session on the real clock.
-        """
-        return present_time_ns(self._workers.clock)
-
     def statistics(self) -> SessionStatistics:
         """Counts of steps and prepared requests since the session was opened."""
         running = self._running + len(self._partial_runs)
@@ -375,7 +353,7 @@ class Session:
             await self._workers.pacer.yield_if_due()
             self._check_options(options)
             check_recording(self._workers.clock, recording)
-            fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=False)
+            fed = fed_values(prepared.feeds, values, self._workers.tensors)
             fed = await copied(fed) if prepared.keeps_feeds else fed
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             number = self._begun(prepared)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from ...devices.pipeline import Pipeline
 from ...graph import GraphDef
 from ...graph.graphdef.extend import extended
-from ...graph.graphdef.sources import graph_bytes, is_path
+from ...graph.graphdef.sources import graph_bytes
 from ...graph.passes.selection import Passes
-from ..running.threads import check_cancelled, run_in_thread
+from ..running.threads import check_cancelled, run_first_in_thread, run_in_thread
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
@@ -47,7 +47,7 @@ class GraphReader:
     def __init__(self, options: GraphOptions, *, places_requests: bool) -> None:
         """With `places_requests` graphs are not placed."""
         self._writes_shapes = options.infer_shapes
-        self._places_requests = places_requests
+        self._places = not places_requests
 
     async def read(
         self, pipeline: Pipeline, graph_def: GraphSource, on_read: Callable[[int], object] | None = None
@@ -56,25 +56,17 @@ class GraphReader:
 
         The import of a large graph stops when the calling task is cancelled.
         """
-        if is_path(graph_def):
-            graph_def = await run_in_thread(graph_bytes, graph_def)
-        elif not isinstance(graph_def, GraphDef):
-            graph_def = graph_bytes(graph_def)
+        graph_def = await _message_or_bytes(graph_def)
         if _is_large(graph_def):
-            return await run_in_thread(self._read_now, pipeline, graph_def, partial(_report, on_read))
-        return self._read_now(pipeline, graph_def, on_read)
+            return await run_in_thread(_read, pipeline, graph_def, partial(_report, on_read), self._places)
+        return await run_first_in_thread(_read, pipeline, graph_def, on_read, self._places)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:
         """The graph of `stage`, its nodes placed where they are, plus `addition`. Raises as `extended` and `read`."""
-        if stage.graph.num_nodes > _LARGE_NODES:
+        addition = await _message_or_bytes(addition)
+        if stage.graph.num_nodes > _LARGE_NODES or _is_large(addition):
             return await self.read(stage.pipeline, await run_in_thread(extended, stage.graph, addition))
         return await self.read(stage.pipeline, extended(stage.graph, addition))
-
-    def _read_now(
-        self, pipeline: Pipeline, graph_def: GraphDef | bytes, on_read: Callable[[int], object] | None
-    ) -> Placed | Lowered:
-        lowered = pipeline.read(graph_def, on_read).lower()
-        return lowered if self._places_requests else lowered.place()
 
     def to_graph_def(self, graph: Graph) -> GraphDef:
         """A graph of the session as a GraphDef; with `graph_options.infer_shapes` its nodes have `_output_shapes`.
@@ -86,6 +78,22 @@ class GraphReader:
         from ...graph.shape_inference.annotated import to_annotated_graph_def  # most sessions infer no shapes
 
         return to_annotated_graph_def(graph)
+
+
+async def _message_or_bytes(source: GraphSource) -> GraphDef | bytes:
+    """A graph as a message or its bytes; files are read in a thread, and objects that tell no size written in one."""
+    if isinstance(source, GraphDef):
+        return source
+    if isinstance(source, bytes | bytearray | memoryview):
+        return graph_bytes(source)
+    return await run_in_thread(graph_bytes, source)
+
+
+def _read(
+    pipeline: Pipeline, graph_def: GraphDef | bytes, on_read: Callable[[int], object] | None, places: bool
+) -> Placed | Lowered:
+    lowered = pipeline.read(graph_def, on_read).lower()
+    return lowered.place() if places else lowered
 
 
 def _report(on_read: Callable[[int], object] | None, count: int) -> None:

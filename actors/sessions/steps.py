@@ -20,9 +20,10 @@ from ...devices.kernels.blas_threads import LIMIT
 from ...graph import ConfigProto, RunMetadata, RunOptions
 from .. import plans, running
 from ..running.chunks.executor import fresh_slots, run_alone
+from ..running.ports import shared_with
 from ..running.step import Step
 from .deadline import deadline_exceeded
-from .requests import timeout_seconds
+from .requests import timeout_seconds, unshared
 from .session_traces import CostSteps, add_costs, statistics_of
 from .worker_steps import WorkerSteps, start_step
 
@@ -81,9 +82,12 @@ class Steps:
         """Runs one step on the tensors `fed` and returns the fetched arrays; `Session.run` lists the errors."""
         try:
             if options is None and metadata is None and recording is None and self._is_plain:
-                return await self._run(prepared, fed, number)
-            options, metadata = options or RunOptions(), metadata or RunMetadata()
-            return await self._run_with(prepared, fed, number, options, metadata, recording)
+                fetched = await self._run(prepared, fed, number)
+            else:
+                options, metadata = options or RunOptions(), metadata or RunMetadata()
+                fetched = await self._run_with(prepared, fed, number, options, metadata, recording)
+            shared = shared_with(fetched, fed)
+            return await unshared(fetched, shared) if shared else fetched
         finally:
             LIMIT.keep()
 
@@ -102,11 +106,11 @@ class Steps:
             slots = fresh_slots(plan, fed)
             with np.errstate(all="ignore"):
                 await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._new_check(prepared.devices))
-            return prepared.arrays({result.index: slots[result.slot] for result in plan.results}, fed)
+            return prepared.arrays({result.index: slots[result.slot] for result in plan.results})
         if prepared.interpretation is not None:
             return await self._interpret(prepared.interpretation, prepared, fed, number)
         step, parts = await self._run_step(prepared, fed, number, waiting)
-        return prepared.fetched(parts, step.rendezvous, fed)
+        return prepared.fetched(parts, step.rendezvous)
 
     async def _interpret(
         self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int, scope: TraceScope | None = None
@@ -125,7 +129,7 @@ class Steps:
             await step.wait()
         finally:
             self._ended(step)
-        return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
+        return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches})
 
     async def _run_virtually(
         self,
@@ -151,7 +155,7 @@ class Steps:
         finally:
             self._ended(step)
         self.last_record = virtual.record
-        return prepared.arrays({port.number: run.result(port.number) for port in prepared.fetches}, fed)
+        return prepared.arrays({port.number: run.result(port.number) for port in prepared.fetches})
 
     async def _run_step(
         self,
@@ -215,6 +219,6 @@ class Steps:
                 metadata.step_stats.CopyFrom(stats)
             if with_costs:
                 add_costs(stats, prepared, metadata)
-            return prepared.fetched(parts, step.rendezvous, fed)
+            return prepared.fetched(parts, step.rendezvous)
         late = f"Timed out waiting for notification: the step was not done after timeout_in_ms = {timeout_ms}"
         raise deadline_exceeded(late, waiting)

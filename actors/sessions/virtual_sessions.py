@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import trio
+
+from ...collector import collector_paused
 from ...errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from ..running.threads import run_in_thread
 
 if TYPE_CHECKING:
     from ...devices.timing import CostSource, Timeline
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
     from ...graph import ConfigProto, RunOptions
     from ..running.virtual.clock import VirtualClock
     from ..running.virtual.record import StepRecord
+    from .lifetime import OwnerThread
+    from .steps import Steps
+    from .workers import Workers
 
 CLOCKS = ("real", "virtual")
 
@@ -48,7 +55,7 @@ class StepRecording:
         return self._record.span
 
     def timeline(self) -> Timeline:
-        """The timeline of the step, from 0, as `Session.timeline` of the last one.
+        """The timeline of the step, from 0, as `Session.timeline` of the last one. May be called in any thread.
 
         FailedPreconditionError before the step has ended, and for one that failed; InvalidArgumentError for one that
         took no simulated time.
@@ -105,6 +112,12 @@ def costs_of(
     return FittedSource()
 
 
+@collector_paused()
+def load_virtual_clock() -> None:
+    """Loads the modules of virtual clocks, which sessions on the real clock do without; it takes long only once."""
+    from ..running.virtual import body, calls, clock, virtual_step  # noqa: F401 - they are used when a session needs them
+
+
 def check_virtual_options(options: RunOptions) -> None:
     """Raises InvalidArgumentError for a trace, which would measure real time."""
     if options.trace_level:
@@ -127,22 +140,55 @@ def present_time_ns(clock: VirtualClock | None) -> int:
     return clock.now_ns
 
 
-def last_timeline(clock: VirtualClock | None, record: StepRecord | None) -> Timeline:
-    """The timeline of the last finished step. Raises FailedPreconditionError where there is none."""
-    present_time_ns(clock)
-    if record is None:
-        raise FailedPreconditionError("no step has finished yet, so there is no timeline; run a step first")
-    return record.timeline()
+class SimulatedTime:
+    """What a session says of its simulated time."""
 
+    _thread: OwnerThread
+    _workers: Workers
+    _steps: Steps
 
-def whole_timeline(clock: VirtualClock | None) -> SessionTimeline:
-    """The timeline of all steps. Raises FailedPreconditionError where they are not kept, and before the first."""
-    present_time_ns(clock)
-    assert clock is not None  # it has a time
-    if clock.records is None:
-        raise FailedPreconditionError("the session keeps its last step only; open it with keep_timeline=True")
-    if not clock.records:
-        raise FailedPreconditionError("no step has begun yet, so there is no timeline; run a step first")
-    from ..running.virtual.session_record import session_timeline  # other sessions need no simulated hardware
+    def timeline(self) -> Timeline:
+        """The last finished step of a session on a virtual clock, from 0: events, memory, makespan in simulated time.
 
-    return session_timeline(clock, clock.records)
+        Raises FailedPreconditionError before the first step, and in a session on the real clock; InvalidArgumentError
+        for a step that took no simulated time.
+        """
+        return self._last_record().timeline()
+
+    @trio.lowlevel.enable_ki_protection
+    async def timeline_in_thread(self) -> Timeline:
+        """As `timeline`, made in a thread, so that the event loop goes on; of the step that is the last one now."""
+        return await run_in_thread(self._last_record().timeline)
+
+    def _last_record(self) -> StepRecord:
+        self._thread.check()
+        present_time_ns(self._workers.clock)
+        record = self._steps.last_record
+        if record is None:
+            raise FailedPreconditionError("no step has finished yet, so there is no timeline; run a step first")
+        return record
+
+    def whole_timeline(self) -> SessionTimeline:
+        """All steps of a session on a virtual clock until now, of those too that failed; events have their step.
+
+        Raises FailedPreconditionError before the first step and in a session that was opened without `keep_timeline`.
+        """
+        self._thread.check()
+        clock = self._workers.clock
+        present_time_ns(clock)
+        assert clock is not None  # it has a time
+        if clock.records is None:
+            raise FailedPreconditionError("the session keeps its last step only; open it with keep_timeline=True")
+        if not clock.records:
+            raise FailedPreconditionError("no step has begun yet, so there is no timeline; run a step first")
+        from ..running.virtual.session_record import session_timeline  # other sessions need no simulated hardware
+
+        return session_timeline(clock, clock.records)
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated nanoseconds since a session on a virtual clock was opened, while steps were under way.
+
+        Raises FailedPreconditionError in a session on the real clock.
+        """
+        return present_time_ns(self._workers.clock)

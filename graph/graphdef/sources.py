@@ -63,11 +63,6 @@ def check_graph(graph: object) -> None:
         raise InvalidArgumentError(f"{type(graph).__name__} {shown(graph)} is no Graph; {help_}")
 
 
-def is_path(source: object) -> bool:
-    """Whether a graph is given by the path of its file, which takes time to read."""
-    return isinstance(source, (str, PathLike))
-
-
 def parse_lazily(graph_def: GraphSource) -> LazyGraphDef:
     """The GraphDef with its attrs left as bytes. Raises InvalidArgumentError if it is damaged, and as `graph_bytes`."""
     return parsed(LazyGraphDef, graph_bytes(graph_def))

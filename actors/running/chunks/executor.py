@@ -28,12 +28,18 @@ if TYPE_CHECKING:
     from ..pacing import Pacer
 
 
-def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Turns:
-    """Runs a segment whose chunks may be slow, and learns from each; the caller runs and learns from what it yields."""
+def run_in_turns(
+    plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, limits: LearningLimits | None = None
+) -> Turns:
+    """Runs a segment whose chunks may be slow, and learns from each; the caller runs and learns from what it yields.
+
+    Without limits those of the pacer count.
+    """
+    limits = limits or pacer.limits
     if not segment.has_run:
-        yield from first_run(plan, segment, slots, pacer, pacer.limits)
+        yield from first_run(plan, segment, slots, pacer, limits)
         return
-    clock = pacer.clock
+    clock, notice_s = pacer.clock, limits.notice_s
     chunks = segment.chunks  # other steps may replace them between two turns
     for number, chunk in enumerate(chunks):
         if id(chunk) in segment.slow:
@@ -42,20 +48,10 @@ def run_in_turns(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> Tu
         started = clock()
         run_chunk(plan, segment, chunks, number, slots)
         ended = clock()
-        if ended - started > pacer.notice_s or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
-            learn(plan, segment, chunks, number, ended - started, pacer.limits)
+        if ended - started > notice_s or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
+            learn(plan, segment, chunks, number, ended - started, limits)
         if ended > pacer.slice.end:
             yield None
-
-
-async def _run_first(turns: Turns, pacer: Pacer, limiter: trio.CapacityLimiter, check: Callable[[], None]) -> None:
-    """Runs work of several turns in the task of the caller, see `run_alone`."""
-    for chunk in turns:
-        if chunk is None:
-            await pacer.yield_now()
-        else:
-            await run_slow_chunk(chunk, limiter)
-        check()
 
 
 async def run_alone(
@@ -66,32 +62,22 @@ async def run_alone(
     Only a kernel that would use up the budget alone runs in a thread. After each task switch `check` is called, which
     raises if the step must not continue. Task switches are the only checkpoints.
     """
-    clock, shared = pacer.clock, pacer.slice
     limits = LearningLimits(pacer.limits.chunk_s, max(pacer.budget_s, pacer.limits.thread_s))
-    notice_s = limits.notice_s
     for segment in plan.segments:
-        if not segment.has_run:
-            await _run_first(first_run(plan, segment, slots, pacer, limits), pacer, limiter, check)
-            continue
-        chunks = segment.chunks  # other steps may replace them during a task switch
-        for number, chunk in enumerate(chunks):
-            started = clock()
-            is_slow = id(chunk) in segment.slow
-            if is_slow:
-                last = shared.number
-                await run_slow_chunk(SlowChunk(plan, segment, chunks, number, slots), limiter)
-                check()
-                # To wait for the thread was a switch of tasks: if nobody has begun a slice since, this begins one, so
-                # that the time in the thread does not count as time that the event loop was kept.
-                shared.may_go_on(last)
-            else:
-                run_chunk(plan, segment, chunks, number, slots)
-            ended = clock()
-            if ended - started > notice_s or is_slow or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
-                learn(plan, segment, chunks, number, ended - started, limits)
-            if ended > shared.end:
+        for chunk in run_in_turns(plan, segment, slots, pacer, limits):
+            if chunk is None:
                 await pacer.yield_now()
                 check()
+                continue
+            last, started = pacer.slice.number, pacer.clock()
+            await run_slow_chunk(chunk, limiter)
+            check()
+            # To wait for the thread was a switch of tasks: if nobody has begun a slice since, this begins one, so that
+            # the time in the thread does not count as time that the event loop was kept.
+            pacer.slice.may_go_on(last)
+            learn(chunk.plan, chunk.segment, chunk.chunks, chunk.number, pacer.clock() - started, limits)
+            await pacer.yield_if_due()
+            check()
 
 
 def drop(_key: str, _value: object, _is_dead: bool = False) -> None:

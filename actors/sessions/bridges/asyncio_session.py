@@ -68,27 +68,33 @@ def _awaited_sync(
     return call
 
 
+def _callable_from(
+    method: Callable[Concatenate[Session, _Parameters], Awaitable[SessionCallable]],
+) -> Callable[Concatenate[_Bridge[Session], _Parameters], Coroutine[Any, Any, AsyncioCallable]]:
+    """As `_awaited`, for a method that makes a callable, which is awaited in asyncio too."""
+
+    @wraps(method)
+    async def call(
+        self: _Bridge[Session], /, *arguments: _Parameters.args, **keywords: _Parameters.kwargs
+    ) -> AsyncioCallable:
+        made = await self._guest.call(method, self._opened, *arguments, **keywords)
+        return AsyncioCallable(made, self._guest)
+
+    return call
+
+
 class AsyncioSession(_Bridge[Session]):
     """A `Session` whose methods are awaited in asyncio; `open_asyncio_session` opens it."""
 
     run = _awaited(Session.run)
 
-    @parameters_of_method(Session.make_callable)
-    async def make_callable(self, *arguments: Any, **keywords: Any) -> AsyncioCallable:
-        """Prepares a request to be called, and awaited, with values; see `Session.make_callable`."""
-        made = await self._guest.call(self._opened.make_callable, *arguments, **keywords)
-        return AsyncioCallable(made, self._guest)
-
-    @parameters_of_method(Session.make_callable_from_options)
-    async def make_callable_from_options(self, *arguments: Any, **keywords: Any) -> AsyncioCallable:
-        """Prepares a request as TensorFlow's message says; see `Session.make_callable_from_options`."""
-        made = await self._guest.call(self._opened.make_callable_from_options, *arguments, **keywords)
-        return AsyncioCallable(made, self._guest)
-
+    make_callable = _callable_from(Session.make_callable)
+    make_callable_from_options = _callable_from(Session.make_callable_from_options)
     partial_run_setup = _awaited(Session.partial_run_setup)
     partial_run = _awaited(Session.partial_run)
     extend = _awaited(Session.extend)
-    timeline = _awaited_sync(Session.timeline)
+    timeline = _awaited(Session.timeline_in_thread)
+    graph_def_in_thread = _awaited(Session.graph_def_in_thread)
     whole_timeline = _awaited_sync(Session.whole_timeline)
     reset = _awaited_sync(Session.reset)
     restart_device = _awaited_sync(Session.restart_device)

@@ -59,6 +59,21 @@ def _waited_sync(
     return call
 
 
+def _callable_from(
+    method: Callable[Concatenate[Session, _Parameters], Awaitable[SessionCallable]],
+) -> Callable[Concatenate[BlockingSession, _Parameters], BlockingCallable]:
+    """As `_waited`, for a method that makes a callable, which waits too."""
+
+    @wraps(method)
+    def call(
+        self: BlockingSession, /, *arguments: _Parameters.args, **keywords: _Parameters.kwargs
+    ) -> BlockingCallable:
+        made = self._wait_for(method, self._opened(), *arguments, **keywords)
+        return BlockingCallable(made, self._wait_for)
+
+    return call
+
+
 class BlockingSession:
     """A `Session` without async. Call `close` at the end, or use it as a context manager."""
 
@@ -103,21 +118,11 @@ class BlockingSession:
 
     run = _waited(Session.run)
 
-    @parameters_of_method(Session.make_callable)
-    def make_callable(self, *arguments: Any, **keywords: Any) -> BlockingCallable:
-        """Prepares a request to be called with values; see `Session.make_callable`."""
-        made = self._wait_for(self._opened().make_callable, *arguments, **keywords)
-        return BlockingCallable(made, self._wait_for)
-
-    @parameters_of_method(Session.make_callable_from_options)
-    def make_callable_from_options(self, *arguments: Any, **keywords: Any) -> BlockingCallable:
-        """Prepares a request as TensorFlow's message says; see `Session.make_callable_from_options`."""
-        made = self._wait_for(self._opened().make_callable_from_options, *arguments, **keywords)
-        return BlockingCallable(made, self._wait_for)
-
+    make_callable = _callable_from(Session.make_callable)
+    make_callable_from_options = _callable_from(Session.make_callable_from_options)
     partial_run_setup = _waited(Session.partial_run_setup)
     partial_run = _waited(Session.partial_run)
-    timeline = _waited_sync(Session.timeline)
+    timeline = _waited(Session.timeline_in_thread)
     whole_timeline = _waited_sync(Session.whole_timeline)
     extend = _waited(Session.extend)
     restart_device = _waited_sync(Session.restart_device)

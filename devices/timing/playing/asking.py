@@ -52,8 +52,11 @@ class Asking:
         if asked is not None:
             activation.tokens = Tokens(dead=bytearray(len(activation.body)) if asked.is_open else None)
             activation.facts = NodeFacts()
-            for node in asked.begins:
-                _hold(activation, node)
+            if activation.left_in is None:
+                activation.left += len(asked.begins)
+            else:
+                for node in asked.begins:
+                    _hold(activation, node)
 
     def time_ns(self, activation: Activation, row: int) -> int:
         """A device takes a node: computes it, and returns its time."""

@@ -150,7 +150,8 @@ class Player:
         self._open[activation] = None
         if self.asking is not None:
             self.asking.begun(activation)
-        ready = [(node, cause) for node, waits in enumerate(body.waits) if not waits]
+        nodes = range(len(body)) if body.asked is None else body.asked.begins
+        ready = [(node, cause) for node in nodes if not body.waits[node]]
         if ready:
             self._later.append((activation, ready))
         elif not activation.left and run is not None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..bodies.body import turn_of
 from ..hardware.engine import Duty, Engine
 from ..hardware.iterations import RowTurn
@@ -20,6 +22,8 @@ from .activation import Activation, Place, PlayedRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from ...cluster import Cluster
     from ..bodies.body import Body
@@ -41,6 +45,7 @@ class SharedHardware:
         self.times: list[int] = []
         """negative where the player has to be asked"""
         self._places: dict[tuple[int, bool], tuple[Body, Sequence[ComputePlace | None]]] = {}
+        self._tables: dict[bool, NDArray[np.object_]] = {}
 
     def begin(self, body: Body, place: Place, run: PlayedRun | None, player: Feeder) -> Activation:
         """An activation of a player, with rows of its own."""
@@ -55,12 +60,20 @@ class SharedHardware:
         known = self._places.get((id(body), overlaps))
         if known is None:
             duties = body.duty if body.asked is None else body.asked.duty
-            places = [
-                self.engine.place(duty, device, overlaps=overlaps) if Duty.COMPUTE <= duty <= Duty.WAIT else None
-                for duty, device in zip(duties.tolist(), body.device.tolist(), strict=True)
-            ]
-            known = self._places[id(body), overlaps] = (body, places)
+            waits = (duties >= Duty.COMPUTE) & (duties <= Duty.WAIT)
+            numbers = np.where(waits, body.device.astype(np.int64) * len(Duty) + duties, -1)
+            known = self._places[id(body), overlaps] = (body, self._all_places(overlaps=overlaps)[numbers].tolist())
         return known[1]
+
+    def _all_places(self, *, overlaps: bool) -> NDArray[np.object_]:
+        """The places of all devices, by device and duty; the last one is None."""
+        table = self._tables.get(overlaps)
+        if table is None:
+            table = self._tables[overlaps] = np.full(len(self.cluster.names) * len(Duty) + 1, None, object)
+            for device in range(len(self.cluster.names)):
+                for duty in (Duty.COMPUTE, Duty.HOST, Duty.WAIT):
+                    table[device * len(Duty) + duty] = self.engine.place(duty, device, overlaps=overlaps)
+        return table
 
     def serve(self, player: Feeder) -> None:
         """All rows are those of one player, who knows their times: nobody has to look whose a row is."""
