@@ -52,10 +52,7 @@ def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int)
     Groups that the search has left out keep their rates. If one of them is on a port that is full now, the rates may be
     wrong, and the search has to be made again, wider: returns the ports for that.
     """
-    if len(ports) == len(groups) == 1 and ports[0].flows == groups[0].flows:  # as below, but quicker: it is frequent
-        (port,), (group,) = ports, groups
-        group.fair_rate, group.full = port.capacity // port.flows, group.ports
-        port.left, port.is_full = port.capacity % port.flows, True
+    if len(groups) == 1 and _find_one_rate(ports, groups[0]):
         return []
     for group in groups:
         group.fair_rate = 0
@@ -69,34 +66,55 @@ def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int)
                     port.waits -= crossing.count
             if port.waits != port.flows:
                 partial.append(port)
-    whole = set(ports).difference(partial)
     _fill(ports)
     for port in ports:
         port.is_full = port.left < port.flows
-    full = [port for port in partial if port.is_full]
-    return [port for port in ports if port in whole or port.is_full] if full else []
+    for port in partial:
+        if port.is_full:
+            return [port for port in ports if port.is_full or port not in partial]
+    return []
+
+
+def _find_one_rate(ports: list[ActiveLink], group: FlowGroup) -> bool:
+    """The same for the only group of a search, if no other one is on its ports; False if there is one."""
+    flows = group.flows
+    if [port for port in ports if port.flows != flows]:
+        return False
+    group.fair_rate = rate = min([port.capacity for port in ports]) // flows
+    taken = rate * flows
+    for port in ports:
+        port.left = left = port.capacity - taken
+        port.is_full = left < flows
+    group.full = tuple([port for port in group.ports if port.is_full])
+    return True
 
 
 def _fill(ports: list[ActiveLink]) -> None:
     """Gives rates to the groups without one on ports."""
     waiting = [port for port in ports if port.waits]
     while waiting:
-        shares = [port.left // port.waits for port in waiting]
-        share = min(shares)
-        full = tuple([port for port, least in zip(waiting, shares, strict=True) if least == share])
-        for port in full:
-            if port.waits:
-                _settle(port, share, full)
+        least, full = -1, list[ActiveLink]()
+        for port in waiting:
+            share = port.left // port.waits
+            if share < least or least < 0:
+                least, full = share, [port]
+            elif share == least:
+                full.append(port)
+        _settle(full, least)
         waiting = [port for port in waiting if port.waits]
 
 
-def _settle(bottleneck: ActiveLink, share: int, full: tuple[ActiveLink, ...]) -> None:
-    """Gives the share to the groups of a port that have no rate yet, and takes it from the ports that they cross."""
-    for group in bottleneck.crossings:
-        if not group.fair_rate:
-            group.fair_rate = share
-            group.full = full if len(full) == 1 else tuple([port for port in group.ports if port in full])
-            flows, taken = group.flows, share * group.flows
-            for port in group.ports:
-                port.left -= taken
-                port.waits -= flows
+def _settle(full: list[ActiveLink], share: int) -> None:
+    """Gives the share to the groups of full ports without a rate, and takes it from the ports that they cross."""
+    for bottleneck in full:
+        if not bottleneck.waits:
+            continue
+        only = tuple(full) if len(full) == 1 else ()
+        for group in bottleneck.crossings:
+            if not group.fair_rate:
+                group.fair_rate = share
+                group.full = only or tuple([port for port in group.ports if port in full])
+                flows, taken = group.flows, share * group.flows
+                for port in group.ports:
+                    port.left -= taken
+                    port.waits -= flows

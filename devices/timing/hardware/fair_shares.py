@@ -23,9 +23,11 @@ from heapq import heappop, heappush
 
 from .fair_rates import find_fair_rates, joined
 from .flow_groups import ActiveFlow, FlowGroup, Path
-from .lone_flows import LoneFlows, is_alone
+from .lone_flows import LoneFlows, is_idle
 from .ports import ActiveLink, Crossing
-from .ties import component_of, tied_limits, unite
+from .ties import tie, tied_limits, unite, untie
+
+_FEW = 8  # groups on a port, or flows, are so few that it takes longer to unite them than to find their rates
 
 
 class FairShares:
@@ -36,10 +38,9 @@ class FairShares:
         """by search: when it was"""
         self._groups: dict[tuple[ActiveLink, ...], FlowGroup] = {}
         self._changed: list[ActiveLink] = []  # where flows came or went since the last search
-        self._changed_paths: dict[Path, None] = {}
+        self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
-        self._late: list[ActiveFlow] = []  # those of them that come to a lone flow on their path
         self._regrouped: list[Path] = []
         self._lone = LoneFlows()
         self._adopted: list[FlowGroup] = []  # groups of what have been lone flows
@@ -48,6 +49,7 @@ class FairShares:
         self._unchecked: dict[ActiveLink, None] = {}  # ports that more flows cross, or other groups
         self._flows = 0  # that have begun so far
         self._touched: dict[FlowGroup, None] = {}  # groups whose next end may be another one
+        self._tied = 0  # groups that several ports limit
         self._mark = 0
 
     @property
@@ -60,24 +62,19 @@ class FairShares:
         self._flows += 1
         flow.number, flow.began_ns = self._flows, now
         self._begun.append(flow)
-        self._note(flow.path)
-        if flow.path.rate:
-            self._late.append(flow)  # the lone flow before it may end in this instant
-        else:
-            self._place(flow, now)
+        self._changed += flow.path.ports
 
     def end(self, flow: ActiveFlow) -> None:
         """The last byte of a flow has arrived: a lone one, or one that its group has taken out."""
         path = flow.path
+        self._changed += path.ports
         del path.flows[flow]
         if path.rate:
             self._lone.take_out(path, len(self.instants))
-            path.ends.clear()
             path.limits.clear()
-            self._changed += path.ports
         else:
             self._count(path, -1)
-            self._note(path)
+            self._left[path] = None
 
     def repace(self, port: ActiveLink) -> None:
         """The capacity of a port has changed."""
@@ -86,10 +83,18 @@ class FairShares:
 
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        for flow in self._late:
-            if flow.path.rate:
-                self._adopt(flow.path, now)
-            self._place(flow, now)
+        begun = self._begun
+        if len(begun) == 1 and not self._left and not self._repaced and is_idle(begun[0].path):
+            self._start_alone(begun[0], now)  # as below, but quicker: it is frequent
+        elif begun or self._left or self._repaced:
+            self._search(now)
+        self._changed.clear()
+        self._begun.clear()
+        touched, self._touched = self._touched, {}
+        self.instants.append(now)
+        return touched
+
+    def _search(self, now: int) -> None:
         seeds = self._seeds(now)
         settled = dict.fromkeys(self._adopted)
         if seeds or self._touched or self._unchecked:
@@ -99,25 +104,22 @@ class FairShares:
             self._take_limit(path, now)
         for flow in self._begun:
             flow.first_limit = len(flow.path.limits_until_now()) - 1
-        self._changed, self._repaced, self._begun, self._regrouped = [], [], [], []
-        self._late, self._adopted = [], []
-        touched, self._touched = self._touched, {}
-        self.instants.append(now)
-        return touched
+        self._left.clear()
+        self._repaced.clear()
+        self._regrouped.clear()
+        self._adopted.clear()
 
     def _place(self, flow: ActiveFlow, now: int) -> None:
         """Puts a flow on its path, which has no lone one."""
         path, group = flow.path, flow.path.group
         path.flows[flow] = None
-        heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
-        if group is not None:
-            self._count(path, 1)
-            if path.ends[0][2] is flow:
-                group.note_end(path)
-
-    def _note(self, path: Path) -> None:
-        self._changed += path.ports
-        self._changed_paths[path] = None
+        if group is None:
+            heappush(path.ends, (flow.work, flow.number, flow))
+            return
+        heappush(path.ends, (group.virtual_at(now) + path.offset + flow.work, flow.number, flow))
+        self._count(path, 1)
+        if path.ends[0][2] is flow:
+            group.note_end(path)
 
     def _count(self, path: Path, flows: int) -> None:
         """As many more flows take a path of a group."""
@@ -136,30 +138,36 @@ class FairShares:
                 self._unchecked[port] = None
 
     def _seeds(self, now: int) -> dict[ActiveLink, None]:
-        """The watched ports where something has changed; paths are put into groups, or taken out of theirs."""
+        """The watched ports that a group has left for good; paths are put into groups, or taken out of theirs."""
         seeds: dict[ActiveLink, None] = {}
-        for path in self._changed_paths:
-            if path.group is not None:
-                seeds.update(dict.fromkeys([port for port in path.group.ports if port.is_full or not port.flows]))
-                if not path.flows:
-                    self._leave(path)
-                    path.limits.clear()
-        for path in self._changed_paths:
-            if path.flows and path.group is None:
-                if is_alone(path):
-                    self._start_alone(path, seeds, now)
-                else:
-                    self._first_group(path, now)
-        self._changed_paths.clear()
+        fresh: dict[Path, None] = {}
+        for flow in self._begun:
+            path = flow.path
+            if path.rate:
+                self._adopt(path, now)
+            self._place(flow, now)
+            if path.group is None:
+                fresh[path] = None
+        for path in self._left:
+            group = path.group
+            if not path.flows and group is not None:
+                self._leave(path)
+                path.limits.clear()
+                if not group.flows:
+                    seeds.update(dict.fromkeys([port for port in group.ports if port.is_full or not port.flows]))
+        for path in fresh:
+            if len(path.flows) == 1 and is_idle(path):
+                self._start_alone(path.ends.pop()[2], now)
+                for port in path.ports:
+                    seeds.pop(port, None)
+            else:
+                self._first_group(path, now)
         for port in self._repaced:
             (seeds if port.is_watched else self._unchecked)[port] = None
         return seeds
 
-    def _start_alone(self, path: Path, seeds: dict[ActiveLink, None], now: int) -> None:
-        end = self._lone.start(path, self._changed, now, len(self.instants))
-        for port in path.ports:
-            seeds.pop(port, None)
-        (flow,) = path.flows
+    def _start_alone(self, flow: ActiveFlow, now: int) -> None:
+        end = self._lone.start(flow, self._changed, now, len(self.instants))
         self.lone_ends.append((end, flow))
 
     def _adopt(self, path: Path, now: int) -> None:
@@ -168,12 +176,14 @@ class FairShares:
         flow.entry = 0
         rate, search = path.rate, len(self.instants)
         self._lone.take_out(path, search)
+        heappush(path.ends, (flow.work, flow.number, flow))
         unite(path.ports)
-        for port in path.full:
-            port.is_watched = port.is_full = True
         for port in path.ports:
+            port.is_watched = True
             port.paths[path] = None
-        group = self._join(path, path.full, now, rate * (now - flow.began_ns))
+        for port in path.full:
+            port.is_full = True
+        group = self._join(path, path.ports, now, rate * (now - flow.began_ns))
         group.take_rate(rate, now, search)
         group.full = path.full
         group.take_limit(path.limits[-1][1], now)
@@ -184,19 +194,24 @@ class FairShares:
 
     def _first_group(self, path: Path, now: int) -> FlowGroup:
         """Puts a path into the group of its watched ports, one at least."""
-        for port in path.ports:
+        ports = path.ports
+        for port in ports:
             if port.lone is not None:
                 self._adopt(port.lone, now)
-        unite(path.ports)
-        watched = tuple([port for port in path.ports if port.is_watched])
+        unite(ports)
+        if not _is_crowded(path):
+            for port in ports:
+                if not port.flows:
+                    port.is_watched = True
+        watched = tuple([port for port in ports if port.is_watched])
         if not watched:
             flows = len(path.flows)
-            shares = [(port.capacity - port.load()) // (port.flows + flows) for port in path.ports]
+            shares = [(port.capacity - port.load()) // (port.flows + flows) for port in ports]
             least = min(shares)
-            watched = tuple([port for port, share in zip(path.ports, shares, strict=True) if share == least])
+            watched = tuple([port for port, share in zip(ports, shares, strict=True) if share == least])
             for port in watched:
                 self._watch(port, now)
-        for port in path.ports:
+        for port in ports:
             port.paths[path] = None
         return self._join(path, watched, now, 0)
 
@@ -233,7 +248,7 @@ class FairShares:
         group.paths -= 1
         if not group.flows:
             if group.is_tied:
-                _untie(group)
+                self._untie(group)
             group.stop()
 
     def _regroup(self, path: Path, now: int) -> FlowGroup:
@@ -269,13 +284,13 @@ class FairShares:
         wide = dict.fromkeys(seeds)
         while True:
             self._mark += 1
-            ports, groups = joined(wide, list(self._touched), self._mark)
+            ports, groups = joined(wide, self._touched, self._mark)
             wider = find_fair_rates(ports, groups, self._mark)
             if wider:
                 wide.update(dict.fromkeys(wider))
                 continue
             risen = self._take_rates(groups, settled, now)
-            full = self._full_ports(risen)
+            full = self._full_ports(risen) if risen or self._unchecked else []
             if not full:
                 break
             for port in full:
@@ -284,21 +299,22 @@ class FairShares:
         for port in ports:
             if not port.flows:
                 port.is_watched = port.is_full = False
-            elif 2 * port.left > port.capacity:
+            elif len(groups) > _FEW and 2 * port.left > port.capacity and _is_crowded(next(iter(port.paths))):
                 settled.update(dict.fromkeys(self._let_go(port, now)))
                 self._full_ports(())
 
     def _take_rates(self, groups: Iterable[FlowGroup], settled: dict[FlowGroup, None], now: int) -> list[FlowGroup]:
-        """Groups have their fair rates from now on; returns those that have got more."""
-        search, risen = len(self.instants), list[FlowGroup]()
+        """Groups have their fair rates from now on; returns those with more that have ports which are not watched."""
+        search, risen, touched = len(self.instants), list[FlowGroup](), self._touched
         for group in groups:
             rate = group.fair_rate
             if rate != group.rate:
-                if rate > group.rate:
+                if group.bounds and rate > group.rate:
                     risen.append(group)
                 group.take_rate(rate, now, search)
-                self._touched[group] = None
-            if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
+                touched[group] = None
+            full = group.full
+            if len(full) > 1 or group.is_tied or full[0] is not group.limit:
                 settled[group] = None
         return risen
 
@@ -328,15 +344,21 @@ class FairShares:
             if not group.flows:
                 continue
             if len(group.full) > 1:
-                group.is_tied = True
-                component_of(group.ports[0]).tied[group] = None
+                if not group.is_tied:
+                    self._tied += 1
+                    tie(group)
                 continue
             if group.is_tied:
-                _untie(group)
+                self._untie(group)
             group.take_limit(group.full[0], now)
-        self._mark += 1
-        for group, port in tied_limits(self._changed, self._mark):
-            group.take_limit(port, now)
+        if self._tied:
+            self._mark += 1
+            for group, port in tied_limits(self._changed, self._mark):
+                group.take_limit(port, now)
+
+    def _untie(self, group: FlowGroup) -> None:
+        self._tied -= 1
+        untie(group)
 
     def _take_limit(self, path: Path, now: int) -> None:
         """A path that has come into a group is limited by what limits that."""
@@ -347,6 +369,11 @@ class FairShares:
         if not path.limits or path.limits[-1][1] is not limit:
             path.limits.append((now, limit))
         path.seen = len(group.limits)
+
+
+def _is_crowded(path: Path) -> bool:
+    """Whether many flows cross a port of a path: it is better then not to watch those that are not full."""
+    return any(port.flows > _FEW for port in path.ports)
 
 
 def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
@@ -370,9 +397,3 @@ def _divide(port: ActiveLink) -> bool:
         if crossing.bound < 0 or allowed < crossing.bound:
             crossing.group.note_bound(crossing)
     return True
-
-
-def _untie(group: FlowGroup) -> None:
-    """Not more than one port limits a group."""
-    group.is_tied = False
-    component_of(group.ports[0]).tied.pop(group, None)

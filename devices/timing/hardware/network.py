@@ -17,6 +17,7 @@ starts and ends of the instant. Transfers of one instant are handled in the orde
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -38,7 +39,10 @@ _FEW = 64  # entries of the calendar that are not worth a search for stale ones
 
 
 _CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | FlowGroup]
-"""of the calendar: instant, transfer, what happens, number of the entry, to whom it happens"""
+"""of the calendar: instant, transfer, what happens, number of the entry, to whom it happens
+
+An end is stale when its group or flow has got another one since, and so a higher `entry`.
+"""
 
 
 class Listener(Protocol):
@@ -93,17 +97,16 @@ class Network:
     def _path(self, route: Route) -> Path:
         path = self._paths.get(id(route))
         if path is None:
-            ports = tuple(dict.fromkeys([self._port(link) for link in route.links]))
+            port_of = self._port_of
+            ports = tuple(dict.fromkeys([port_of.get(id(link)) or self._port(link) for link in route.links]))
             path = self._paths[id(route)] = Path(len(self._paths), route, ports)
         return path
 
     def _port(self, link: Link) -> ActiveLink:
-        port = self._port_of.get(id(link))
+        port = self._ports.get(link)
         if port is None:
-            port = self._ports.get(link)
-            if port is None:
-                port = self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
-            self._port_of[id(link)] = port
+            port = self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
+        self._port_of[id(link)] = port
         return port
 
     def _ask(self) -> None:
@@ -117,26 +120,30 @@ class Network:
         if self._requests or self._released:
             self._start_transfers(now)
         if self._shares.has_changes:
-            for group in self._shares.find(now):
-                self._follow_group(group)
-            for at, flow in self._shares.lone_ends:
-                if flow.path.rate:
-                    flow.entry = self._add(at, flow.transfer, _END, flow)
-            self._shares.lone_ends.clear()
+            self._follow_groups(self._shares.find(now))
+            lone_ends = self._shares.lone_ends
+            if lone_ends:
+                for at, flow in lone_ends:
+                    if flow.path.rate:
+                        flow.entry = self._add(at, flow.transfer, _END, flow)
+                lone_ends.clear()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
         """Sees to it that the clock stops at the next entry of the calendar."""
         calendar = self._calendar
         if len(calendar) > self._most_entries:
-            calendar[:] = [entry for entry in calendar if not _is_stale(entry)]
+            calendar[:] = [entry for entry in calendar if entry[2] != _END or entry[3] == entry[4].entry]
             heapify(calendar)
             self._most_entries = max(_FEW, 2 * len(calendar))
-        while calendar and _is_stale(calendar[0]):
+        while calendar:
+            first = calendar[0]
+            if first[2] != _END or first[3] == first[4].entry:
+                if first[0] < self._wakes_at:
+                    self._wakes_at = first[0]
+                    self._instants.after(first[0] - now, self._wake)
+                return
             heappop(calendar)
-        if calendar and calendar[0][0] < self._wakes_at:
-            self._wakes_at = calendar[0][0]
-            self._instants.after(self._wakes_at - now, self._wake)
 
     def _wake(self, event: Event) -> None:
         """Does what the calendar has for this instant."""
@@ -171,12 +178,16 @@ class Network:
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
         return self._entries
 
-    def _follow_group(self, group: FlowGroup) -> None:
-        """Sees to it that the calendar has when the next flow of a group ends."""
-        at = group.next_end_ns()
-        if at is not None and at != group.wakes_at:
-            group.wakes_at = at
-            group.entry = self._add(at, _OF_GROUP, _END, group)
+    def _follow_groups(self, groups: Iterable[FlowGroup]) -> None:
+        """Sees to it that the calendar has when the next flow of each group ends."""
+        calendar, entries = self._calendar, self._entries
+        for group in groups:
+            at = group.next_end_ns()
+            if at is not None and at != group.wakes_at:
+                entries += 1
+                group.wakes_at, group.entry = at, entries
+                heappush(calendar, (at, _OF_GROUP, _END, entries, group))
+        self._entries = entries
 
     def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)
@@ -185,7 +196,7 @@ class Network:
 
     def _start_transfers(self, now: int) -> None:
         """Starts the transfers that are next at all their copy engines, in the order of request and number."""
-        if not self._released and len(self._requests) == 1 and not _engines(self._requests[0]):
+        if len(self._requests) == 1 and not self._released and not _engines(self._requests[0]):
             self._start(self._requests.pop(), now, -1)
             return
         waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
@@ -241,15 +252,10 @@ class Network:
 
     def _end(self, flow: ActiveFlow, now: int) -> None:
         bottleneck = flow.bottleneck(now)
-        if bottleneck is not None and bottleneck is not flow.path.slowest:
+        if bottleneck is not flow.path.slowest:
             self.bottlenecks[flow.transfer] = bottleneck.link
         self._shares.end(flow)
         self._listener.arrived(flow.transfer)
-
-
-def _is_stale(entry: _CalendarEntry) -> bool:
-    """Whether a group or flow has got another end since this one was written into the calendar."""
-    return entry[2] == _END and not isinstance(entry[4], ActiveLink) and entry[3] != entry[4].entry
 
 
 def _number(flow: ActiveFlow) -> int:

@@ -41,7 +41,13 @@ class Component:
 def unite(ports: tuple[ActiveLink, ...]) -> None:
     """A flow joins ports."""
     one = component_of(ports[0])
-    for port in ports[1:]:
+    for port in ports:
+        other = port.component
+        if other is one:
+            continue
+        if other is None:
+            port.component = one
+            continue
         other = component_of(port)
         if other is not one:
             if len(other.tied) > len(one.tied):
@@ -53,22 +59,61 @@ def unite(ports: tuple[ActiveLink, ...]) -> None:
 
 def component_of(port: ActiveLink) -> Component:
     """The component that a port is in."""
-    if port.component is None:
-        port.component = Component()
-        return port.component
-    return port.component.root()
+    component = port.component
+    if component is None:
+        component = port.component = Component()
+    elif component.parent is not None:
+        component = port.component = component.root()
+    return component
+
+
+def tie(group: FlowGroup) -> None:
+    """More than one port limits a group: its component is to know."""
+    group.is_tied = True
+    component_of(group.ports[0]).tied[group] = None
+
+
+def untie(group: FlowGroup) -> None:
+    """Not more than one port limits a group any longer."""
+    group.is_tied = False
+    component_of(group.ports[0]).tied.pop(group, None)
 
 
 def tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGroup, ActiveLink]]:
     """The groups with several full ports in the components of `changed`, and which of these the search found first."""
-    undecided = [port for port in changed if port.crossings and component_of(port).tied]
-    if not undecided:
+    starts = dict.fromkeys([port for port in changed if port.crossings and component_of(port).tied])
+    if not starts:
         return []
-    before = {component_of(port): None for port in undecided}
-    ports, paths = _joined_by_flows(undecided, mark)
-    found = {port: place for place, port in enumerate(ports)}
-    tied = [group for component in before for group in component.tied if group.ports[0] in found]
-    for component in before:
+    places = {port: place for place, port in enumerate(starts)}
+    components = dict.fromkeys([component_of(port) for port in starts])
+    limits, far = list[tuple[FlowGroup, ActiveLink]](), list[FlowGroup]()
+    for component in components:
+        for group in component.tied:
+            near = [port for port in group.full if port in places]
+            if near:
+                limits.append((group, near[0] if len(near) == 1 else min(near, key=places.__getitem__)))
+            else:
+                far.append(group)
+    return limits + _far_limits(starts, components, far, mark) if far else limits
+
+
+def _far_limits(
+    starts: Iterable[ActiveLink], components: Iterable[Component], far: list[FlowGroup], mark: int
+) -> list[tuple[FlowGroup, ActiveLink]]:
+    """The same for groups none of whose full ports is among those where the search starts."""
+    ports, paths = _joined_by_flows(starts, mark)
+    places = {port: place for place, port in enumerate(ports)}
+    reached = [group for group in far if group.ports[0] in places]
+    if len(reached) < len(far):
+        _split(components, ports, paths)
+    return [(group, min(group.full, key=places.__getitem__)) for group in reached]
+
+
+def _split(components: Iterable[Component], ports: Iterable[ActiveLink], paths: Iterable[Path]) -> None:
+    """Ports that are all that flows join to some part of components become components of their own."""
+    apart = set(ports)
+    tied = [group for component in components for group in component.tied if group.ports[0] in apart]
+    for component in components:
         for group in tied:
             component.tied.pop(group, None)
     for port in ports:
@@ -76,8 +121,7 @@ def tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGrou
     for path in paths:
         unite(path.ports)
     for group in tied:
-        component_of(group.ports[0]).tied[group] = None
-    return [(group, min(group.full, key=found.__getitem__)) for group in tied]
+        tie(group)
 
 
 def _joined_by_flows(changed: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[Path]]:
@@ -89,7 +133,8 @@ def _joined_by_flows(changed: Iterable[ActiveLink], mark: int) -> tuple[list[Act
             port.mark = mark
             ports.append(port)
     for port in ports:  # grows while it is read
-        for path in sorted(port.paths, key=_oldest):
+        paths_here = sorted(port.paths, key=_oldest) if len(port.paths) > 1 else port.paths
+        for path in paths_here:
             if path.mark != mark:
                 path.mark = mark
                 paths.append(path)
