@@ -7,65 +7,75 @@ There are few groups and ports in a search: plain loops beat numpy below a hundr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .flow_groups import FlowGroup
 from .ports import ActiveLink
 
 
-def joined(
-    wide: Iterable[ActiveLink], changed: Iterable[FlowGroup], mark: int
-) -> tuple[list[ActiveLink], list[FlowGroup]]:
-    """The groups that full ports join to some changed ones, or to those on some `wide` ports; and all their ports.
+class Search:
+    """What a change can reach: groups and all their ports. `mark` is new for each search.
 
-    All groups on a wide or full port are among them. `mark` is new for each search.
+    Rates below `level` cannot change, and groups that have one are left out, but for those that have changed. Another
+    group is in it if a full port or one of some `wide` ports joins it to the change.
     """
-    ports: list[ActiveLink] = []
-    groups: list[FlowGroup] = []
-    for port in wide:
-        port.mark = mark
-        ports.append(port)
-        for group in port.crossings:
-            if group.mark != mark:
-                group.mark = mark
-                groups.append(group)
-    for group in changed:
-        if group.mark != mark and group.flows:
+
+    __slots__ = ("groups", "has_one", "level", "mark", "passed", "ports")
+
+    def __init__(self, wide: Collection[ActiveLink], changed: Iterable[FlowGroup], mark: int, level: int) -> None:
+        self.mark, self.level = mark, level
+        self.ports: list[ActiveLink] = []
+        self.groups = [group for group in changed if group.flows]
+        self.passed: list[ActiveLink] = []  # ports where groups may be that are left out as no full port joins them
+        self.has_one = len(self.groups) == 1 and not wide and _has_ports_for_itself(self.groups[0])
+        if self.has_one:  # as below, but quicker: it is frequent
+            self.ports.extend(self.groups[0].ports)
+            return
+        for group in self.groups:
             group.mark = mark
-            groups.append(group)
-    for group in groups:  # grows while it is read
-        for port in group.ports:
-            if port.mark != mark:
-                port.mark = mark
-                ports.append(port)
-                if port.is_full:
-                    for other in port.crossings:
-                        if other.mark != mark:
-                            other.mark = mark
-                            groups.append(other)
-    return ports, groups
+        for port in wide:
+            self._come_to(port)
+            self._spread(port)
+        for group in self.groups:  # grows while it is read
+            for port in group.ports:
+                if port.mark != mark:
+                    self._come_to(port)
+                    if port.is_full:
+                        self._spread(port)
+                    else:
+                        self.passed.append(port)
+
+    def _come_to(self, port: ActiveLink) -> None:
+        port.mark = self.mark
+        port.left, port.waits = port.capacity, port.flows
+        self.ports.append(port)
+
+    def _spread(self, port: ActiveLink) -> None:
+        """The groups of a port are in it, if their rates are not below the level."""
+        mark, level, groups = self.mark, self.level, self.groups
+        for group, crossing in port.crossings.items():
+            if group.mark != mark:
+                if group.rate >= level:
+                    group.mark = mark
+                    groups.append(group)
+                else:
+                    port.left -= crossing.count * group.rate
+                    port.waits -= crossing.count
 
 
-def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int) -> list[ActiveLink]:
-    """Sets `fair_rate` of the groups of the search `mark`, what was full when they got it, and `is_full` of ports.
+def find_fair_rates(search: Search) -> list[ActiveLink]:
+    """Sets `fair_rate` of the groups of a search, what was full when they got it, and `is_full` of ports.
 
-    Groups that the search has left out keep their rates. If one of them is on a port that is full now, the rates may be
-    wrong, and the search has to be made again, wider: returns the ports for that.
+    Groups that the search has left out keep their rates. If one of them, not below the level, is on a port that is full
+    now, the rates may be wrong, and the search has to be made again, wider: returns the ports for that.
     """
-    if len(groups) == 1 and _find_one_rate(ports, groups[0]):
+    ports, groups = search.ports, search.groups
+    if search.has_one:
+        _find_one_rate(groups[0])
         return []
     for group in groups:
         group.fair_rate = 0
-    partial: list[ActiveLink] = []
-    for port in ports:
-        port.left, port.waits = port.capacity, port.flows
-        if not port.is_full:
-            for group, crossing in port.crossings.items():
-                if group.mark != mark:
-                    port.left -= crossing.count * group.rate
-                    port.waits -= crossing.count
-            if port.waits != port.flows:
-                partial.append(port)
+    partial = [port for port in search.passed if _keeps_rates(port, search)]
     _fill(ports)
     for port in ports:
         port.is_full = port.left < port.flows
@@ -75,18 +85,32 @@ def find_fair_rates(ports: list[ActiveLink], groups: list[FlowGroup], mark: int)
     return []
 
 
-def _find_one_rate(ports: list[ActiveLink], group: FlowGroup) -> bool:
-    """The same for the only group of a search, if no other one is on its ports; False if there is one."""
+def _keeps_rates(port: ActiveLink, search: Search) -> bool:
+    """Takes from a port what groups have there that are not in the search; whether a rate is not below its level."""
+    keeps = False
+    for group, crossing in port.crossings.items():
+        if group.mark != search.mark:
+            port.left -= crossing.count * group.rate
+            port.waits -= crossing.count
+            keeps = keeps or group.rate >= search.level
+    return keeps
+
+
+def _has_ports_for_itself(group: FlowGroup) -> bool:
+    """Whether no other group is on the ports of a group."""
     flows = group.flows
-    if [port for port in ports if port.flows != flows]:
-        return False
+    return not [port for port in group.ports if port.flows != flows]
+
+
+def _find_one_rate(group: FlowGroup) -> None:
+    """The same for the only group of a search, and of its ports."""
+    flows, ports = group.flows, group.ports
     group.fair_rate = rate = min([port.capacity for port in ports]) // flows
     taken = rate * flows
     for port in ports:
         port.left = left = port.capacity - taken
         port.is_full = left < flows
-    group.full = tuple([port for port in group.ports if port.is_full])
-    return True
+    group.full = ports if len(ports) == 1 else tuple([port for port in ports if port.is_full])
 
 
 def _fill(ports: list[ActiveLink]) -> None:

@@ -106,6 +106,15 @@ class Path:
         """Its virtual time."""
         return 0 if self.group is None else self.group.virtual_at(now) + self.offset
 
+    def take_limit_of_group(self, now: int) -> None:
+        """What limits the group that it has come into limits it from now on."""
+        assert self.group is not None  # as it has come into one
+        limits = self.group.limits
+        limit = limits[-1][1]
+        if not self.limits or self.limits[-1][1] is not limit:
+            self.limits.append((now, limit))
+        self.seen = len(limits)
+
     def limits_until_now(self) -> list[tuple[int, ActiveLink]]:
         """Since when which port limits it, with what its group has learnt since it came."""
         if self.group is not None and self.seen < len(self.group.limits):

@@ -67,19 +67,43 @@ def component_of(port: ActiveLink) -> Component:
     return component
 
 
-def tie(group: FlowGroup) -> None:
+class Ties:
+    """Which groups several ports limit, and which of these ports it is said to be."""
+
+    def __init__(self) -> None:
+        self._groups = 0  # so many are tied
+
+    def decide(self, settled: Iterable[FlowGroup], changed: Iterable[ActiveLink], mark: int, now: int) -> None:
+        """Gives limits to groups that have got rates, and to those that a search from `changed` ports comes to."""
+        for group in settled:
+            if not group.flows:
+                continue
+            if len(group.full) > 1:
+                if not group.is_tied:
+                    self._groups += 1
+                    _tie(group)
+                continue
+            self.untie(group)
+            group.take_limit(group.full[0], now)
+        if self._groups:
+            for group, port in _tied_limits(changed, mark):
+                group.take_limit(port, now)
+
+    def untie(self, group: FlowGroup) -> None:
+        """Not more than one port limits a group any longer."""
+        if group.is_tied:
+            self._groups -= 1
+            group.is_tied = False
+            component_of(group.ports[0]).tied.pop(group, None)
+
+
+def _tie(group: FlowGroup) -> None:
     """More than one port limits a group: its component is to know."""
     group.is_tied = True
     component_of(group.ports[0]).tied[group] = None
 
 
-def untie(group: FlowGroup) -> None:
-    """Not more than one port limits a group any longer."""
-    group.is_tied = False
-    component_of(group.ports[0]).tied.pop(group, None)
-
-
-def tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGroup, ActiveLink]]:
+def _tied_limits(changed: Iterable[ActiveLink], mark: int) -> list[tuple[FlowGroup, ActiveLink]]:
     """The groups with several full ports in the components of `changed`, and which of these the search found first."""
     starts = dict.fromkeys([port for port in changed if port.crossings and component_of(port).tied])
     if not starts:
@@ -121,7 +145,7 @@ def _split(components: Iterable[Component], ports: Iterable[ActiveLink], paths: 
     for path in paths:
         unite(path.ports)
     for group in tied:
-        tie(group)
+        _tie(group)
 
 
 def _joined_by_flows(changed: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[Path]]:
