@@ -7,7 +7,7 @@ There are few groups and ports in a search: plain loops beat numpy below a hundr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from .flow_groups import FlowGroup
 from .ports import ActiveLink
@@ -20,17 +20,13 @@ class Search:
     group is in it if a full port or one of some `wide` ports joins it to the change.
     """
 
-    __slots__ = ("groups", "has_one", "level", "mark", "passed", "ports")
+    __slots__ = ("groups", "level", "mark", "passed", "ports")
 
-    def __init__(self, wide: Collection[ActiveLink], changed: Iterable[FlowGroup], mark: int, level: int) -> None:
+    def __init__(self, wide: Iterable[ActiveLink], changed: Iterable[FlowGroup], mark: int, level: int) -> None:
         self.mark, self.level = mark, level
         self.ports: list[ActiveLink] = []
         self.groups = [group for group in changed if group.flows]
         self.passed: list[ActiveLink] = []  # ports where groups may be that are left out as no full port joins them
-        self.has_one = len(self.groups) == 1 and not wide and _has_ports_for_itself(self.groups[0])
-        if self.has_one:  # as below, but quicker: it is frequent
-            self.ports.extend(self.groups[0].ports)
-            return
         for group in self.groups:
             group.mark = mark
         for port in wide:
@@ -70,9 +66,6 @@ def find_fair_rates(search: Search) -> list[ActiveLink]:
     now, the rates may be wrong, and the search has to be made again, wider: returns the ports for that.
     """
     ports, groups = search.ports, search.groups
-    if search.has_one:
-        _find_one_rate(groups[0])
-        return []
     for group in groups:
         group.fair_rate = 0
     partial = [port for port in search.passed if _keeps_rates(port, search)]
@@ -96,14 +89,14 @@ def _keeps_rates(port: ActiveLink, search: Search) -> bool:
     return keeps
 
 
-def _has_ports_for_itself(group: FlowGroup) -> bool:
+def has_ports_for_itself(group: FlowGroup) -> bool:
     """Whether no other group is on the ports of a group."""
     flows = group.flows
     return not [port for port in group.ports if port.flows != flows]
 
 
-def _find_one_rate(group: FlowGroup) -> None:
-    """The same for the only group of a search, and of its ports."""
+def find_one_rate(group: FlowGroup) -> None:
+    """The same for a group that has its ports for itself."""
     flows, ports = group.flows, group.ports
     group.fair_rate = rate = min([port.capacity for port in ports]) // flows
     taken = rate * flows

@@ -17,10 +17,10 @@ its rate, and all flows over the other ports, from the level on, are in the sear
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heappush
 
-from .fair_rates import Search, find_fair_rates
+from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .grouping import Grouping, can_be_let_go
 from .lone_flows import LoneFlows, is_idle
@@ -105,10 +105,10 @@ class FairShares:
         seeds = self._seeds(now)
         settled = dict.fromkeys(self._adopted)
         if seeds or grouping.touched or grouping.unchecked:
-            self._level = min(self._level, self._least_begun())
             self._solve(seeds, settled, now)
-        self._mark += 1
-        self._ties.decide(settled, self._changed, self._mark, now)
+        if settled or self._ties:
+            self._mark += 1
+            self._ties.decide(settled, self._changed, self._mark, now)
         for path in grouping.joined:
             if path.group is not None:
                 path.take_limit_of_group(now)
@@ -120,12 +120,13 @@ class FairShares:
         self._adopted.clear()
         grouping.joined.clear()
 
-    def _least_begun(self) -> int:
-        """No flow that has begun will have less than this."""
-        if len(self._begun) > _FEW:
+    def _least_change(self) -> int:
+        """The least rate that may be another one, or may be that of a flow that has begun."""
+        # Paths that change groups are in the search whatever their rates: so are all that share ports with them.
+        if self._grouping.has_moved or len(self._begun) > _FEW:
             return 0
-        shares = [port.capacity // port.flows for flow in self._begun for port in flow.path.ports if port.flows]
-        return min(shares, default=_TOP)
+        shares = [port.capacity // port.flows for flow in self._begun for port in flow.path.ports]
+        return min([self._level, *shares])
 
     def _seeds(self, now: int) -> dict[ActiveLink, None]:
         """The watched ports that a group has left for good; paths are put into groups, or taken out of theirs."""
@@ -189,22 +190,26 @@ class FairShares:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
         grouping, wide = self._grouping, dict.fromkeys(seeds)
         while True:
-            self._mark += 1
-            # Paths that change groups are in the search whatever their rates: so are all that share ports with them.
-            level = 0 if grouping.has_moved else self._level
-            search = Search(wide, grouping.touched, self._mark, level)
-            wider = find_fair_rates(search)
-            if wider:
-                wide.update(dict.fromkeys(wider))
-                continue
-            risen = self._take_rates(search.groups, settled, now)
+            groups: Sequence[FlowGroup] = list(grouping.touched)
+            if len(groups) == 1 and not wide and has_ports_for_itself(groups[0]):
+                find_one_rate(groups[0])  # as below, but quicker: it is frequent
+                ports: Sequence[ActiveLink] = groups[0].ports
+            else:
+                self._mark += 1
+                search = Search(wide, groups, self._mark, self._least_change())
+                groups, ports = search.groups, search.ports
+                wider = find_fair_rates(search)
+                if wider:
+                    wide.update(dict.fromkeys(wider))
+                    continue
+            risen = self._take_rates(groups, settled, now)
             full = grouping.full_ports(risen) if risen or grouping.unchecked else []
             if not full:
                 break
             for port in full:
                 grouping.watch(port, now)
                 wide[port] = None
-        for port in search.ports:
+        for port in ports:
             if not port.flows:
                 port.is_watched = port.is_full = False
             elif can_be_let_go(port):

@@ -17,7 +17,7 @@ starts and ends of the instant. Transfers of one instant are handled in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -158,8 +158,7 @@ class Network:
                     self._end(subject, now)
             elif isinstance(subject, FlowGroup):
                 if entry == subject.entry:
-                    for flow in subject.take_ended(now):
-                        flow.entry = self._add(now, flow.transfer, _END, flow)
+                    self._end_some(subject.take_ended(now), now)
             elif what == _RELEASE:
                 self._released.append((subject, transfer))
             elif subject.flows:
@@ -249,6 +248,14 @@ class Network:
             if port.pace is not None:
                 self._follow_pace(port, now)
         self._shares.begin(flow, now)
+
+    def _end_some(self, flows: Sequence[ActiveFlow], now: int) -> None:
+        """Flows end in the order of their numbers, with all else that the calendar has for this instant."""
+        if len(flows) == 1 and (not self._calendar or self._calendar[0][0] > now):
+            self._end(flows[0], now)
+        else:
+            for flow in flows:
+                flow.entry = self._add(now, flow.transfer, _END, flow)
 
     def _end(self, flow: ActiveFlow, now: int) -> None:
         bottleneck = flow.bottleneck(now)

@@ -73,6 +73,9 @@ class Ties:
     def __init__(self) -> None:
         self._groups = 0  # so many are tied
 
+    def __bool__(self) -> bool:
+        return self._groups > 0
+
     def decide(self, settled: Iterable[FlowGroup], changed: Iterable[ActiveLink], mark: int, now: int) -> None:
         """Gives limits to groups that have got rates, and to those that a search from `changed` ports comes to."""
         for group in settled:
