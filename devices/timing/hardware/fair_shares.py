@@ -22,7 +22,7 @@ from heapq import heappush
 
 from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
 from .flow_groups import ActiveFlow, FlowGroup, Path
-from .grouping import Grouping, can_be_let_go
+from .grouping import Grouping, is_crowded
 from .lone_flows import LoneFlows, is_idle
 from .ports import ActiveLink
 from .ties import Ties, unite
@@ -212,7 +212,7 @@ class FairShares:
         for port in ports:
             if not port.flows:
                 port.is_watched = port.is_full = False
-            elif can_be_let_go(port):
+            elif 2 * port.left > port.capacity and is_crowded(next(iter(port.paths))):
                 settled.update(dict.fromkeys(grouping.let_go(port, now)))
                 grouping.full_ports(())
         grouping.has_moved = False

@@ -74,7 +74,7 @@ class Grouping:
     def choose(self, path: Path, now: int) -> tuple[ActiveLink, ...]:
         """The watched ports of a path that is in no group, one at least."""
         ports = path.ports
-        if not _is_crowded(path):
+        if not is_crowded(path):
             for port in ports:
                 if not port.flows:
                     port.is_watched = True
@@ -176,12 +176,7 @@ class Grouping:
         return list(full)
 
 
-def can_be_let_go(port: ActiveLink) -> bool:
-    """Whether a watched port with flows is not full for long, and paths over it are better united at others."""
-    return 2 * port.left > port.capacity and _is_crowded(next(iter(port.paths)))
-
-
-def _is_crowded(path: Path) -> bool:
+def is_crowded(path: Path) -> bool:
     """Whether many flows cross a port of a path: groups then pay."""
     return any(port.flows > _FEW for port in path.ports)
 

@@ -198,30 +198,31 @@ class Network:
         if len(self._requests) == 1 and not self._released and not _engines(self._requests[0]):
             self._start(self._requests.pop(), now, -1)
             return
-        waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
-        flows: dict[int, ActiveFlow] = {}
+        waiting: list[tuple[int, int, int, ActiveFlow]] = []  # request, number, who gave an engine free, transfer
         for port, holder in self._released:
             port.free_engines += 1
             if port.queue:
-                flows[port.queue[0].transfer] = flow = port.queue[0]
-                waiting.append((flow.requested_ns, flow.transfer, holder))
+                flow = port.queue[0]
+                waiting.append((flow.requested_ns, flow.transfer, holder, flow))
         for flow in sorted(self._requests, key=_number):
-            flows[flow.transfer] = flow
-            waiting.append((now, flow.transfer, -1))
+            waiting.append((now, flow.transfer, -1, flow))
             for port in _engines(flow):
                 port.queue.append(flow)
         self._requests, self._released = [], []
         heapify(waiting)
         while waiting:
-            requested, transfer, holder = heappop(waiting)
-            flow, engines = flows[transfer], _engines(flows[transfer])
-            if all(port.free_engines and port.queue and port.queue[0] is flow for port in engines):
-                for port in engines:
-                    self._hold(port, flow, now)
-                    if port.queue:
-                        flows[port.queue[0].transfer] = after = port.queue[0]
-                        heappush(waiting, (after.requested_ns, after.transfer, holder))
-                self._start(flow, now, -1 if requested == now else holder)
+            requested, _, holder, flow = heappop(waiting)
+            engines = _engines(flow)
+            if engines and [
+                port for port in engines if not (port.free_engines and port.queue and port.queue[0] is flow)
+            ]:
+                continue
+            for port in engines:
+                self._hold(port, flow, now)
+                if port.queue:
+                    after = port.queue[0]
+                    heappush(waiting, (after.requested_ns, after.transfer, holder, after))
+            self._start(flow, now, -1 if requested == now else holder)
 
     def _hold(self, port: ActiveLink, flow: ActiveFlow, now: int) -> None:
         """The flow holds a copy engine for the time that its bytes would take on that link alone."""
