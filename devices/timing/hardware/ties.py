@@ -13,7 +13,7 @@ knows its groups with such a choice. Components are joined as flows come, and fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from .flow_groups import FlowGroup, Path
 from .ports import ActiveLink
@@ -128,12 +128,22 @@ def _far_limits(
     starts: Iterable[ActiveLink], components: Iterable[Component], far: list[FlowGroup], mark: int
 ) -> list[tuple[FlowGroup, ActiveLink]]:
     """The same for groups none of whose full ports is among those where the search starts."""
-    ports, paths = _joined_by_flows(starts, mark)
-    places = {port: place for place, port in enumerate(ports)}
-    reached = [group for group in far if group.ports[0] in places]
-    if len(reached) < len(far):
-        _split(components, ports, paths)
-    return [(group, min(group.full, key=places.__getitem__)) for group in reached]
+    walk = _Walk(starts, mark)
+    reached: list[tuple[FlowGroup, ActiveLink]] = []
+    wanted: dict[ActiveLink, list[FlowGroup]] = {}
+    for group in far:
+        for port in group.full:
+            wanted.setdefault(port, []).append(group)
+    left = dict.fromkeys(far)
+    for port in walk:
+        for group in wanted.get(port, ()):
+            if group in left:
+                del left[group]
+                reached.append((group, port))
+        if not left:
+            return reached
+    _split(components, walk.ports, walk.paths)
+    return reached
 
 
 def _split(components: Iterable[Component], ports: Iterable[ActiveLink], paths: Iterable[Path]) -> None:
@@ -151,25 +161,32 @@ def _split(components: Iterable[Component], ports: Iterable[ActiveLink], paths: 
         _tie(group)
 
 
-def _joined_by_flows(changed: Iterable[ActiveLink], mark: int) -> tuple[list[ActiveLink], list[Path]]:
-    """The ports that flows join to some ports, in the order of the search, and the paths of these flows."""
-    ports: list[ActiveLink] = []
-    paths: list[Path] = []
-    for port in changed:
-        if port.mark != mark:
+class _Walk:
+    """The ports that flows join to some ports, in the order of the search, and the paths of these flows.
+
+    A port is handed out as soon as it is found, as most walks end early.
+    """
+
+    def __init__(self, starts: Iterable[ActiveLink], mark: int) -> None:
+        self.ports = list(starts)
+        self.paths: list[Path] = []
+        self._mark = mark
+
+    def __iter__(self) -> Iterator[ActiveLink]:
+        mark, ports = self._mark, self.ports
+        for port in ports:
             port.mark = mark
-            ports.append(port)
-    for port in ports:  # grows while it is read
-        paths_here = sorted(port.paths, key=_oldest) if len(port.paths) > 1 else port.paths
-        for path in paths_here:
-            if path.mark != mark:
-                path.mark = mark
-                paths.append(path)
-                for other in path.ports:
-                    if other.mark != mark:
-                        other.mark = mark
-                        ports.append(other)
-    return ports, paths
+            yield port
+        for port in ports:  # grows while it is read
+            for path in sorted(port.paths, key=_oldest) if len(port.paths) > 1 else port.paths:
+                if path.mark != mark:
+                    path.mark = mark
+                    self.paths.append(path)
+                    for other in path.ports:
+                        if other.mark != mark:
+                            other.mark = mark
+                            ports.append(other)
+                            yield other
 
 
 def _oldest(path: Path) -> int:
