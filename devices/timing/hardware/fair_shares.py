@@ -1,31 +1,34 @@
 """Keeps the rates of all flows max-min fair as flows come and go, by looking only where a rate can change.
 
-Only a full port limits anybody. Ports that may be full are *watched*; paths that cross the same watched ports form a
-group, and have one rate. When flows come or go, a search finds the groups that full ports join to the change, and their
-fair rates; it is made wider if another port that it comes to would be full. A flow that is alone on its ports is in no
-group until somebody comes (see `lone_flows`).
+When flows come or go, a search finds the groups (see `grouping`) that full ports join to the change, and their fair
+rates; it is made wider if another port that it comes to would be full. A flow that is alone on its ports is in no group
+until somebody comes (see `lone_flows`).
 
-    64 GPUs send to one: its port is watched, the 64 ports of the others are not. One group, one rate, one addition.
+Rates below a level stay as they are: progressive filling comes to them before it comes to the change. If flows have
+ended, it is the least of their rates. If some have begun, none of them gets less than its part of a port that it shares
+equally with all flows there.
 
-Of the ports that are not watched the groups know up to which rate they cannot be full (`Crossing.allowed`). A group
-that gets more asks the port, which divides anew what is left of it; if nothing is, the port is watched from now on, the
-paths over it form other groups, and the search is made again. A port of which less than half is used is let go.
+    port of 12 with flows of 2, 2 and 8    the one of 8 ends: what 2 limits elsewhere is not looked at
 
 The rates are exactly those of a search over all flows: a port with room for one more unit of rate a flow gives no flow
-its rate, and all flows over the other ports are in the search.
+its rate, and all flows over the other ports, from the level on, are in the search.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from heapq import heappop, heappush
+from collections.abc import Iterable, Sequence
+from heapq import heappush
 
-from .fair_rates import find_fair_rates, joined
+from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
 from .flow_groups import ActiveFlow, FlowGroup, Path
-from .lone_flows import LoneFlows, is_alone
-from .ports import ActiveLink, Crossing
-from .ties import component_of, tied_limits, unite
+from .grouping import Grouping, is_crowded
+from .lone_flows import LoneFlows, is_idle
+from .ports import ActiveLink
+from .ties import Ties, unite
+
+_FEW = 8  # flows that begin at once, for which it pays to know the least rate that they can have
+_TOP = 1 << 200  # above all rates
 
 
 class FairShares:
@@ -34,20 +37,18 @@ class FairShares:
     def __init__(self) -> None:
         self.instants = array("q")
         """by search: when it was"""
-        self._groups: dict[tuple[ActiveLink, ...], FlowGroup] = {}
         self._changed: list[ActiveLink] = []  # where flows came or went since the last search
-        self._changed_paths: dict[Path, None] = {}
+        self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
-        self._late: list[ActiveFlow] = []  # those of them that come to a lone flow on their path
-        self._regrouped: list[Path] = []
         self._lone = LoneFlows()
         self._adopted: list[FlowGroup] = []  # groups of what have been lone flows
         self.lone_ends: list[tuple[int, ActiveFlow]] = []
         """of lone flows that the last search has found: when they end, if they stay alone"""
-        self._unchecked: dict[ActiveLink, None] = {}  # ports that more flows cross, or other groups
         self._flows = 0  # that have begun so far
-        self._touched: dict[FlowGroup, None] = {}  # groups whose next end may be another one
+        self._level = _TOP  # rates below it do not change
+        self._ties = Ties()
+        self._grouping = Grouping(self._ties)
         self._mark = 0
 
     @property
@@ -60,106 +61,103 @@ class FairShares:
         self._flows += 1
         flow.number, flow.began_ns = self._flows, now
         self._begun.append(flow)
-        self._note(flow.path)
-        if flow.path.rate:
-            self._late.append(flow)  # the lone flow before it may end in this instant
-        else:
-            self._place(flow, now)
+        self._changed += flow.path.ports
 
     def end(self, flow: ActiveFlow) -> None:
         """The last byte of a flow has arrived: a lone one, or one that its group has taken out."""
         path = flow.path
+        self._changed += path.ports
         del path.flows[flow]
         if path.rate:
             self._lone.take_out(path, len(self.instants))
-            path.ends.clear()
             path.limits.clear()
-            self._changed += path.ports
         else:
-            self._count(path, -1)
-            self._note(path)
+            group = path.group
+            assert group is not None  # as the caller knows
+            if group.rate < self._level:
+                self._level = group.rate
+            self._grouping.count(path, -1)
+            self._left[path] = None
 
     def repace(self, port: ActiveLink) -> None:
         """The capacity of a port has changed."""
         self._changed.append(port)
         self._repaced.append(port)
+        self._level = 0
 
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        for flow in self._late:
-            if flow.path.rate:
-                self._adopt(flow.path, now)
-            self._place(flow, now)
-        seeds = self._seeds(now)
-        settled = dict.fromkeys(self._adopted)
-        if seeds or self._touched or self._unchecked:
-            self._solve(seeds, settled, now)
-        self._decide_limits(settled, now)
-        for path in self._regrouped:
-            self._take_limit(path, now)
-        for flow in self._begun:
-            flow.first_limit = len(flow.path.limits_until_now()) - 1
-        self._changed, self._repaced, self._begun, self._regrouped = [], [], [], []
-        self._late, self._adopted = [], []
-        touched, self._touched = self._touched, {}
+        begun = self._begun
+        if len(begun) == 1 and not self._left and not self._repaced and is_idle(begun[0].path):
+            self._start_alone(begun[0], now)  # as below, but quicker: it is frequent
+        elif begun or self._left or self._repaced:
+            self._search(now)
+        self._changed.clear()
+        self._begun.clear()
         self.instants.append(now)
+        grouping = self._grouping
+        grouping.search = len(self.instants)
+        touched, grouping.touched = grouping.touched, {}
         return touched
 
-    def _place(self, flow: ActiveFlow, now: int) -> None:
-        """Puts a flow on its path, which has no lone one."""
-        path, group = flow.path, flow.path.group
-        path.flows[flow] = None
-        heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
-        if group is not None:
-            self._count(path, 1)
-            if path.ends[0][2] is flow:
-                group.note_end(path)
+    def _search(self, now: int) -> None:
+        grouping = self._grouping
+        seeds = self._seeds(now)
+        settled = dict.fromkeys(self._adopted)
+        if seeds or grouping.touched or grouping.unchecked:
+            self._solve(seeds, settled, now)
+        if settled or self._ties:
+            self._mark += 1
+            self._ties.decide(settled, self._changed, self._mark, now)
+        for path in grouping.joined:
+            if path.group is not None:
+                path.take_limit_of_group(now)
+        for flow in self._begun:
+            flow.first_limit = len(flow.path.limits_until_now()) - 1
+        self._level = _TOP
+        self._left.clear()
+        self._repaced.clear()
+        self._adopted.clear()
+        grouping.joined.clear()
 
-    def _note(self, path: Path) -> None:
-        self._changed += path.ports
-        self._changed_paths[path] = None
-
-    def _count(self, path: Path, flows: int) -> None:
-        """As many more flows take a path of a group."""
-        group, search = path.group, len(self.instants)
-        assert group is not None  # as the caller knows
-        group.flows += flows
-        self._touched[group] = None
-        for crossing in path.crossings:
-            port = crossing.port
-            crossing.count = count = crossing.count + flows
-            port.flows += flows
-            port.changed_in.append(search)
-            port.changed_groups.append(group)
-            port.changed_counts.append(count)
-            if flows > 0 and not port.is_watched:
-                self._unchecked[port] = None
+    def _least_change(self) -> int:
+        """The least rate that may be another one, or may be that of a flow that has begun."""
+        # Paths that change groups are in the search whatever their rates: so are all that share ports with them.
+        if self._grouping.has_moved or len(self._begun) > _FEW:
+            return 0
+        shares = [port.capacity // port.flows for flow in self._begun for port in flow.path.ports]
+        return min([self._level, *shares])
 
     def _seeds(self, now: int) -> dict[ActiveLink, None]:
-        """The watched ports where something has changed; paths are put into groups, or taken out of theirs."""
+        """The watched ports that a group has left for good; paths are put into groups, or taken out of theirs."""
         seeds: dict[ActiveLink, None] = {}
-        for path in self._changed_paths:
-            if path.group is not None:
-                seeds.update(dict.fromkeys([port for port in path.group.ports if port.is_full or not port.flows]))
-                if not path.flows:
-                    self._leave(path)
-                    path.limits.clear()
-        for path in self._changed_paths:
-            if path.flows and path.group is None:
-                if is_alone(path):
-                    self._start_alone(path, seeds, now)
-                else:
-                    self._first_group(path, now)
-        self._changed_paths.clear()
+        fresh: dict[Path, None] = {}
+        for flow in self._begun:
+            path = flow.path
+            if path.rate:
+                self._adopt(path, now)
+            self._grouping.place(flow, now)
+            if path.group is None:
+                fresh[path] = None
+        for path in self._left:
+            group = path.group
+            if not path.flows and group is not None:
+                self._grouping.drop(path)
+                if not group.flows:
+                    seeds.update(dict.fromkeys([port for port in group.ports if port.is_full or not port.flows]))
+        for path in fresh:
+            if len(path.flows) == 1 and is_idle(path):
+                self._start_alone(path.ends.pop()[2], now)
+                for port in path.ports:
+                    seeds.pop(port, None)
+            else:
+                self._first_group(path, now)
         for port in self._repaced:
-            (seeds if port.is_watched else self._unchecked)[port] = None
+            (seeds if port.is_watched else self._grouping.unchecked)[port] = None
         return seeds
 
-    def _start_alone(self, path: Path, seeds: dict[ActiveLink, None], now: int) -> None:
-        end = self._lone.start(path, self._changed, now, len(self.instants))
-        for port in path.ports:
-            seeds.pop(port, None)
-        (flow,) = path.flows
+    def _start_alone(self, flow: ActiveFlow, now: int) -> None:
+        end = self._lone.start(flow, self._changed, now, len(self.instants))
         self.lone_ends.append((end, flow))
 
     def _adopt(self, path: Path, now: int) -> None:
@@ -168,211 +166,68 @@ class FairShares:
         flow.entry = 0
         rate, search = path.rate, len(self.instants)
         self._lone.take_out(path, search)
+        heappush(path.ends, (flow.work, flow.number, flow))
         unite(path.ports)
-        for port in path.full:
-            port.is_watched = port.is_full = True
         for port in path.ports:
-            port.paths[path] = None
-        group = self._join(path, path.full, now, rate * (now - flow.began_ns))
+            port.is_watched = True
+        for port in path.full:
+            port.is_full = True
+        group = self._grouping.join(path, path.ports, now, rate * (now - flow.began_ns))
         group.take_rate(rate, now, search)
         group.full = path.full
         group.take_limit(path.limits[-1][1], now)
         path.seen = 1
         self._adopted.append(group)
 
-    # Groups
-
-    def _first_group(self, path: Path, now: int) -> FlowGroup:
-        """Puts a path into the group of its watched ports, one at least."""
+    def _first_group(self, path: Path, now: int) -> None:
         for port in path.ports:
             if port.lone is not None:
                 self._adopt(port.lone, now)
         unite(path.ports)
-        watched = tuple([port for port in path.ports if port.is_watched])
-        if not watched:
-            flows = len(path.flows)
-            shares = [(port.capacity - port.load()) // (port.flows + flows) for port in path.ports]
-            least = min(shares)
-            watched = tuple([port for port, share in zip(path.ports, shares, strict=True) if share == least])
-            for port in watched:
-                self._watch(port, now)
-        for port in path.ports:
-            port.paths[path] = None
-        return self._join(path, watched, now, 0)
-
-    def _join(self, path: Path, ports: tuple[ActiveLink, ...], now: int, virtual: int) -> FlowGroup:
-        """Puts a path into the group of some watched ports; its virtual time goes on from `virtual`."""
-        group = self._groups.get(ports)
-        if group is None:
-            group = self._groups[ports] = FlowGroup(ports)
-        path.group, path.offset = group, virtual - group.virtual_at(now)
-        path.crossings = [_crossing(group, port) for port in path.ports]
-        path.seen = len(group.limits)
-        group.paths += 1
-        self._count(path, len(path.flows))
-        group.note_end(path)
-        self._regrouped.append(path)
-        return group
-
-    def _leave(self, path: Path) -> None:
-        """Takes a path out of its group."""
-        group = path.group
-        assert group is not None  # as the caller knows
-        path.limits_until_now()
-        if path.flows:
-            self._count(path, -len(path.flows))
-        else:
-            for port in path.ports:
-                del port.paths[path]
-        self._touched[group] = None
-        for crossing in path.crossings:
-            if not crossing.count:
-                crossing.port.crossings.pop(group, None)
-                group.crossings.pop(crossing.port, None)
-        path.group, path.crossings = None, []
-        group.paths -= 1
-        if not group.flows:
-            if group.is_tied:
-                _untie(group)
-            group.stop()
-
-    def _regroup(self, path: Path, now: int) -> FlowGroup:
-        """Puts a path into the group of its ports that are watched now."""
-        virtual = path.virtual_at(now)
-        self._leave(path)
-        return self._join(path, tuple([port for port in path.ports if port.is_watched]), now, virtual)
-
-    def _watch(self, port: ActiveLink, now: int) -> None:
-        port.is_watched = True
-        for path in port.paths:
-            self._regroup(path, now)
-
-    def _let_go(self, port: ActiveLink, now: int) -> list[FlowGroup]:
-        """Watches a port no more, at which no group has got its rate; returns the groups of its paths."""
-        port.is_watched = port.is_full = False
-        groups: list[FlowGroup] = []
-        for path in port.paths:
-            before = path.group
-            assert before is not None  # as it has flows
-            group = self._regroup(path, now)
-            if group.rate != before.rate:
-                group.take_rate(before.rate, now, len(self.instants))
-            group.full = before.full
-            groups.append(group)
-        self._unchecked[port] = None
-        return groups
-
-    # Rates
+        self._grouping.join(path, self._grouping.choose(path, now), now, 0)
 
     def _solve(self, seeds: Iterable[ActiveLink], settled: dict[FlowGroup, None], now: int) -> None:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
-        wide = dict.fromkeys(seeds)
+        grouping, wide = self._grouping, dict.fromkeys(seeds)
         while True:
-            self._mark += 1
-            ports, groups = joined(wide, list(self._touched), self._mark)
-            wider = find_fair_rates(ports, groups, self._mark)
-            if wider:
-                wide.update(dict.fromkeys(wider))
-                continue
+            groups: Sequence[FlowGroup] = list(grouping.touched)
+            if len(groups) == 1 and not wide and has_ports_for_itself(groups[0]):
+                find_one_rate(groups[0])  # as below, but quicker: it is frequent
+                ports: Sequence[ActiveLink] = groups[0].ports
+            else:
+                self._mark += 1
+                search = Search(wide, groups, self._mark, self._least_change())
+                groups, ports = search.groups, search.ports
+                wider = find_fair_rates(search)
+                if wider:
+                    wide.update(dict.fromkeys(wider))
+                    continue
             risen = self._take_rates(groups, settled, now)
-            full = self._full_ports(risen)
+            full = grouping.full_ports(risen) if risen or grouping.unchecked else []
             if not full:
                 break
             for port in full:
-                self._watch(port, now)
+                grouping.watch(port, now)
                 wide[port] = None
         for port in ports:
             if not port.flows:
                 port.is_watched = port.is_full = False
-            elif 2 * port.left > port.capacity:
-                settled.update(dict.fromkeys(self._let_go(port, now)))
-                self._full_ports(())
+            elif 2 * port.left > port.capacity and is_crowded(next(iter(port.paths))):
+                settled.update(dict.fromkeys(grouping.let_go(port, now)))
+                grouping.full_ports(())
+        grouping.has_moved = False
 
     def _take_rates(self, groups: Iterable[FlowGroup], settled: dict[FlowGroup, None], now: int) -> list[FlowGroup]:
-        """Groups have their fair rates from now on; returns those that have got more."""
-        search, risen = len(self.instants), list[FlowGroup]()
+        """Groups have their fair rates from now on; returns those with more that have ports which are not watched."""
+        search, risen, touched = len(self.instants), list[FlowGroup](), self._grouping.touched
         for group in groups:
             rate = group.fair_rate
             if rate != group.rate:
-                if rate > group.rate:
+                if group.bounds and rate > group.rate:
                     risen.append(group)
                 group.take_rate(rate, now, search)
-                self._touched[group] = None
-            if group.full[0] is not group.limit or group.is_tied or len(group.full) > 1:
+                touched[group] = None
+            full = group.full
+            if len(full) > 1 or group.is_tied or full[0] is not group.limit:
                 settled[group] = None
         return risen
-
-    def _full_ports(self, risen: Iterable[FlowGroup]) -> list[ActiveLink]:
-        """The ports that are not watched and could be full, as more flows cross them or groups have got more."""
-        full: dict[ActiveLink, None] = {}
-        if self._unchecked:
-            full = {port: None for port in self._unchecked if not port.is_watched and not _divide(port)}
-            self._unchecked.clear()
-        for group in risen:
-            bounds, rate = group.bounds, group.rate
-            while bounds and bounds[0][0] < rate:
-                allowed, _, crossing = heappop(bounds)
-                if allowed != crossing.bound or not crossing.count or crossing.port.is_watched:
-                    continue
-                crossing.bound = -1
-                if crossing.allowed >= rate:
-                    group.note_bound(crossing)
-                elif not _divide(crossing.port):
-                    full[crossing.port] = None
-        return list(full)
-
-    # What limits whom
-
-    def _decide_limits(self, settled: Iterable[FlowGroup], now: int) -> None:
-        for group in settled:
-            if not group.flows:
-                continue
-            if len(group.full) > 1:
-                group.is_tied = True
-                component_of(group.ports[0]).tied[group] = None
-                continue
-            if group.is_tied:
-                _untie(group)
-            group.take_limit(group.full[0], now)
-        self._mark += 1
-        for group, port in tied_limits(self._changed, self._mark):
-            group.take_limit(port, now)
-
-    def _take_limit(self, path: Path, now: int) -> None:
-        """A path that has come into a group is limited by what limits that."""
-        group = path.group
-        if group is None:
-            return
-        limit = group.limits[-1][1]
-        if not path.limits or path.limits[-1][1] is not limit:
-            path.limits.append((now, limit))
-        path.seen = len(group.limits)
-
-
-def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
-    """The crossing of a group and a port."""
-    crossing = group.crossings.get(port)
-    if crossing is None:
-        crossing = group.crossings[port] = port.crossings[group] = Crossing(group, port)
-    return crossing
-
-
-def _divide(port: ActiveLink) -> bool:
-    """Divides what is left of a port that is not watched between its flows; False if it could be full."""
-    if not port.flows:
-        return True
-    spare = port.capacity - port.load() - port.flows
-    if spare < 0:
-        return False
-    more = spare // port.flows
-    for crossing in port.crossings.values():
-        crossing.allowed = allowed = crossing.group.rate + more
-        if crossing.bound < 0 or allowed < crossing.bound:
-            crossing.group.note_bound(crossing)
-    return True
-
-
-def _untie(group: FlowGroup) -> None:
-    """Not more than one port limits a group."""
-    group.is_tied = False
-    component_of(group.ports[0]).tied.pop(group, None)

@@ -43,11 +43,12 @@ class ActiveFlow:
         """By how much the virtual time of its path has to grow until it ends."""
         return self.size_bytes * NS * UNITS
 
-    def bottleneck(self, now: int) -> ActiveLink | None:
-        """The port that has limited it for longest until now; None if none has."""
-        limits = self.path.limits_until_now()[self.first_limit :]
-        if len(limits) < 2:
-            return limits[0][1] if limits else None
+    def bottleneck(self, now: int) -> ActiveLink:
+        """The port that has limited it for longest until now."""
+        limits = self.path.limits_until_now()
+        if len(limits) - self.first_limit == 1:
+            return limits[-1][1]
+        limits = limits[self.first_limit :]
         limited_ns: dict[ActiveLink, int] = {}
         since_ns = self.began_ns
         for (_, port), (until_ns, _) in zip(limits, [*limits[1:], (now, None)], strict=True):
@@ -66,6 +67,7 @@ class Path:
         "flows",
         "full",
         "group",
+        "is_paced",
         "latency_ns",
         "limits",
         "mark",
@@ -82,9 +84,13 @@ class Path:
         self.number = number
         self.route = route
         self.ports = ports
-        self.engines = tuple(port for port in ports if port.link.copy_engines)
+        self.engines = tuple([port for port in ports if port.link.copy_engines])
         self.latency_ns = route.latency_ns
-        self.slowest = min(ports, key=lambda port: port.capacity, default=None)
+        self.slowest: ActiveLink | None = None  # the first one of the least capacity
+        for port in ports:
+            if self.slowest is None or port.capacity < self.slowest.capacity:
+                self.slowest = port
+        self.is_paced = bool([port for port in ports if port.pace is not None])
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.ends: list[tuple[int, int, ActiveFlow]] = []  # a heap: virtual time, number of the flow
         self.group: FlowGroup | None = None
@@ -99,6 +105,15 @@ class Path:
     def virtual_at(self, now: int) -> int:
         """Its virtual time."""
         return 0 if self.group is None else self.group.virtual_at(now) + self.offset
+
+    def take_limit_of_group(self, now: int) -> None:
+        """What limits the group that it has come into limits it from now on."""
+        assert self.group is not None  # as it has come into one
+        limits = self.group.limits
+        limit = limits[-1][1]
+        if not self.limits or self.limits[-1][1] is not limit:
+            self.limits.append((now, limit))
+        self.seen = len(limits)
 
     def limits_until_now(self) -> list[tuple[int, ActiveLink]]:
         """Since when which port limits it, with what its group has learnt since it came."""

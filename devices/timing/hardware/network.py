@@ -17,6 +17,7 @@ starts and ends of the instant. Transfers of one instant are handled in the orde
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
@@ -38,7 +39,10 @@ _FEW = 64  # entries of the calendar that are not worth a search for stale ones
 
 
 _CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | FlowGroup]
-"""of the calendar: instant, transfer, what happens, number of the entry, to whom it happens"""
+"""of the calendar: instant, transfer, what happens, number of the entry, to whom it happens
+
+An end is stale when its group or flow has got another one since, and so a higher `entry`.
+"""
 
 
 class Listener(Protocol):
@@ -93,17 +97,16 @@ class Network:
     def _path(self, route: Route) -> Path:
         path = self._paths.get(id(route))
         if path is None:
-            ports = tuple(dict.fromkeys([self._port(link) for link in route.links]))
+            port_of = self._port_of
+            ports = tuple(dict.fromkeys([port_of.get(id(link)) or self._port(link) for link in route.links]))
             path = self._paths[id(route)] = Path(len(self._paths), route, ports)
         return path
 
     def _port(self, link: Link) -> ActiveLink:
-        port = self._port_of.get(id(link))
+        port = self._ports.get(link)
         if port is None:
-            port = self._ports.get(link)
-            if port is None:
-                port = self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
-            self._port_of[id(link)] = port
+            port = self._ports[link] = self._by_name[link.name] = ActiveLink(link, self._pace_of(link))
+        self._port_of[id(link)] = port
         return port
 
     def _ask(self) -> None:
@@ -117,26 +120,30 @@ class Network:
         if self._requests or self._released:
             self._start_transfers(now)
         if self._shares.has_changes:
-            for group in self._shares.find(now):
-                self._follow_group(group)
-            for at, flow in self._shares.lone_ends:
-                if flow.path.rate:
-                    flow.entry = self._add(at, flow.transfer, _END, flow)
-            self._shares.lone_ends.clear()
+            self._follow_groups(self._shares.find(now))
+            lone_ends = self._shares.lone_ends
+            if lone_ends:
+                for at, flow in lone_ends:
+                    if flow.path.rate:
+                        flow.entry = self._add(at, flow.transfer, _END, flow)
+                lone_ends.clear()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
         """Sees to it that the clock stops at the next entry of the calendar."""
         calendar = self._calendar
         if len(calendar) > self._most_entries:
-            calendar[:] = [entry for entry in calendar if not _is_stale(entry)]
+            calendar[:] = [entry for entry in calendar if entry[2] != _END or entry[3] == entry[4].entry]
             heapify(calendar)
             self._most_entries = max(_FEW, 2 * len(calendar))
-        while calendar and _is_stale(calendar[0]):
+        while calendar:
+            first = calendar[0]
+            if first[2] != _END or first[3] == first[4].entry:
+                if first[0] < self._wakes_at:
+                    self._wakes_at = first[0]
+                    self._instants.after(first[0] - now, self._wake)
+                return
             heappop(calendar)
-        if calendar and calendar[0][0] < self._wakes_at:
-            self._wakes_at = calendar[0][0]
-            self._instants.after(self._wakes_at - now, self._wake)
 
     def _wake(self, event: Event) -> None:
         """Does what the calendar has for this instant."""
@@ -151,8 +158,7 @@ class Network:
                     self._end(subject, now)
             elif isinstance(subject, FlowGroup):
                 if entry == subject.entry:
-                    for flow in subject.take_ended(now):
-                        flow.entry = self._add(now, flow.transfer, _END, flow)
+                    self._end_some(subject.take_ended(now), now)
             elif what == _RELEASE:
                 self._released.append((subject, transfer))
             elif subject.flows:
@@ -171,12 +177,16 @@ class Network:
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
         return self._entries
 
-    def _follow_group(self, group: FlowGroup) -> None:
-        """Sees to it that the calendar has when the next flow of a group ends."""
-        at = group.next_end_ns()
-        if at is not None and at != group.wakes_at:
-            group.wakes_at = at
-            group.entry = self._add(at, _OF_GROUP, _END, group)
+    def _follow_groups(self, groups: Iterable[FlowGroup]) -> None:
+        """Sees to it that the calendar has when the next flow of each group ends."""
+        calendar, entries = self._calendar, self._entries
+        for group in groups:
+            at = group.next_end_ns()
+            if at is not None and at != group.wakes_at:
+                entries += 1
+                group.wakes_at, group.entry = at, entries
+                heappush(calendar, (at, _OF_GROUP, _END, entries, group))
+        self._entries = entries
 
     def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)
@@ -185,33 +195,34 @@ class Network:
 
     def _start_transfers(self, now: int) -> None:
         """Starts the transfers that are next at all their copy engines, in the order of request and number."""
-        if not self._released and len(self._requests) == 1 and not _engines(self._requests[0]):
+        if len(self._requests) == 1 and not self._released and not _engines(self._requests[0]):
             self._start(self._requests.pop(), now, -1)
             return
-        waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
-        flows: dict[int, ActiveFlow] = {}
+        waiting: list[tuple[int, int, int, ActiveFlow]] = []  # request, number, who gave an engine free, transfer
         for port, holder in self._released:
             port.free_engines += 1
             if port.queue:
-                flows[port.queue[0].transfer] = flow = port.queue[0]
-                waiting.append((flow.requested_ns, flow.transfer, holder))
+                flow = port.queue[0]
+                waiting.append((flow.requested_ns, flow.transfer, holder, flow))
         for flow in sorted(self._requests, key=_number):
-            flows[flow.transfer] = flow
-            waiting.append((now, flow.transfer, -1))
+            waiting.append((now, flow.transfer, -1, flow))
             for port in _engines(flow):
                 port.queue.append(flow)
         self._requests, self._released = [], []
         heapify(waiting)
         while waiting:
-            requested, transfer, holder = heappop(waiting)
-            flow, engines = flows[transfer], _engines(flows[transfer])
-            if all(port.free_engines and port.queue and port.queue[0] is flow for port in engines):
-                for port in engines:
-                    self._hold(port, flow, now)
-                    if port.queue:
-                        flows[port.queue[0].transfer] = after = port.queue[0]
-                        heappush(waiting, (after.requested_ns, after.transfer, holder))
-                self._start(flow, now, -1 if requested == now else holder)
+            requested, _, holder, flow = heappop(waiting)
+            engines = _engines(flow)
+            if engines and [
+                port for port in engines if not (port.free_engines and port.queue and port.queue[0] is flow)
+            ]:
+                continue
+            for port in engines:
+                self._hold(port, flow, now)
+                if port.queue:
+                    after = port.queue[0]
+                    heappush(waiting, (after.requested_ns, after.transfer, holder, after))
+            self._start(flow, now, -1 if requested == now else holder)
 
     def _hold(self, port: ActiveLink, flow: ActiveFlow, now: int) -> None:
         """The flow holds a copy engine for the time that its bytes would take on that link alone."""
@@ -239,17 +250,20 @@ class Network:
                 self._follow_pace(port, now)
         self._shares.begin(flow, now)
 
+    def _end_some(self, flows: Sequence[ActiveFlow], now: int) -> None:
+        """Flows end in the order of their numbers, with all else that the calendar has for this instant."""
+        if len(flows) == 1 and (not self._calendar or self._calendar[0][0] > now):
+            self._end(flows[0], now)
+        else:
+            for flow in flows:
+                flow.entry = self._add(now, flow.transfer, _END, flow)
+
     def _end(self, flow: ActiveFlow, now: int) -> None:
         bottleneck = flow.bottleneck(now)
-        if bottleneck is not None and bottleneck is not flow.path.slowest:
+        if bottleneck is not flow.path.slowest:
             self.bottlenecks[flow.transfer] = bottleneck.link
         self._shares.end(flow)
         self._listener.arrived(flow.transfer)
-
-
-def _is_stale(entry: _CalendarEntry) -> bool:
-    """Whether a group or flow has got another end since this one was written into the calendar."""
-    return entry[2] == _END and not isinstance(entry[4], ActiveLink) and entry[3] != entry[4].entry
 
 
 def _number(flow: ActiveFlow) -> int:

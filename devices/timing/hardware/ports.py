@@ -47,6 +47,8 @@ class ActiveLink:
     A port that is *watched* may be full; one that is not watched is not. It is full if no flow of it could get more.
     """
 
+    entry = 0  # in the calendar nothing that happens to a port is ever stale
+
     __slots__ = (
         "capacity",
         "changed_counts",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from simpy import Environment, Event, Timeout
 
 from partita.devices.profiles import Profiles, RandomWindows, Window
+from partita.devices.timing.hardware import fair_shares
+from partita.devices.timing.hardware.fair_rates import Search
+from partita.devices.timing.hardware.flow_groups import FlowGroup
 from partita.devices.timing.hardware.network import Listener, Network
+from partita.devices.timing.hardware.ports import ActiveLink
 from partita.devices.timing.hardware.profile import Profile
 from partita.devices.topology import Link, Route
 
@@ -138,6 +143,29 @@ def check(traffic: Traffic) -> None:
     assert ours.loads == plain.loads
 
 
+@st.composite
+def between_hosts(draw: st.DrawFn) -> Traffic:
+    """Transfers out of one port and into another, of few hosts or many, over some of their pairs or all of them."""
+    rates, latency = draw(st.sampled_from(RATES)), draw(st.sampled_from([0, 10]))
+    hosts = draw(st.integers(2, 10))
+    links = [
+        Link(f"{side}{host}", "there", "wire", draw(st.sampled_from(rates)), latency)
+        for side in ("out", "in")
+        for host in range(hosts)
+    ]
+    pairs = [(a, b) for a in range(hosts) for b in range(hosts) if a != b]
+    if draw(st.booleans()):
+        pairs = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=6, unique=True))
+    routes = [Route((links[a], links[hosts + b])) for a, b in pairs]
+    size, at = draw(st.sampled_from(SIZES)), draw(st.sampled_from(TIMES))
+    first = [Request(route, draw(size), draw(at), None) for route in routes]
+    more = [
+        Request(draw(st.sampled_from(routes)), draw(size), draw(at), draw(st.none() | st.integers(0, len(first) - 1)))
+        for _ in range(draw(st.integers(0, 40)))
+    ]
+    return Traffic(links, first + more, [])
+
+
 @given(traffic())
 def test_groups_are_flow_by_flow(traffic: Traffic) -> None:
     """Starts, ends, order, bottlenecks, loads."""
@@ -148,6 +176,20 @@ def test_groups_are_flow_by_flow(traffic: Traffic) -> None:
 @given(traffic(most=150))
 def test_many_flows_too(traffic: Traffic) -> None:
     """Enough of them that heaps and the calendar drop what is stale."""
+    check(traffic)
+
+
+@settings(max_examples=60)
+@given(between_hosts())
+def test_pairs_of_hosts(traffic: Traffic) -> None:
+    """Few flows over few ports, and as many groups as there are pairs."""
+    check(traffic)
+
+
+@settings(max_examples=60)
+@given(traffic(most=4))
+def test_very_few_flows(traffic: Traffic) -> None:
+    """Begins and ends in one instant, ends at once, lone flows that get company."""
     check(traffic)
 
 
@@ -185,7 +227,29 @@ def test_what_is_stale_is_dropped() -> None:
     played = Played(Network, star([10**9] * alive, flows))
     network = played.network
     assert isinstance(network, Network)
-    groups = network._shares._groups.values()
+    groups = network._shares._grouping._groups.values()
     assert len(played.idle) == MOST_EVENTS  # so that it has not come to its end
     assert len(network._calendar) < 4 * alive + 64
     assert all(len(group.ends) + len(group.bounds) < 8 * alive + 64 for group in groups)
+
+
+def test_a_search_leaves_out_what_is_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight flows that share a slow port are not looked at when one comes or goes that has the rest of another port."""
+    looked_at: list[int] = []
+
+    class Watched(Search):
+        def __init__(self, wide: Iterable[ActiveLink], changed: Iterable[FlowGroup], mark: int, level: int) -> None:
+            super().__init__(wide, changed, mark, level)
+            looked_at.append(len(self.groups))
+
+    monkeypatch.setattr(fair_shares, "Search", Watched)
+    slow, wide, out = (Link(name, "there", "wire", rate, 0) for name, rate in (("s", 80), ("w", 1000), ("o", 2000)))
+    crowd = [Link(f"c{k}", "there", "wire", 10**9, 0) for k in range(8)]
+    below = [Request(Route((slow, wide, other)), 10**6, 0, None) for other in crowd]
+    above = [
+        Request(Route((out, wide)), 500, 1, None),
+        *(Request(Route((out, wide)), 500, 0, 8 + k) for k in range(20)),
+    ]
+    Played(Network, Traffic([slow, wide, out, *crowd], below + above, []))
+    assert looked_at[0] == 8
+    assert looked_at[1:21] == [1] * 20
