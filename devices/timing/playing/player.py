@@ -27,6 +27,7 @@ from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
 from .loop_run import LoopRun
+from .passing import pass_alone
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
@@ -351,20 +352,24 @@ class Player:
         if self.asking is not None:
             self.asking.release(activation, ready)
             return
-        body, engine, places, base = activation.body, self.engine, activation.places, activation.base
+        if activation.passes is not None:
+            pass_alone(activation, activation.passes, ready, self.log, self.engine.now(), self._start)
         while ready:
-            node, cause = ready.pop()
-            place = places[node]
-            if place is not None:
-                place.take(base + node, cause)
-            elif node in body.routes and body.routes[node].links:
-                engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
-            elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
-                self.call(activation, node, cause)
-            elif body.on_stream[node]:
-                self._pass_on_stream(activation, node, cause, ready)
-            else:
-                self._count_down(activation, node, engine.passes(base + node, cause), ready)
+            self._start(activation, *ready.pop(), ready)
+
+    def _start(self, activation: Activation, node: int, cause: int, ready: list[tuple[int, int]]) -> None:
+        """Starts a node that is ready; a free one passes and appends those that it releases."""
+        body, base, place = activation.body, activation.base, activation.places[node]
+        if place is not None:
+            place.take(base + node, cause)
+        elif node in body.routes and body.routes[node].links:
+            self.engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
+        elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
+            self.call(activation, node, cause)
+        elif body.on_stream[node]:
+            self._pass_on_stream(activation, node, cause, ready)
+        else:
+            self._count_down(activation, node, self.engine.passes(base + node, cause), ready)
 
     def _pass_on_stream(self, activation: Activation, node: int, cause: int, ready: list[tuple[int, int]]) -> None:
         """A free node passes on to its stream at once, and ends when the kernels before it have."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from ..hardware.streams import ComputePlace, Feeder
 
 
+_TAKES_TIME = (Duty.COMPUTE, Duty.HOST, Duty.WAIT)
+
+
 class SharedHardware:
     """The engine of a cluster, its log, and by row the activation that owns it and its time."""
 
@@ -55,12 +58,14 @@ class SharedHardware:
         known = self._places.get((id(body), overlaps))
         if known is None:
             duties = body.duty if body.asked is None else body.asked.duty
-            places = [
-                self.engine.place(duty, device, overlaps=overlaps) if Duty.COMPUTE <= duty <= Duty.WAIT else None
-                for duty, device in zip(duties.tolist(), body.device.tolist(), strict=True)
-            ]
+            pairs: list[int] = (body.device * len(Duty) + duties).tolist()
+            of_pair = {pair: self._place(*divmod(pair, len(Duty)), overlaps=overlaps) for pair in set(pairs)}
+            places = list(map(of_pair.__getitem__, pairs))
             known = self._places[id(body), overlaps] = (body, places)
         return known[1]
+
+    def _place(self, device: int, duty: int, *, overlaps: bool) -> ComputePlace | None:
+        return self.engine.place(Duty(duty), device, overlaps=overlaps) if duty in _TAKES_TIME else None
 
     def serve(self, player: Feeder) -> None:
         """All rows are those of one player, who knows their times: nobody has to look whose a row is."""
