@@ -28,6 +28,7 @@ from .asking import Asking
 from .folding import Folding
 from .loop_run import LoopRun
 from .passing import pass_alone
+from .processors import ProcessorPlay, only_computes
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
@@ -88,16 +89,25 @@ class Player:
     def play_body(self, body: Body, place: Place) -> None:
         """Plays the body of a step, and what it leads to; raises as `play`."""
         activation = self.begin(body, place, None, -1)
+        if self.asking is None and only_computes(body, self.shared):
+            ready = self._later.pop()[1] if self._later else []
+            now = ProcessorPlay(activation, self.shared.cluster, self.log).play(ready)
+        else:
+            now = self._play_on(body)
+        if activation.left:
+            raise self._stuck(now)
+
+    def _play_on(self, body: Body) -> int:
+        """Plays until nothing is left to happen; returns when that is."""
         self.release_later()
         if body.gates is None:
             self.engine.run()
         while self.engine.next_event():
             if self.folding.begun and self._folds:
                 self.folding.check()
-        if activation.left:
-            raise self._stuck()
+        return self.engine.now()
 
-    def _stuck(self) -> InvalidArgumentError:
+    def _stuck(self, now: int) -> InvalidArgumentError:
         """The error for nodes that wait when nothing is left to happen; a call waits for the nodes that it runs."""
         waiting = [
             (activation, n) for activation in self._open for n, waits in enumerate(activation.waits) if waits > 0
@@ -107,7 +117,7 @@ class Player:
         names = [repr(activation.prefix + activation.body.graph.names[n]) for activation, n in waiting[:_LISTED]]
         nodes = f"{len(waiting)} nodes wait for others that never run, such as {', '.join(names)}"
         return InvalidArgumentError(
-            f"the simulation cannot go on at {self.engine.now()} ns: {nodes}"
+            f"the simulation cannot go on at {now} ns: {nodes}"
             + listed_waits(activation.body.graph.wait_of(n, activation.prefix) for activation, n in receives),
             node=first.prefix + first.body.graph.names[n],
             op=first.body.graph.op(n),
