@@ -30,6 +30,8 @@ class Sizes:
     transfers: int = 20_000
     contended_gpus: tuple[int, int, int] = (8, 64, 256)
     undone_ops: int = 2_000
+    shaped_ops: int = 2_000
+    nested_functions: int = 100
     few_pairs: int = 1_000
     many_pairs: int = 100_000
     image: int = 224
@@ -50,6 +52,8 @@ QUICK = Sizes(
     transfers=50,
     contended_gpus=(2, 3, 4),
     undone_ops=20,
+    shaped_ops=20,
+    nested_functions=5,
     few_pairs=20,
     many_pairs=50,
     image=32,

@@ -4,7 +4,11 @@ per node          `simulate` per node of the partitions, a drawn node of eight C
 grappler          `cut` and `simulate` per op, against Grappler's MeasureCosts; Grappler's item is made beforehand
 simpy engine      from the plan to the events, against simpy with a process per node and a resource per device
 simpy whole       `simulate`, against the same preparation followed by that use of simpy
+other shapes      `simulate` per op of a graph in which every op has shapes of its own
+nested functions  `simulate` per function, each of which calls the next
 1,024 devices     a whole process: reads a graph from a file, cuts it, simulates it
+
+"cold" is the first time in a process of its own, imports of the families of ops included; "warm" is later.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from .rows import Case, Figure, Measured, limit, speed_up
 from .running import request
 from .sampling import Run, Sample, interleave, now
 from .simulating import play, prepare, write_plan
-from .workloads import GPUS_PER_HOST, Workload, drawn, stages
+from .workloads import GPUS_PER_HOST, Workload, drawn, nested, shaped, stages
 
 _DEVICES = 8
 _SHAPE = (64,)
@@ -127,6 +131,33 @@ async def _loop(bench: Bench) -> Measured:
     return Measured(Figure.of(taken["ours"]))
 
 
+async def _warm(bench: Bench, workload: Workload) -> Measured:
+    """`simulate` again and again; graphs are cut beforehand."""
+    partitions = _cut(workload)
+
+    async def ours() -> Sample:
+        return _simulated(workload, partitions)
+
+    await ours()
+    taken = await interleave({"ours": ours}, bench.sizes.rounds_when_slow)
+    return Measured(Figure.of(taken["ours"], workload.nodes))
+
+
+async def _cold(bench: Bench, workload: Workload) -> Measured:
+    """The first `simulate` of a process, which says itself how long it took."""
+    ended = fresh("benchmarks.cold_simulation", json.dumps(request(bench, workload)))
+    wall_s, cpu_s = json.loads(ended.output)
+    return Measured(Figure.of(Sample(wall_s, cpu_s), workload.nodes))
+
+
+async def _shaped(bench: Bench, *, cold: bool) -> Measured:
+    return await (_cold if cold else _warm)(bench, shaped(bench.sizes.shaped_ops))
+
+
+async def _nested(bench: Bench, *, cold: bool) -> Measured:
+    return await (_cold if cold else _warm)(bench, nested(bench.sizes.nested_functions))
+
+
 async def _many_devices(bench: Bench) -> Measured:
     return Measured(Figure.of(_process(bench).sample))
 
@@ -157,6 +188,10 @@ CASES = [
     Case("simulate/simpy engine", "simpy", speed_up(8, 12), partial(_simpy, whole=False)),
     Case("simulate/simpy whole", "simpy", speed_up(3, 5), partial(_simpy, whole=True)),
     Case("simulate/loop of 100,000", "", limit(1), _loop),
+    Case("simulate/other shapes, cold", "", limit(20e-6, 8e-6), partial(_shaped, cold=True)),
+    Case("simulate/other shapes, warm", "", limit(20e-6, 8e-6), partial(_shaped, cold=False)),
+    Case("simulate/nested functions, cold", "", limit(1e-3, 0.4e-3), partial(_nested, cold=True)),
+    Case("simulate/nested functions, warm", "", limit(1e-3, 0.4e-3), partial(_nested, cold=False)),
     Case("simulate/1,024 devices", "", limit(25, 12), _many_devices),
     Case("simulate/1,024 devices, peak", "", limit(2e9, 1.3e9), _many_devices_peak, unit="B"),
 ]

@@ -12,7 +12,7 @@ from random import Random
 
 from partita.graph.ops.registry import PRODUCER
 from partita.graph.protos import GraphDef, NodeDef
-from partita.graph.protos.types_pb2 import DT_FLOAT
+from partita.graph.protos.types_pb2 import DT_FLOAT, DT_INT32
 
 Shape = tuple[int, ...]
 _FLOAT = DT_FLOAT
@@ -142,6 +142,42 @@ def called(calls: int, shape: Shape = ()) -> Workload:
             node.attr[types].list.type.append(_FLOAT)
         last = node.name
     return writer.workload(f"called {calls} {shape}", calls, shape, last)
+
+
+def nested(calls: int, shape: Shape = ()) -> Workload:
+    """A function that calls another, and so on: each has a body of its own, of one op and the call."""
+    writer = _Writer(shape)
+    _call(writer.add("call", "PartitionedCall", "x"), 0)
+    for index in range(calls):
+        is_last = index == calls - 1
+        function = writer.graph.library.function.add(ret={"y": "negated:y:0" if is_last else "call:output:0"})
+        function.signature.name = f"nested{index}"
+        function.signature.input_arg.add(name="x", type=_FLOAT)
+        function.signature.output_arg.add(name="y", type=_FLOAT)
+        function.node_def.add(name="negated", op="Neg", input=["x"]).attr["T"].type = _FLOAT
+        if not is_last:
+            _call(function.node_def.add(name="call", op="PartitionedCall", input=["negated:y:0"]), index + 1)
+    return writer.workload(f"nested {calls} {shape}", calls, shape, "call")
+
+
+def _call(node: NodeDef, index: int) -> None:
+    node.attr["f"].func.name = f"nested{index}"
+    for types in ("Tin", "Tout"):
+        node.attr[types].list.type.append(_FLOAT)
+
+
+def shaped(ops: int) -> Workload:
+    """A vector to which an element is added again and again, and an op on each: every op has other shapes."""
+    writer, last = _Writer((1,)), "x"
+    axis = writer.add("axis", "Const")
+    axis.attr["dtype"].type, axis.attr["value"].tensor.dtype = DT_INT32, DT_INT32
+    axis.attr["value"].tensor.tensor_shape.SetInParent()
+    axis.attr["value"].tensor.int_val.append(0)
+    for index in range(ops // 2):
+        joined = writer.add(f"joined{index}", "ConcatV2", last, "x", "axis")
+        joined.attr["N"].i, joined.attr["T"].type, joined.attr["Tidx"].type = 2, _FLOAT, DT_INT32
+        last = writer.math(f"squared{index}", "Mul", joined.name, joined.name)
+    return writer.workload(f"shaped {ops}", ops // 2 * 2, (1,), last)
 
 
 def hops(devices: int) -> Workload:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from attrs import Attribute, evolve, field, frozen
@@ -160,6 +161,7 @@ def without_tf32(spec: DeviceSpec) -> DeviceSpec:
     return evolve(spec, peak_flops_per_s=rates)
 
 
+@lru_cache(256)  # a step asks thousands of times for the few rates of its devices
 def _times(rate: int, share: float) -> int:
     """`rate * share`, rounded once: 0.1 is one tenth, not the float next to it."""
     return int(rate * Fraction(repr(share)))

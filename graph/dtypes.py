@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -143,8 +144,7 @@ _ALIASES = {"float32": DataType.FLOAT, "float64": DataType.DOUBLE, "float16": Da
 
 def known_dims(shape: Shape) -> Dims | None:
     """The shape if all its sizes are known, else None."""
-    known = tuple(size for size in shape or () if size is not None)
-    return known if shape is not None and len(known) == len(shape) else None
+    return None if shape is None or None in shape else cast(Dims, shape)
 
 
 def is_ref(dtype: int) -> bool:
@@ -152,6 +152,7 @@ def is_ref(dtype: int) -> bool:
     return dtype > REF_OFFSET
 
 
+@cache  # an enum takes many times longer to find a member
 def base_type(dtype: int) -> DataType:
     """The type that `dtype` refers to, or `dtype` itself when it is no reference type."""
     return DataType(dtype - REF_OFFSET if dtype > REF_OFFSET else dtype)
@@ -202,6 +203,7 @@ def from_numpy(source: np.dtype[Any] | Array) -> DataType:
     return known
 
 
+@cache
 def item_size(dtype: int) -> int:
     """Bytes per element in memory; 0 for string, resource and variant, whose size is not fixed."""
     base = base_type(dtype)

@@ -83,6 +83,7 @@ _BYTES: OpTable[CountFunction] = OpTable("a count of bytes", __package__, "_cost
 _WAITS: OpTable[CountFunction] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
 _HOST_TIMES: OpTable[CountFunction] = OpTable("a time of the host", __package__, "_costs", via=__name__)
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
+_COUNTS = (_FLOPS, _BYTES, _WAITS, _HOST_TIMES)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
 _MATRIX: dict[str, MatrixClass] = {}
 
@@ -158,7 +159,8 @@ def free(*ops: str) -> None:
 
 def tables() -> dict[str, OpTable[CountFunction]]:
     """All counts, by what they count and by op."""
-    return {"operations": _FLOPS, "bytes": _BYTES, "nanoseconds": _WAITS, "nanoseconds of the host": _HOST_TIMES}
+    names = "operations", "bytes", "nanoseconds", "nanoseconds of the host"
+    return dict(zip(names, _COUNTS, strict=True))
 
 
 def is_free(op: str) -> bool:
@@ -186,7 +188,7 @@ def is_stated(op: str) -> bool:
     record = record_of(op)
     return (
         op in _FREE
-        or any(op in table for table in tables().values())
+        or any(op in table for table in _COUNTS)
         or record.is_view
         or record.in_place
         or record.calls is not None

@@ -29,6 +29,7 @@ from ..ops.properties import NodeProperties
 
 MAX_ELEMENTS = 1024
 EXACT_BELOW = 2.0**53
+_FOLLOWED = "iub"
 
 InferredValues = Sequence[Array | None]
 
@@ -115,7 +116,7 @@ def array_rule(*ops: str, whole: Collection[int] | None = None) -> Callable[[Arr
 
 def is_small(value: Array) -> bool:
     """Whether a value is followed: shapes may be computed from it."""
-    return value.dtype.kind in "iub" and value.size <= MAX_ELEMENTS
+    return value.dtype.kind in _FOLLOWED and value.size <= MAX_ELEMENTS
 
 
 def is_partial(value: Array) -> bool:
@@ -141,6 +142,8 @@ def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Inferr
     Partly known values (see above) are accepted and returned.
     """
     types, rule = properties.output_types, VALUES.get(properties.op)
+    if not any(numpy_dtype(dtype).kind in _FOLLOWED for dtype in types):
+        rule = None  # its values would not be kept
     try:
         results = None if rule is None else rule(ValueContext(properties, shapes, values))
     except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):

@@ -42,6 +42,7 @@ class OpTable(MutableMapping[str, T]):
         self._ending = ending
         self._loaded = {""}  # "" is the family of ops without one
         self._entries: dict[str, T] = {}
+        self._absent: set[str] = set()  # ops without an entry that were asked for: most are, again and again
         self._origins: dict[str, tuple[T, str]] = {}
 
     def add(self, op: str, entry: T) -> None:
@@ -51,7 +52,7 @@ class OpTable(MutableMapping[str, T]):
             self._load(record_of(op).family)  # entries of this package go first
         if op in self._entries:
             raise AlreadyExistsError(f"op {op!r} has {self.what} already; remove one of the two", op=op)
-        self._entries[op] = entry
+        self._set(op, entry)
         self._origins[op] = entry, origin
 
     def origin(self, op: str) -> str | None:
@@ -71,18 +72,27 @@ class OpTable(MutableMapping[str, T]):
             self._load(family)
 
     def __getitem__(self, op: str) -> T:
-        if op not in self._entries:
-            self._load(record_of(op).family)
+        if op not in self:  # which imports the family of the op
+            raise KeyError(op)
         return self._entries[op]
 
     def __contains__(self, op: object) -> bool:
-        if op not in self._entries and isinstance(op, str):
-            self._load(record_of(op).family)
+        if op in self._entries:
+            return True
+        if op in self._absent or not isinstance(op, str):
+            return False
+        self._load(record_of(op).family)
+        if op not in self._entries:
+            self._absent.add(op)
         return op in self._entries
 
     def __setitem__(self, op: str, entry: T) -> None:
         self._load(record_of(op).family)
+        self._set(op, entry)
+
+    def _set(self, op: str, entry: T) -> None:
         self._entries[op] = entry
+        self._absent.discard(op)
 
     def __delitem__(self, op: str) -> None:
         del self._entries[op]

@@ -79,4 +79,5 @@ def infer_body(
 def _inferred(walk: GraphWalk) -> InferredShapes:
     walk_with_calls(walk, lambda call: GraphWalk.of_call(call, walk))
     fact_of = np.array(walk.fact_of[:-1], np.int32)
-    return InferredShapes(walk.graph, walk.case_of, walk.cases, walk.facts, fact_of, walk.out_start, walk.unused_feeds)
+    columns = walk.graph, walk.case_of, walk.cases, walk.facts, fact_of, walk.out_start
+    return InferredShapes(*columns, walk.unused_feeds, walk.called)

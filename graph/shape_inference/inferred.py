@@ -16,6 +16,7 @@ from ..analysis.value_rules import is_partial
 from ..arrays import Flags, Numbers
 from ..columns import Ids
 from ..dtypes import Array, Shape, Shapes
+from .calls import CallShapes
 from .cases import Cases
 from .tensor_facts import TensorFacts
 
@@ -44,8 +45,9 @@ class InferredShapes:
         fact_of: Ids,
         out_start: Numbers,
         unused_feeds: Sequence[str],
+        called: CallShapes,
     ) -> None:
-        """`fact_of[out_start[n] + i]` is the fact of output `i` of node `n`."""
+        """`fact_of[out_start[n] + i]` is the fact of output `i` of node `n`; `called` are the results of calls."""
         self.graph = graph
         self.case_of = case_of
         self._cases = cases
@@ -53,6 +55,7 @@ class InferredShapes:
         self._fact_of = fact_of
         self._out_start = out_start
         self.unused_feeds = list(unused_feeds)
+        self.called = called
         numbers: dict[Shapes, int] = {}
         number_of_case = np.array([numbers.setdefault(shapes, len(numbers)) for shapes in cases.shapes], np.int32)
         self.distinct = list(numbers)

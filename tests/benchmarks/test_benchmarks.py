@@ -22,11 +22,20 @@ from benchmarks.peers.process import Peer, PeerError, Peers
 from benchmarks.rows import PUBLISHED, Case, Figure, Kind, Measured, Promise, Row, limit, share, speed_up
 from benchmarks.running import check_equal
 from benchmarks.table import load, quantity, save, slower, table
-from benchmarks.workloads import Workload, called, chain, drawn, hops
+from benchmarks.workloads import Workload, called, chain, drawn, hops, nested, shaped
 from partita.actors import BlockingSession
 from partita.graph import GraphDef, tensor_to_numpy
 
-STARTS_PROCESSES = ("process/", "start/", "scale/", "import/memory", "simulate/1,024", "contended/")
+STARTS_PROCESSES = (
+    "process/",
+    "start/",
+    "scale/",
+    "import/memory",
+    "simulate/1,024",
+    "simulate/other shapes, cold",
+    "simulate/nested functions, cold",
+    "contended/",
+)
 
 
 @pytest.fixture
@@ -75,7 +84,7 @@ def test_keys_of_rows_are_unique() -> None:
 
 @pytest.mark.parametrize(
     "workload",
-    [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3), called(3)],
+    [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3), called(3), nested(3)],
     ids=lambda workload: workload.name,
 )
 def test_workloads_give_one_value(workload: Workload) -> None:
@@ -84,6 +93,15 @@ def test_workloads_give_one_value(workload: Workload) -> None:
         feeds = {name: np.full(shape, 0.5, np.float32) for name, shape in workload.feeds.items()}
         (value,) = session.run(workload.fetches, feeds, workload.targets)
     assert value.shape == workload.feeds["x:0"]
+
+
+def test_ops_of_other_shapes_have_no_shape_twice() -> None:
+    """Each vector is one element longer than the one before."""
+    workload = shaped(8)
+    with BlockingSession(workload.data, "cpu:1") as session:
+        fetches = [f"{name}{index}:0" for index in range(4) for name in ("joined", "squared")]
+        values = session.run(fetches, {"x:0": np.full((1,), 0.5, np.float32)})
+    assert [len(value) for value in values] == [2, 2, 3, 3, 4, 4, 5, 5]
 
 
 def test_workloads_are_the_same_every_time() -> None:

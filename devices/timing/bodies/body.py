@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from ....graph.shape_inference.infer import InferredShapes
 from ....graph.shape_inference.unknown_sizes import counted_size
+from ..hardware.engine import Duty
 from ..hardware.iterations import MOST_ELEMENTS, RowTurn
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
-    from ....graph.arrays import Numbers
+    from ....graph.arrays import Flags, Numbers
     from ....graph.dtypes import Dims
     from ....graph.shape_inference.infer import Shapes
     from ...topology import Route
@@ -137,6 +138,17 @@ class Body:
 
     def __len__(self) -> int:
         return len(self.time_ns)
+
+    @property
+    def passes(self) -> bytes | None:
+        """By node 1 if all that it does is to pass at once and count its consumers down; None where more may follow.
+
+        More follows in bodies that are asked, that lead to others, or that have Merges of several inputs.
+        """
+        if self.asked is not None or self.gates is not None or self.into_merges:
+            return None
+        is_free: Flags = (self.duty == Duty.FREE) & ~np.frombuffer(self.on_stream, np.bool_)
+        return is_free.tobytes()
 
 
 def sizes_of(shapes: Shapes) -> tuple[Dims, ...]:

@@ -20,6 +20,7 @@ from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.dtypes import DataType
 from ....graph.library.calls import calls_gradient, is_partitioned_call
 from ....graph.ops.record import NodeClass
+from ....graph.ops.registry import PRODUCER
 from ....graph.shape_inference.infer import CallShapes, FedShapes, InferredShapes, Shapes, infer_body
 from ...pipeline.bodies import ResourceDevices, body_of, placed_body
 from ...pipeline.stages import Pipeline
@@ -76,6 +77,8 @@ class ScriptPlanner:
         Raises one InvalidArgumentError for all counts and branches that no source has, or for one that fits nothing;
         UnimplementedError for what cannot be timed; and the errors of placing and cutting the bodies of functions.
         """
+        if set(shapes.graph.producers) == {PRODUCER}:  # as bodies have it, so that their calls give the same
+            self._called = shapes.called
         script = run_nested(self._script(shapes, Site()))
         self.choices.check(shapes.graph)
         return script

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil, floor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from attrs import evolve
 
@@ -23,7 +23,7 @@ from ...kernels import op_cost
 from ...kernels.op_cost import CostContext, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
-from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
+from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
 from .cache import CostCache
@@ -56,6 +56,17 @@ class FitsByDevice(Protocol):
         ...
 
 
+class _OpFacts(NamedTuple):
+    """What decides how an op is priced on a device, whatever its shapes are.
+
+    Without `numbers` the roofline speaks for what is no product; with them they do, with this `provenance`.
+    """
+
+    may_be_product: bool
+    numbers: MemoryNumbers | None
+    provenance: Provenance
+
+
 class FittedSource:
     """Fitted times where the device has fits for the class of op, else the roofline, and the provenance says which.
 
@@ -76,13 +87,17 @@ class FittedSource:
         """The cost of each request; the products of a device with the same element type are asked for together."""
         products: defaultdict[tuple[int, OpProductTerms], list[tuple[CostRequest, CostContext, Product]]]
         products = defaultdict(list)
+        facts: dict[tuple[str, int], _OpFacts] = {}
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
             c, spec = context(*request[:3]), request.spec
-            product = self._product(c, spec)
+            known = facts.get((c.op, id(spec)))
+            if known is None:
+                known = facts[c.op, id(spec)] = self._facts(c.op, spec)
+            product = op_cost.product_of(c) if known.may_be_product else None
             if product is None:
-                self._cache.put(request, self._alone(c, spec))
+                self._cache.put(request, self._alone(c, spec, known))
             else:
                 products[id(spec), terms_of(c, product, spec)].append((request, c, product))
         for (_, terms), rows in products.items():
@@ -119,7 +134,16 @@ class FittedSource:
         return fits.memory_bound or assumed_memory_bound(spec.memory_bandwidth_bytes_per_s)
 
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
-        return op_cost.product_of(c) if op_cost.is_matrix(c.op) and self.model_of_products(spec) is not None else None
+        return op_cost.product_of(c) if self._facts(c.op, spec).may_be_product else None
+
+    def _facts(self, op: str, spec: DeviceSpec) -> _OpFacts:
+        is_matrix, takes_no_kernel = op_cost.is_matrix(op), op_cost.is_free(op) or op_cost.is_on_host(op)
+        memory = None if takes_no_kernel or is_matrix else self.model_of_memory(spec)
+        return _OpFacts(
+            is_matrix and self.model_of_products(spec) is not None,
+            None if memory is None else memory.numbers(kind_of(op)),
+            "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
+        )
 
     def _ask(self, terms: OpProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
         """Enters the costs of products of one device with the same terms."""
@@ -131,22 +155,19 @@ class FittedSource:
             cost = _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
             self._cache.put(request, cost)
 
-    def _alone(self, c: CostContext, spec: DeviceSpec) -> OpCost:
+    def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
         """The cost of an op that is no product: by its bytes where the device has fits, else the roofline."""
-        takes_no_kernel = op_cost.is_free(c.op) or op_cost.is_on_host(c.op)
-        memory = None if takes_no_kernel or op_cost.is_matrix(c.op) else self.model_of_memory(spec)
-        if memory is None:
+        numbers = facts.numbers
+        if numbers is None:
             return roofline(c, spec)
         try:
             flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
         except InvalidArgumentError:
             return roofline(c, spec)  # which assumes counts
-        numbers = memory.numbers(kind_of(c.op))
         compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=False)) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
         low_ns, high_ns = numbers.bounds_ns(time_ns)
-        provenance = memory.provenance if op_cost.is_stated(c.op) else "guessed"
-        return _cost(c, flops, moved, time_ns, low_ns, high_ns, provenance)
+        return _cost(c, flops, moved, time_ns, low_ns, high_ns, facts.provenance)
 
 
 def _cost(

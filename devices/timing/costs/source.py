@@ -168,6 +168,8 @@ def context(properties: NodeProperties, inputs: PortDims, outputs: PortDims) -> 
 def rate_type(c: CostContext) -> DataType:
     """The element type whose rate an op runs at: that of its largest input, or of its output if it has none."""
     sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
+    if len(sized) == 1:
+        return c.input_types[sized[0]]
     if sized:
         return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
     return c.output_types[0] if c.output_types else DataType.FLOAT

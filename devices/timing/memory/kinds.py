@@ -5,9 +5,9 @@
     Const                                           there for the whole step, and no op may write into it
 
 All nodes with the same properties, shapes and device have the same facts, a `MemoryKind`, which are worked out once: a
-hundred thousand nodes have a few hundred kinds. Memories are numbered. Device k has memory 2 * k ("device"; for a kind
-of device that computes in the memory of its host that is the host's), and 2 * k + 1 for what it keeps in the memory of
-its host ("host").
+hundred thousand nodes have a few hundred kinds. Only the sizes depend on the shapes. Memories are numbered. Device k
+has memory 2 * k ("device"; for a kind of device that computes in the memory of its host that is the host's), and
+2 * k + 1 for what it keeps in the memory of its host ("host").
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class MemoryKind(NamedTuple):
     dtype: list[int]
     shares: list[int]
     """the input whose buffer the output has"""
+    is_handle: bool
+    """it counts as its variable, whose size the attrs state"""
     is_variable: bool
     """the first output is a variable, or a handle that counts as its variable"""
     is_fixed: bool
@@ -75,10 +77,11 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device: Dev
     is_merge = record.node_class is NodeClass.MERGE
     reads_variable = record.is_view and record.reads_handle is ReadsHandle.VALUE
     return MemoryKind(
-        size_bytes=[_bytes(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)],
+        size_bytes=_sizes(shapes, types),
         memory=[len(PLACES) * number + host for host in on_host],
         dtype=[base_type(dtype) for dtype in types],
         shares=[DECIDED_LATER] if reads_variable else _shares(properties, record),
+        is_handle=is_handle,
         is_variable=is_variable,
         is_fixed=is_variable or is_constant or is_fed,
         is_lasting=is_variable or is_constant,
@@ -90,6 +93,11 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device: Dev
         takes_over=record.takes_over,
         uses_content=DataType.RESOURCE in properties.input_types and not _passes_handle(record),
     )
+
+
+def with_shapes(kind: MemoryKind, shapes: Sequence[Shape]) -> MemoryKind:
+    """The facts of a node that differs from one of `kind` only in its output shapes."""
+    return kind if kind.is_handle else kind._replace(size_bytes=_sizes(shapes, kind.dtype))
 
 
 def _passes_handle(record: OpRecord) -> bool:
@@ -110,6 +118,10 @@ def _shares(properties: NodeProperties, record: OpRecord) -> list[int]:
         return list(range(len(outputs))) if record.regroups else [0] * len(outputs)
     variable = next((i for i, dtype in enumerate(inputs) if is_ref(dtype)), OWN)
     return [variable if is_ref(dtype) else OWN for dtype in outputs]
+
+
+def _sizes(shapes: Sequence[Shape], types: Sequence[int]) -> list[int]:
+    return [_bytes(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
 
 
 def _bytes(shape: Shape, dtype: int) -> int:

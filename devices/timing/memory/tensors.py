@@ -27,7 +27,7 @@ from ....graph.dtypes import DataType, Shapes
 from ....graph.ops.record import RECVS, Holding
 from ...device import Device
 from .holder_ops import HolderOp
-from .kinds import OWN, PLACES, MemoryKind, memory_kind
+from .kinds import OWN, PLACES, MemoryKind, memory_kind, with_shapes
 
 
 class OutputShapes(Protocol):
@@ -293,10 +293,16 @@ def _kinds(shapes: OutputShapes, devices: Sequence[Device], device: Integers) ->
     ]
     key = np.array(alike, np.int64)[graph.kind_of] * len(shapes.distinct) + shapes.shape_of
     seen = first_seen(key * len(devices) + device)
-    kinds = []
-    for n in seen.first.tolist():
-        where = int(device[n])
-        kinds.append(memory_kind(graph.kinds[graph.kind_of[n]], shapes.of(n), devices[where], where))
+    kinds, of_any_shape = [], dict[tuple[int, int], MemoryKind]()
+    first = (column[seen.first].tolist() for column in (graph.kind_of, shapes.shape_of, device))
+    for number, shape, where in zip(*first, strict=True):
+        known = of_any_shape.get((alike[number], where))
+        if known is None:
+            kind = memory_kind(graph.kinds[number], shapes.distinct[shape], devices[where], where)
+            of_any_shape[alike[number], where] = kind
+        else:
+            kind = with_shapes(known, shapes.distinct[shape])
+        kinds.append(kind)
     return kinds, seen.number
 
 

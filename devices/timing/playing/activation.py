@@ -128,7 +128,8 @@ class NodeFacts:
 class Activation:
     """One run of a body: its rows begin at `base`, and `waits` says by node how many events it still waits for.
 
-    `run` is the loop or call that it belongs to, None for the step itself. `left` counts what must end before it has:
+    `run` is the loop or call that it belongs to, None for the step itself, and `passes` as in its body for that alone.
+    `left` counts what must end before it has:
     nodes and loops inside that are open; `left_in` the same by partition for iterations. In a body that is asked only
     nodes that are ready, or run, are counted: others may never be reached. `opened` has the loops inside by frame,
     `calls` the calls by node.
@@ -143,6 +144,7 @@ class Activation:
         "left_in",
         "open_merges",
         "opened",
+        "passes",
         "place",
         "places",
         "player",
@@ -167,6 +169,7 @@ class Activation:
         self.run = run
         self.player = player
         self.places = places
+        self.passes = body.passes if run is None else None
         self.waits = body.waits.copy()
         self.left = 0 if body.asked is not None else len(body)
         self.left_in: dict[int, int] | None = None

@@ -27,6 +27,8 @@ from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
 from .loop_run import LoopRun
+from .passing import pass_alone
+from .processors import ProcessorPlay, only_computes
 
 if TYPE_CHECKING:
     from ..bodies.body import Body
@@ -87,16 +89,25 @@ class Player:
     def play_body(self, body: Body, place: Place) -> None:
         """Plays the body of a step, and what it leads to; raises as `play`."""
         activation = self.begin(body, place, None, -1)
+        if self.asking is None and only_computes(body, self.shared):
+            ready = self._later.pop()[1] if self._later else []
+            now = ProcessorPlay(activation, self.shared.cluster, self.log).play(ready)
+        else:
+            now = self._play_on(body)
+        if activation.left:
+            raise self._stuck(now)
+
+    def _play_on(self, body: Body) -> int:
+        """Plays until nothing is left to happen; returns when that is."""
         self.release_later()
         if body.gates is None:
             self.engine.run()
         while self.engine.next_event():
             if self.folding.begun and self._folds:
                 self.folding.check()
-        if activation.left:
-            raise self._stuck()
+        return self.engine.now()
 
-    def _stuck(self) -> InvalidArgumentError:
+    def _stuck(self, now: int) -> InvalidArgumentError:
         """The error for nodes that wait when nothing is left to happen; a call waits for the nodes that it runs."""
         waiting = [
             (activation, n) for activation in self._open for n, waits in enumerate(activation.waits) if waits > 0
@@ -106,7 +117,7 @@ class Player:
         names = [repr(activation.prefix + activation.body.graph.names[n]) for activation, n in waiting[:_LISTED]]
         nodes = f"{len(waiting)} nodes wait for others that never run, such as {', '.join(names)}"
         return InvalidArgumentError(
-            f"the simulation cannot go on at {self.engine.now()} ns: {nodes}"
+            f"the simulation cannot go on at {now} ns: {nodes}"
             + listed_waits(activation.body.graph.wait_of(n, activation.prefix) for activation, n in receives),
             node=first.prefix + first.body.graph.names[n],
             op=first.body.graph.op(n),
@@ -352,20 +363,24 @@ class Player:
         if self.asking is not None:
             self.asking.release(activation, ready)
             return
-        body, engine, places, base = activation.body, self.engine, activation.places, activation.base
+        if activation.passes is not None:
+            pass_alone(activation, activation.passes, ready, self.log, self.engine.now(), self._start)
         while ready:
-            node, cause = ready.pop()
-            place = places[node]
-            if place is not None:
-                place.take(base + node, cause)
-            elif node in body.routes and body.routes[node].links:
-                engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
-            elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
-                self.call(activation, node, cause)
-            elif body.on_stream[node]:
-                self._pass_on_stream(activation, node, cause, ready)
-            else:
-                self._count_down(activation, node, engine.passes(base + node, cause), ready)
+            self._start(activation, *ready.pop(), ready)
+
+    def _start(self, activation: Activation, node: int, cause: int, ready: list[tuple[int, int]]) -> None:
+        """Starts a node that is ready; a free one passes and appends those that it releases."""
+        body, base, place = activation.body, activation.base, activation.places[node]
+        if place is not None:
+            place.take(base + node, cause)
+        elif node in body.routes and body.routes[node].links:
+            self.engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
+        elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
+            self.call(activation, node, cause)
+        elif body.on_stream[node]:
+            self._pass_on_stream(activation, node, cause, ready)
+        else:
+            self._count_down(activation, node, self.engine.passes(base + node, cause), ready)
 
     def _pass_on_stream(self, activation: Activation, node: int, cause: int, ready: list[tuple[int, int]]) -> None:
         """A free node passes on to its stream at once, and ends when the kernels before it have."""

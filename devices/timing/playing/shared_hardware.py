@@ -36,6 +36,7 @@ class SharedHardware:
     def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
         """`is_unlimited` is as in `Engine`."""
         self.cluster = cluster
+        self.is_unlimited = is_unlimited
         self.launched: Callable[[int, int, int], bool] = self._launched
         self.ended: Callable[[int, int], None] = self._ended
         self.time_ns: Callable[[int], int] = self._time_ns
