@@ -21,8 +21,7 @@ from ..checks import require
 from ..half_types import in_float32
 from ..output_size import output_shape
 from ..registry import Construction, Kernel, kernel
-from .pool_winners import winners
-from .sliding import Sweep, as_laid_out, channels_last, sweep
+from .sliding import Sweep, as_laid_out, channels_last, sweep, winners
 
 _FEW_CELLS = 9  # such a small window costs little more cell by cell than axis by axis
 
