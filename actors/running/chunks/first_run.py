@@ -22,6 +22,7 @@ from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_matr
 from ....graph.dtypes import known_dims
 from ....graph.shape_inference.op_shapes import shapes_of
 from ...plans.instructions import slots_read
+from ...plans.plan import NO_CHUNKS
 from ...plans.planning import CHUNK
 from .chunk import SlowChunk, run_chunk
 from .learning import VERY_LONG, LearningLimits, may_run_in_thread
@@ -85,7 +86,7 @@ def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[fl
             chunks.append(chunk)
             together_s, is_open = took_s, True
     segment.chunks, segment.has_run = tuple(chunks), True
-    segment.slow, segment.slow_once = frozenset(slow), frozenset(slow_once)
+    segment.slow, segment.slow_once = frozenset(slow) or NO_CHUNKS, frozenset(slow_once) or NO_CHUNKS
 
 
 def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:
