@@ -20,7 +20,7 @@ only atoms in its instruction and forgets the tuple after its first look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -58,7 +58,7 @@ class _Dead:
 DEAD: Final = _Dead()
 
 
-def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
+def run_instructions(instructions: Iterable[Instruction], slots: Slots) -> None:
     """The inner loop of every executor."""
     for k, i, j, o in instructions:
         if j:
