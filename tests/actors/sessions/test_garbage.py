@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import trio
 from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
+from partita.actors.plans.plan import Plan
 from partita.errors import InvalidArgumentError, PartitaError
 from partita.graph.builder import GraphBuilder
 from partita.graph.checking import checking
@@ -118,3 +120,33 @@ async def test_a_prepared_request_is_few_objects_to_the_collector(devices: int, 
         await kept_by_a_request(100, devices)  # the first run of a process loads modules
         small = await kept_by_a_request(100, devices)
         assert 2900 * 0.3 < await kept_by_a_request(3000, devices) - small < 2900 * per_node
+
+
+async def test_closing_a_session_frees_its_plans_in_turns() -> None:
+    """Other tasks run in between: with no time budget, once for some hundred pieces of a plan."""
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async def used() -> None:
+        nonlocal turns
+        async with open_session(many_nodes(8000, devices=2), "cpu:2", budget_s=0) as session:
+            await session.run(f"scope{7999 % 17}/n7999", {"x": 1.0})
+            assert num_segments() > 2000
+            nursery.start_soon(count_turns)
+            await trio.lowlevel.checkpoint()
+            turns = 0
+
+    async with trio.open_nursery() as nursery:
+        await used()
+        assert num_segments() == 0
+        assert 15 < turns < 200
+        nursery.cancel_scope.cancel()
+
+
+def num_segments() -> int:
+    return sum(len(plan.segments) for plan in gc.get_objects() if type(plan) is Plan)
