@@ -156,8 +156,11 @@ class Plan:
     """by segment, how many receives and segments come first"""
 
     def __post_init__(self) -> None:
-        numbers: dict[str, int] = {}
-        repeated = tuple(n for n, key in enumerate(self.arrivals.keys) if numbers.setdefault(key, n) != n)
+        keys = self.arrivals.keys
+        numbers, repeated = dict(zip(keys, range(len(keys)), strict=True)), tuple[int, ...]()
+        if len(numbers) < len(keys):
+            numbers.clear()
+            repeated = tuple(n for n, key in enumerate(keys) if numbers.setdefault(key, n) != n)
         object.__setattr__(self, "arrival_numbers", numbers)
         object.__setattr__(self, "repeated", repeated)
         object.__setattr__(self, "waits", [segment.waits for segment in self.segments])

@@ -48,8 +48,8 @@ class _Waiting(NamedTuple):
     for_segment: list[Segments]
 
 
-def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLoops) -> Plan:
-    """The plan; `loops` has those of the level."""
+def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLoops, *, repeats: bool) -> Plan:
+    """The plan; `loops` has those of the level, `repeats` says whether it is one iteration of a loop."""
     program = _program(draft, share)
     slots = _slots(draft, share, program)
     # Loops with other devices run even if nothing alive goes in: the others wait for their messages.
@@ -75,6 +75,7 @@ def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLo
         outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
         unchecked=_unchecked(draft, share, slots) if share.unchecked else {},
         sends=share.outgoing,
+        repeats=repeats,
     )
 
 
