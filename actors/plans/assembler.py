@@ -109,20 +109,24 @@ class Assembler:
         draft, columns = self.draft, self.draft.columns
         if not len(nodes):
             return []
-        # `for n in nodes: kernel(n), slots[inputs[n][0]], slots[inputs[n][1]] or 0, slots[first_value[n]]`, a column at
-        # a time. The 0s at the ends are for nodes without outputs, or without a second input, behind which no row is.
+        # `for n in nodes: kernel(n), slots[inputs[n][0]], slots[inputs[n][1]] or 0, slots[first_value[n]]`, for a send
+        # `key, 0, 0, slots[inputs[n][0]]`, a column at a time. The 0s at the ends are for nodes without outputs, or
+        # without a second input, behind which no row is.
         slots = np.array([*self.slots, 0], np.int64)
         input_slots = np.append(slots[draft.source[columns.data_value]], 0)
         starts, is_send = columns.input_starts, draft.has_role(Role.SEND)[nodes]
         first = input_slots[starts[nodes]]
         has_two = starts[nodes + 1] - starts[nodes] == 2
-        second = np.where(is_send, form.SEND_SLOT, np.where(has_two, input_slots[starts[nodes] + 1], 0))
-        stored = np.where(is_send, 0, slots[columns.first_value[nodes]])
-        kernels = self._kernels(nodes, is_send)
-        return list(zip(kernels, first.tolist(), second.tolist(), stored.tolist(), strict=True))
+        second = np.where(has_two, input_slots[starts[nodes] + 1], 0)
+        last = np.where(is_send, first, slots[columns.first_value[nodes]])
+        first[is_send] = 0
+        return list(zip(self._kernels(nodes, is_send), first.tolist(), second.tolist(), last.tolist(), strict=True))
 
-    def _kernels(self, nodes: Numbers, is_send: Flags) -> list[Kernel]:
-        """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
+    def _kernels(self, nodes: Numbers, is_send: Flags) -> list[Kernel | str]:
+        """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them.
+
+        Of sends the keys.
+        """
         columns, kind = self.draft.columns, self.draft.columns.kind[nodes]
         shared = np.array([is_shared(p) for p in columns.kinds], bool)[kind]
         is_first = np.zeros(len(nodes), bool)  # of its kind
@@ -133,12 +137,12 @@ class Assembler:
         for at in positions(~is_send & (is_first | ~shared)).tolist():
             node = int(nodes[at])
             own[at] = kernel_of_kind[kind[at]] = self.binder.kernel(columns.names[node], columns.properties[node])
-        kernels: list[Kernel] = kernel_of_kind[kind].tolist()
+        kernels: list[Kernel | str] = kernel_of_kind[kind].tolist()
         for at, kernel in own.items():
             kernels[at] = kernel
         sends = positions(is_send)
         for at, message in zip(sends.tolist(), self._message[nodes[sends]].tolist(), strict=True):
-            kernels[at] = form.send_to(self.outgoing.keys[message])
+            kernels[at] = self.outgoing.keys[message]
         return kernels
 
     def _single(self, node: NodeNumber) -> Instruction:

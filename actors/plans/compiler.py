@@ -185,7 +185,7 @@ def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan
     ]
     transfers = shares_of([s.graph for s in shares], drafts, bundled=not every_node, framed=setting.framed)
     plans = [
-        replace(plan_of(draft, share.binder, own_transfers, share.loops), repeats=setting.in_loop)
+        plan_of(draft, share.binder, own_transfers, share.loops, repeats=setting.in_loop)
         for draft, share, own_transfers in zip(drafts, shares, transfers, strict=True)
     ]
     return [room.traced(plan) for plan in plans] if every_node else plans

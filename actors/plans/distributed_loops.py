@@ -26,7 +26,7 @@ def distributed_loops(loops: Sequence[Loop], plans: Sequence[Plan], *, from_else
     With `from_elsewhere` others may have shares too. Otherwise a message that none of the plans receives, which the
     graph's own nodes may send, is not waited for.
     """
-    received = {arrival.key for plan in plans for arrival in plan.arrivals}
+    received = {key for plan in plans for key in plan.arrivals.keys}
     shares = []
     for loop, plan in zip(loops, plans, strict=True):
         awaited: dict[str, str] = {}

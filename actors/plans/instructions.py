@@ -1,22 +1,26 @@
 """Instructions: what a plan does, in forms from the cheapest to those that look for dead tensors.
 
-An instruction is a tuple `(k, i, j, o)`: a kernel or a step, and slots. Its slots say which form it has:
+An instruction is a tuple `(k, i, j, o)`: a kernel, a step or a key, and slots. Its slots say which form it has:
 
-    i     j     what is done                        made for
-    > 0   > 0   slots[o] = k(slots[i], slots[j])    a kernel of two inputs and one output
-    > 0   0     slots[o] = k(slots[i])              a kernel of one input and one output
-    0     0     k(slots)                            all else: k, a step, loads and stores by itself (`whole`)
+    i     j     o     what is done                        made for
+    > 0   > 0   any   slots[o] = k(slots[i], slots[j])    a kernel of two inputs and one output
+    > 0   0     > 0   slots[o] = k(slots[i])              a kernel of one input and one output
+    0     0     > 0   slots[SEND_SLOT](k, slots[o])       a send: k is the key of its message
+    0     0     0     k(slots)                            all else: k, a step, loads and stores by itself (`whole`)
 
 A step returns DEAD if its node was dead. Slot 0 means none. Slot 1 holds the function that sends, slot 2 the list in
 which a traced step records, slot 3 a function that returns the running part. From slot 4 on a slot holds a value, a
 `Variable` (the value of a reference), or DEAD. Only the instructions of nodes that may be dead look for DEAD.
 
-    y = Neg(x), z = Add(y, y), z is sent         (neg, 4, 0, 5)  (add, 5, 5, 5)  (send_to(key), 5, SEND_SLOT, 0)
+    y = Neg(x), z = Add(y, y), z is sent         (neg, 4, 0, 5)  (add, 5, 5, 5)  (key, 0, 0, 5)
+
+Many graphs send nearly as often as they compute. A send has no function of its own, so that the garbage collector finds
+only atoms in its instruction and forgets the tuple after its first look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -31,7 +35,8 @@ from .numbering import SlotNumber
 # What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
 Slots = list[Any]
 SlotStep = Callable[[Slots], object]
-Instruction = tuple[Kernel, int, int, int]
+# Any: a kernel, a step, or the key of a send; the slots say which, and types cannot follow them.
+Instruction = tuple[Any, int, int, int]
 
 NO_SLOT: Final = SlotNumber(0)
 SEND_SLOT: Final = SlotNumber(1)
@@ -53,13 +58,15 @@ class _Dead:
 DEAD: Final = _Dead()
 
 
-def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
+def run_instructions(instructions: Iterable[Instruction], slots: Slots) -> None:
     """The inner loop of every executor."""
     for k, i, j, o in instructions:
         if j:
             slots[o] = k(slots[i], slots[j])
         elif i:
             slots[o] = k(slots[i])
+        elif o:
+            slots[SEND_SLOT](k, slots[o])
         else:
             k(slots)
 
@@ -77,8 +84,8 @@ def whole(step: SlotStep, reads: Sequence[int] = (), writes: Sequence[int] = ())
 
 def slots_read(instruction: Instruction) -> tuple[int, ...]:
     """The slots of the values that an instruction reads."""
-    step, first, second, _ = instruction
-    used: tuple[int, ...] = (first, second) if first else getattr(step, "reads", ())
+    step, first, second, output = instruction
+    used: tuple[int, ...] = (first, second) if first else (output,) if output else getattr(step, "reads", ())
     return tuple(slot for slot in used if slot >= FIRST_FREE_SLOT)
 
 
@@ -197,15 +204,10 @@ def nothing(_slots: Slots) -> None:
     """The step of nodes that only order others."""
 
 
-def send_to(key: str) -> Kernel:
-    """The kernel of a send whose value cannot be dead; its second input is slot SEND_SLOT."""
-    return lambda tensor, send: send(key, tensor)
-
-
 def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
     """Sends a value that cannot be dead; `convert` is applied to it first."""
     if convert is identity:
-        return send_to(key), value, SEND_SLOT, 0
+        return key, 0, 0, value
     return lambda tensor, send: send(key, convert(tensor)), value, SEND_SLOT, 0
 
 

@@ -74,7 +74,7 @@ def _check_messages(plan: Plan) -> None:
     for node in [*plan.sends.last.tolist(), *(deferred.node for deferred in plan.deferred)]:
         if origins[node] != 1:
             raise _broken(plan, "a send or launch has one instruction", f"{plan.names[node]!r} has {origins[node]}")
-    for keys in (plan.sends.keys, [arrival.key for arrival in plan.arrivals]):
+    for keys in (plan.sends.keys, plan.arrivals.keys):
         twice = next((key for key, count in Counter(keys).items() if count > 1), None)
         if twice is not None and not plan.unchecked:  # a graph may come with transfers of its own, right or wrong
             raise _broken(plan, "a key is sent once and received once", f"{twice!r} is there several times")

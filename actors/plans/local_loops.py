@@ -161,13 +161,15 @@ class _Compiler:
         self.predicate = self.slots[predicate]
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
         self.device = binder.device
+        self._origins: list[NodeNumber] = []  # of the segment that is being filled
 
     def compile(self) -> LocalLoop:
         """Makes the instructions, and sorts them into condition part and body."""
         instructions = self.assembler.assemble(self.program)
         stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
         if self.draft.every_node:
-            stretches[False].append(Segment(([begin_iteration(self.loop.name)],), [self.condition]))
+            self._origins.append(self.condition)
+            stretches[False].append(Segment(([begin_iteration(self.loop.name)],), self._origins))
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):
             self._add(stretches[self.is_body[node]], node, instruction)
         for stretch in chain(*stretches):
@@ -208,7 +210,8 @@ class _Compiler:
             instruction = timed_instruction(instruction, self.device, self.columns.names[node], kind, written)
         last = stretches[-1] if stretches else None
         if not isinstance(last, Segment):
-            last = Segment(([],), [])
+            self._origins = []
+            last = Segment(([],), self._origins)
             stretches.append(last)
         last.chunks[0].append(instruction)
-        last.origins.append(node)
+        self._origins.append(node)

@@ -12,7 +12,7 @@ takes long is cut further (`running.chunks`): that changes when the event loop g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
+NO_CHUNKS = frozenset[int]()
+"""the same for all segments that have learnt nothing: an empty set of each would be one more object to collect"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,25 @@ class Arrival(NamedTuple):
     segments: tuple[SegmentNumber, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The arrivals of a plan as columns of what `Arrival` has: a message each would be one more object to collect."""
+
+    keys: list[str] = field(default_factory=list)
+    slots: list[SlotNumber] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    segments: list[tuple[SegmentNumber, ...]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Arrival]:
+        return map(Arrival, self.keys, self.slots, self.sizes, self.segments)
+
+    def __getitem__(self, number: int) -> Arrival:
+        return Arrival(self.keys[number], self.slots[number], self.sizes[number], self.segments[number])
+
+
 class Expected(NamedTuple):
     """The type that must arrive in `slot` for the receive `node`, whose sender was not compiled together with it."""
 
@@ -80,12 +101,12 @@ class Segment:
     """
 
     chunks: tuple[Chunk, ...]
-    origins: list[NodeNumber]
+    origins: Sequence[NodeNumber]
     waits: int = 0
     unlocks: tuple[SegmentNumber, ...] = ()
-    slow: frozenset[int] = frozenset()
-    reusing: frozenset[int] = frozenset()
-    slow_once: frozenset[int] = frozenset()
+    slow: frozenset[int] = NO_CHUNKS
+    reusing: frozenset[int] = NO_CHUNKS
+    slow_once: frozenset[int] = NO_CHUNKS
     joinable: dict[int, int] = field(default_factory=dict)
     has_run: bool = False
 
@@ -117,7 +138,7 @@ class Plan:
     _: KW_ONLY
     arguments: tuple[FeedSlot, ...] = ()
     results: tuple[Result, ...] = ()
-    arrivals: tuple[Arrival, ...] = ()
+    arrivals: Arrivals = field(default_factory=Arrivals)
     segments: tuple[Segment, ...] = ()
     keeps_inputs: bool = False
     """whether a node may keep its inputs after the step (variables do), so that feeds must be copied"""
@@ -133,12 +154,18 @@ class Plan:
     """numbers of the arrivals by key, of the first if several have it"""
     repeated: tuple[int, ...] = field(init=False)
     """the arrivals whose keys others have too: a graph may come with transfers of its own, right or wrong"""
+    waits: list[int] = field(init=False, repr=False)
+    """by segment, how many receives and segments come first"""
 
     def __post_init__(self) -> None:
-        numbers: dict[str, int] = {}
-        repeated = tuple(n for n, arrival in enumerate(self.arrivals) if numbers.setdefault(arrival.key, n) != n)
+        keys = self.arrivals.keys
+        numbers, repeated = dict(zip(keys, range(len(keys)), strict=True)), tuple[int, ...]()
+        if len(numbers) < len(keys):
+            numbers.clear()
+            repeated = tuple(n for n, key in enumerate(keys) if numbers.setdefault(key, n) != n)
         object.__setattr__(self, "arrival_numbers", numbers)
         object.__setattr__(self, "repeated", repeated)
+        object.__setattr__(self, "waits", [segment.waits for segment in self.segments])
 
     def __str__(self) -> str:
         """The text that `printer` describes."""

@@ -10,8 +10,7 @@ an instruction. Arguments, results, messages and deferred nodes are listed with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +24,7 @@ from .deferred import DeferredEnd
 from .draft import Draft
 from .layout import Program, SlotTable, slots_of, template_of
 from .numbering import NodeNumber, SegmentNumber, SlotNumber
-from .plan import Arrival, Chunk, DeferredNode, DistributedLoop, Expected, FeedSlot, LocalLoop, Plan, Result, Segment
+from .plan import Arrivals, Chunk, DeferredNode, DistributedLoop, Expected, FeedSlot, LocalLoop, Plan, Result, Segment
 from .roles import Role
 from .segments import Grouping, SegmentGroup
 from .transfers import TransferMessages, TransferShare, is_long
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from .binding import Binder
     from .instructions import Instruction
 
-_new_arrival: Callable[[Iterable[object]], Arrival] = partial(tuple.__new__, Arrival)  # a third of the price of a call
 CHUNK = 64  # instructions between two looks at the clock, until a chunk turns out to be slow
 
 PlannedLoops = dict[str, LocalLoop | DistributedLoop]
@@ -50,8 +48,8 @@ class _Waiting(NamedTuple):
     for_segment: list[Segments]
 
 
-def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLoops) -> Plan:
-    """The plan; `loops` has those of the level."""
+def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLoops, *, repeats: bool) -> Plan:
+    """The plan; `loops` has those of the level, `repeats` says whether it is one iteration of a loop."""
     program = _program(draft, share)
     slots = _slots(draft, share, program)
     # Loops with other devices run even if nothing alive goes in: the others wait for their messages.
@@ -77,6 +75,7 @@ def plan_of(draft: Draft, binder: Binder, share: TransferShare, loops: PlannedLo
         outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
         unchecked=_unchecked(draft, share, slots) if share.unchecked else {},
         sends=share.outgoing,
+        repeats=repeats,
     )
 
 
@@ -141,13 +140,10 @@ def _waiting(grouping: Grouping, num_nodes: int) -> _Waiting:
     return waiting
 
 
-def _arrivals(
-    draft: Draft, incoming: TransferMessages, slots: SlotTable, waiting: list[Segments]
-) -> tuple[Arrival, ...]:
+def _arrivals(draft: Draft, incoming: TransferMessages, slots: SlotTable, waiting: list[Segments]) -> Arrivals:
     first = incoming.first
-    stored = map(slots.of_value.__getitem__, draft.arrival[first].tolist())
-    sizes, unlocked = incoming.sizes.tolist(), map(waiting.__getitem__, first.tolist())
-    return tuple(map(_new_arrival, zip(incoming.keys, stored, sizes, unlocked, strict=True)))
+    stored = list(map(slots.of_value.__getitem__, draft.arrival[first].tolist()))
+    return Arrivals(incoming.keys, stored, incoming.sizes.tolist(), list(map(waiting.__getitem__, first.tolist())))
 
 
 def _unchecked(draft: Draft, share: TransferShare, slots: SlotTable) -> dict[int, tuple[Expected, ...]]:
@@ -164,9 +160,12 @@ def _unchecked(draft: Draft, share: TransferShare, slots: SlotTable) -> dict[int
 def _segments(
     program: Program, grouping: Grouping, unlocks: Sequence[Segments], instructions: list[Instruction]
 ) -> tuple[Segment, ...]:
-    """Cuts the program into segments and chunks; `unlocks` are by segment those that wait for it."""
+    """Cuts the program into segments and chunks; `unlocks` are by segment those that wait for it.
+
+    Origins are tuples, which the garbage collector forgets after its first look.
+    """
     starts = np.searchsorted(program.segment_at, np.arange(len(grouping.groups) + 1)).tolist()
-    origins: list[NodeNumber] = program.nodes.tolist()
+    origins: tuple[NodeNumber, ...] = tuple(program.nodes.tolist())
     return tuple(
         [
             Segment(_chunks(instructions, start, end), origins[start:end], len(group.needs), after)

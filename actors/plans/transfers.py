@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers, owners, positions, sizes
+from ...graph.arrays import Flags, Numbers, owners, positions, sizes, starts_of
 from ...graph.dtypes import base_type
 from ...rendezvous.key import ROOT_FRAME
 from .draft import Draft
@@ -160,25 +161,20 @@ class _Transfers:
         receives = self.receives
         first = receives.node[self.receiver[message_of[receives.transfer]]]
         first_nodes: list[list[NodeNumber]] = []
-        for part, draft in enumerate(self.drafts):
+        for draft, (begin, end) in zip(self.drafts, pairwise(self._rows(receives)), strict=True):
             nodes = np.arange(draft.columns.num_nodes)
-            of_part = receives.part == part
-            nodes[receives.node[of_part]] = first[of_part]
+            nodes[receives.node[begin:end]] = first[begin:end]
             first_nodes.append(cast("list[NodeNumber]", nodes.tolist()))
         return first_nodes
 
     def shares(self, groupings: Sequence[Grouping], message_of: Numbers) -> list[TransferShare]:
         """What every partition sends and receives."""
-        unchecked = self._unchecked()
-        return [
-            TransferShare(
-                grouping,
-                self._messages(self.sends, part, message_of),
-                self._messages(self.receives, part, message_of),
-                frozenset(self.receives.node[unchecked & (self.receives.part == part)].tolist()),
-            )
-            for part, grouping in enumerate(groupings)
+        outgoing, incoming = self._messages(self.sends, message_of), self._messages(self.receives, message_of)
+        node, flags = self.receives.node, self._unchecked()
+        unchecked = [
+            frozenset(node[begin:end][flags[begin:end]].tolist()) for begin, end in pairwise(self._rows(self.receives))
         ]
+        return list(map(TransferShare, groupings, outgoing, incoming, unchecked))
 
     def _unchecked(self) -> Flags:
         """By receive: whether it has no send of the same type."""
@@ -196,16 +192,28 @@ class _Transfers:
         starts = np.cumsum([0, *map(len, columns)])
         return np.concatenate(columns)[starts[ends.part] + ends.node]
 
-    def _messages(self, ends: _Ends, part: int, message_of: Numbers) -> TransferMessages:
-        """The messages of a partition, by number; the tensors of each by number of their transfers."""
-        of_part = positions(ends.part == part)
-        transfer = ends.transfer[of_part]
-        message = message_of[transfer]
-        order = np.lexsort((transfer, message))
-        message = message[order]
-        starts = positions(np.diff(message, prepend=-1))
+    def _rows(self, ends: _Ends) -> list[int]:
+        """Where the ends of each partition begin, which come partition by partition; then where all end."""
+        rows: list[int] = starts_of(ends.part, len(self.drafts)).tolist()
+        return rows
+
+    def _messages(self, ends: _Ends, message_of: Numbers) -> list[TransferMessages]:
+        """By partition its messages, by number; the tensors of each by number of their transfers.
+
+        All partitions are sorted at once: a large cluster has a thousand, with a few messages each.
+        """
+        message = message_of[ends.transfer]
+        order = np.lexsort((ends.transfer, message, ends.part))
+        message, node = message[order], ends.node[order]
+        is_first = np.append(True, (message[1:] != message[:-1]) | (ends.part[1:] != ends.part[:-1]))[: len(order)]
+        starts = positions(is_first)
         keys = list(map(self.keys.__getitem__, message[starts].tolist()))
-        return TransferMessages(keys, np.append(starts, len(message)), ends.node[of_part[order]])
+        rows, starts = self._rows(ends), np.append(starts, len(order))
+        numbers = np.searchsorted(starts, rows).tolist()
+        return [
+            TransferMessages(keys[first:last], starts[first : last + 1] - begin, node[begin:end])
+            for (begin, end), (first, last) in zip(pairwise(rows), pairwise(numbers), strict=True)
+        ]
 
 
 def _ends(nodes: Sequence[Numbers], transfer: Numbers) -> _Ends:

@@ -55,7 +55,6 @@ class Part:
         "_ended",
         "_pending",
         "_unfinished",
-        "_waits",
         "actor",
         "call",
         "depth",
@@ -87,8 +86,7 @@ class Part:
         self.slots: Slots = []
         self.frame = ""
         self.iterations: tuple[int, ...] = ()
-        self._waits = [segment.waits for segment in plan.segments]
-        self._pending = self._waits
+        self._pending = plan.waits
         self._unfinished = 0
         self._ended = ended
 
@@ -100,7 +98,7 @@ class Part:
         plan = self.plan
         self.slots = slots
         self.frame = frame
-        self._pending = self._waits.copy()
+        self._pending = plan.waits.copy()
         self._unfinished = len(self._pending)
         if plan.deferred:
             slots[PART_SLOT] = ref(self)  # a strong reference would be a cycle: tensors would wait for the collector
@@ -175,15 +173,16 @@ class Part:
         plan = self.plan
         if plan.unchecked and not is_dead and not self._has_right_types(number, value):
             return
-        key, slot, size, segments = plan.arrivals[number]
+        arrivals = plan.arrivals
+        slot, size = arrivals.slots[number], arrivals.sizes[number]
         if size == 1 and type(value) is not Bundle:
             self.slots[slot] = DEAD if is_dead else value
         elif size == _num_tensors(value):
             self.slots[slot : slot + size] = value
         else:
-            self.fail(_wrong_message(key + self.frame, _num_tensors(value), size))
+            self.fail(_wrong_message(arrivals.keys[number] + self.frame, _num_tensors(value), size))
             return
-        self._release(segments)
+        self._release(arrivals.segments[number])
 
     def _has_right_types(self, number: int, value: Any) -> bool:
         """Whether a message has the types of an arrival; fails the step if not.

@@ -34,6 +34,7 @@ from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale
 from .. import running
 from ..plans.binding import Binder
+from ..plans.plan import Plan
 from ..running.actor_group import ActorGroup
 from ..running.device_actor import DeviceActor
 from ..running.functions import Functions
@@ -43,13 +44,16 @@ from ..running.pacing import Pacer
 from ..running.ports import read_only
 from ..running.step import Step
 from .lifetime import OwnerThread
-from .registered_graphs import RegisteredGraphs
+from .registered_graphs import RegisteredGraphs, free_in_turns
 from .worker_steps import start_step
 
 if TYPE_CHECKING:
     from ...devices.device import Device
     from ...graph.dtypes import Array
     from ...rendezvous import Policy, Rendezvous
+
+
+_MANY = 1000  # nodes of a plan: to free fewer takes a fraction of a millisecond
 
 
 class GraphManager:
@@ -120,9 +124,15 @@ class GraphManager:
         self._ended.set()
         for step in list(self._steps):
             step.fail(error)
-        self.graphs.deregister_all()
+        self._free_in_turns(self.graphs.take_all())
         for actor in self.actors.values():
             actor.post(Shutdown())
+
+    def _free_in_turns(self, forgotten: list[Plan | Graph]) -> None:
+        """Frees large plans in a task of the actors' nursery, which ends after it."""
+        nursery = self._actor_group.nursery
+        if nursery is not None and any(len(whole.names) > _MANY for whole in forgotten if isinstance(whole, Plan)):
+            nursery.start_soon(free_in_turns, forgotten, self._actor_group.pacer, name=f"freeing of {self.task}")
 
     def _check_running(self) -> None:
         if self._end_error is not None:

@@ -3,6 +3,7 @@
     add(partitions)          -> "0000000000000000"; the plans have an actor each
     work("0000000000000000") -> [(plan of CPU:0, actor of CPU:0), (plan of CPU:1, actor of CPU:1)]
     deregister(...)          forgets the graph; steps of it that run go on
+    take_all()               forgets all of them; `free_in_turns` frees what they consist of
 
 A call with a handle that is not known, or not any more, raises AbortedError; a master registers the graph again then.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import trio
@@ -18,15 +20,17 @@ import trio
 from ...errors import AbortedError
 from ...graph.analysis.cost_graph import CostModels
 from ..plans.compiler import compile_plans
+from ..plans.plan import Plan
 
 if TYPE_CHECKING:
     from ...devices.pipeline import Partitioned
     from ...graph import CostGraphDef, GraphDef, StepStats
     from ...graph.graph import Graph
-    from ..plans.plan import Plan
     from ..running.device_actor import DeviceActor
     from ..running.functions import Functions
+    from ..running.pacing import Pacer
 
+_AT_ONCE = 256  # pieces, which take well under a millisecond to free
 PlacedPlans = Sequence[tuple["Plan", "DeviceActor"]]
 
 
@@ -122,8 +126,38 @@ class RegisteredGraphs:
         for handle in list(self._graphs):
             self.deregister(handle)
 
+    def take_all(self) -> list[Plan | Graph]:
+        """Forgets all graphs and returns what they consist of, for `free_in_turns`."""
+        taken: list[Plan | Graph] = []
+        for graph in self._graphs.values():
+            taken += graph.partitions.values()
+            taken += [plan for plan, _ in (*graph.work, *graph.traced_work)]
+        self.deregister_all()
+        return taken
+
     def _find(self, handle: str) -> _RegisteredGraph:
         graph = self._graphs.get(handle)
         if graph is None:
             raise AbortedError(f"Graph handle is not found: {handle}")
         return graph
+
+
+async def free_in_turns(forgotten: list[Plan | Graph], pacer: Pacer) -> None:
+    """Frees what the caller has forgotten, and lets other tasks run in between.
+
+    Python frees all that only a dropped object refers to at once, with the event loop and all threads waiting: tens of
+    milliseconds for a large graph. Shielded from cancellation, which would drop the rest at once.
+    """
+    with trio.CancelScope(shield=True):
+        while forgotten:
+            pieces: list[object] = _pieces(forgotten.pop())
+            while pieces:
+                del pieces[-_AT_ONCE:]
+                await pacer.yield_if_due()
+
+
+def _pieces(whole: Plan | Graph) -> list[object]:
+    """What a plan consists of, each piece after those that it refers to; a graph, mostly columns, is one piece."""
+    if not isinstance(whole, Plan):
+        return [whole]
+    return [*chain.from_iterable(segment.chunks for segment in whole.segments), *whole.segments, whole]

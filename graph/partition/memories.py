@@ -23,8 +23,11 @@ class Memories:
         """`devices` has, by node id, an index into `device_names`. InternalError for a malformed name."""
         self._kinds = kinds
         self._devices = devices
-        self._types = [_device_type(name) for name in device_names]
-        self.host_only: Flags = np.array([not device_kind(name).own_memory for name in self._types])[devices]
+        types = [_device_type(name) for name in device_names]
+        self._types = sorted(set(types))
+        number = {name: n for n, name in enumerate(self._types)}
+        self._type = np.array([number[name] for name in types], np.int64)[devices]
+        self.host_only: Flags = np.array([not device_kind(name).own_memory for name in self._types])[self._type]
         """by node id, whether its device has no memory but the host's"""
 
     def inputs_on_host(self, node: Ids, port: Ids) -> Flags:
@@ -38,13 +41,13 @@ class Memories:
     def _on_host(self, node: Ids, port: Ids, *, outputs: bool) -> Flags:
         if not len(node):
             return np.zeros(0, np.bool_)
-        # [memory_types(kind of n, device of n)[outputs][p] for n, p in zip(node, port)], with one call per distinct
-        # (kind of node, device): some hundred calls for a graph of any size.
-        code = self._kinds.of[node] * len(self._types) + self._devices[node]
+        # [memory_types(kind of n, type of n's device)[outputs][p] for n, p in zip(node, port)], with one call per
+        # distinct (kind of node, type of device): some hundred calls for a graph of any size on any cluster.
+        code = self._kinds.of[node] * len(self._types) + self._type[node]
         codes, index = np.unique(code, return_inverse=True)
         facts = []
-        for kind, device in (divmod(c, len(self._types)) for c in codes.tolist()):
-            facts.append(memory_types(self._kinds.kinds[kind], self._types[device])[1 if outputs else 0])
+        for kind, number in (divmod(c, len(self._types)) for c in codes.tolist()):
+            facts.append(memory_types(self._kinds.kinds[kind], self._types[number])[1 if outputs else 0])
         return PortTable(facts).at(index.reshape(-1), port).astype(np.bool_)
 
     def changes(self, edges: EdgeArrays, among: Flags) -> Flags:

@@ -12,7 +12,7 @@ a worker thread. A wrong guess costs a switch of threads, some 0.1 ms. The times
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,10 @@ import numpy as np
 from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_matrix
 from ....graph.dtypes import known_dims
 from ....graph.shape_inference.op_shapes import shapes_of
-from ...plans.instructions import slots_read
+from ...plans.instructions import run_instructions, slots_read
+from ...plans.plan import NO_CHUNKS
 from ...plans.planning import CHUNK
-from .chunk import SlowChunk, run_chunk
+from .chunk import SlowChunk
 from .joining import watch
 from .learning import VERY_LONG, LearningLimits, may_run_in_thread
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..pacing import Pacer
     from .chunk import Turns
 
+_ARRAY = np.ndarray
 _LARGE_BYTES = 1 << 16  # the inputs of a kernel that is worth a prediction
 _LARGE_SIZE = 1 << 14  # elements of an output that such a kernel makes of sizes
 _MAX_RANK = 8
@@ -43,53 +45,87 @@ _SHARE = 0.25  # of the limit for kernels, above which a thread runs what is onl
 def first_run(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, limits: LearningLimits) -> Turns:
     """Runs a segment that has not run yet, and cuts it into chunks for later steps. Raises located errors.
 
-    Instructions of chunks that are slow already run in a thread too.
+    Instructions of chunks that are slow already run in a thread too. It is one loop without calls of our own, because
+    first runs of short segments would otherwise take as long as compiling them.
     """
-    known = [id(chunk) in segment.slow for chunk in segment.chunks for _ in chunk]
-    single = tuple([instruction] for instruction in chain.from_iterable(segment.chunks))
+    instructions = list(chain.from_iterable(segment.chunks))
+    known = _known_slow(segment) if segment.slow else ()
+    single: tuple[Chunk, ...] = ()
     times: list[float] = []
     clock, limit_s = pacer.clock, _SHARE * limits.thread_s
-    for number, chunk in enumerate(single):
-        node = segment.origins[number]
-        if known[number] or (
-            _predicted_s(plan, node, chunk[0], slots) > limit_s and may_run_in_thread(plan.properties[node])
-        ):
-            yield SlowChunk(plan, segment, single, number, slots)
-            times.append(inf)
-            continue
-        started = clock()
-        run_chunk(plan, segment, single, number, slots)
+    ended = clock()
+    for number, instruction in enumerate(instructions):
+        started = ended
+        _, first, second, output = instruction
+        has_arrays = type(slots[first]) is _ARRAY or type(slots[second]) is _ARRAY if first else not output
+        if has_arrays or number in known:
+            if number in known or _is_long(plan, segment.origins[number], instruction, slots, limit_s):
+                single = single or tuple([each] for each in instructions)
+                yield SlowChunk(plan, segment, single, number, slots)
+                times.append(inf)
+                (instructions[number],) = single[number]  # it may reuse buffers now
+                ended = clock()
+                continue
+            started = clock()
+        try:
+            run_instructions((instruction,), slots)
+        except Exception as error:  # noqa: BLE001 - as in `run_chunk`
+            raise plan.locate_error(segment, number, error)  # noqa: B904 - as in `run_chunk`
         ended = clock()
         times.append(ended - started)
         if ended > pacer.slice.end:
             yield None
-    _cut(plan, segment, single, times, limits)
+            ended = clock()
+    _learn(plan, segment, instructions, times, limits)
 
 
-def _cut(plan: Plan, segment: Segment, single: tuple[Chunk, ...], times: list[float], limits: LearningLimits) -> None:
+def _known_slow(segment: Segment) -> set[int]:
+    """The instructions of a segment's slow chunks, by number."""
+    of_chunks = chain.from_iterable([id(chunk) in segment.slow] * len(chunk) for chunk in segment.chunks)
+    return {number for number, is_slow in enumerate(of_chunks) if is_slow}
+
+
+def _is_long(plan: Plan, node: int, instruction: Instruction, slots: Slots, limit_s: float) -> bool:
+    return _predicted_s(plan, node, instruction, slots) > limit_s and may_run_in_thread(plan.properties[node])
+
+
+def _learn(
+    plan: Plan, segment: Segment, instructions: list[Instruction], times: list[float], limits: LearningLimits
+) -> None:
+    """Cuts a segment by the times of its instructions; one that takes little is right as it is."""
+    if len(segment.chunks) > 1 or segment.slow or sum(times) > min(limits.chunk_s / 2, limits.thread_s):
+        _cut(plan, segment, instructions, times, limits)
+    segment.has_run = True
+
+
+def _cut(
+    plan: Plan, segment: Segment, instructions: list[Instruction], times: list[float], limits: LearningLimits
+) -> None:
     """Sets chunks that take half of what a chunk may, and apart from them the instructions that are slow.
 
     One that was not predicted, and took long, may have run on a busy machine: it is slow once, see `learning`.
     """
-    chunks: list[Chunk] = []
-    slow, slow_once = set[int](), set[int]()
-    together_s, is_open = 0.0, False
-    for chunk, took_s, node in zip(single, times, segment.origins, strict=True):
-        if took_s > limits.thread_s and may_run_in_thread(plan.properties[node]):
-            chunks.append(chunk)
-            (slow if took_s > VERY_LONG * limits.thread_s else slow_once).add(id(chunk))
-            is_open = False
-        elif is_open and together_s + took_s <= limits.chunk_s / 2 and len(chunks[-1]) < CHUNK:
-            chunks[-1] = chunks[-1] + chunk
-            together_s += took_s
-        else:
-            chunks.append(chunk)
-            together_s, is_open = took_s, True
-    segment.chunks, segment.has_run = tuple(chunks), True
-    segment.slow, segment.slow_once = frozenset(slow), frozenset(slow_once)
+    starts: list[int] = []
+    apart: dict[int, bool] = {}  # the instructions that are slow, by number: whether at once
+    together_s, end = inf, 0  # of the chunk that is open: what it takes, and where it has to end
+    for number, took_s in enumerate(times):
+        if took_s > limits.thread_s and may_run_in_thread(plan.properties[segment.origins[number]]):
+            apart[number] = took_s > VERY_LONG * limits.thread_s
+            starts.append(number)
+            together_s = inf
+            continue
+        together_s += took_s
+        if together_s > limits.chunk_s / 2 or number == end:
+            starts.append(number)
+            together_s, end = took_s, number + CHUNK
+    segment.chunks = tuple([instructions[start:stop] for start, stop in pairwise([*starts, len(instructions)])])
+    ids = {start: id(chunk) for start, chunk in zip(starts, segment.chunks, strict=True) if start in apart}
+    segment.slow = frozenset(ids[number] for number, at_once in apart.items() if at_once) or NO_CHUNKS
+    segment.slow_once = frozenset(ids[number] for number, at_once in apart.items() if not at_once) or NO_CHUNKS
+    segment.reusing = NO_CHUNKS
     segment.joinable = {}
-    if len(chunks) > 1:
-        watch(segment, chunks)
+    if len(starts) > 1:
+        watch(segment, segment.chunks)
 
 
 def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:

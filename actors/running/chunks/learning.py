@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ....devices.kernels.in_place import into
 from ....graph.dtypes import DataType, is_ref
+from ...plans.plan import NO_CHUNKS
 from ...plans.roles import Role, role_of
 from .joining import note_run, watch
 from .reuse import reusing
@@ -56,7 +57,7 @@ def learn(
         segment.reusing |= {id(chunk)}
         _reuse_buffers(plan, segment, chunks, number)
     if took_s <= min(limits):
-        segment.slow_once -= {id(chunk)}
+        segment.slow_once = segment.slow_once - {id(chunk)} or NO_CHUNKS
     elif (plan.repeats or took_s <= VERY_LONG * min(limits)) and id(chunk) not in segment.slow_once:
         segment.slow_once |= {id(chunk)}
         return
@@ -65,7 +66,7 @@ def learn(
             _split(segment, chunk)
     elif took_s < limits.thread_s * _FAST_AGAIN:
         if id(chunk) in segment.slow:
-            segment.slow -= {id(chunk)}
+            segment.slow = segment.slow - {id(chunk)} or NO_CHUNKS
             watch(segment, [chunk])
     elif took_s > limits.thread_s and may_run_in_thread(
         plan.properties[segment.origins[sum(map(len, chunks[:number]))]]

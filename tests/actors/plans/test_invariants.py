@@ -11,7 +11,7 @@ from partita.actors.plans.binding import Binder
 from partita.actors.plans.compiler import compile_plans
 from partita.actors.plans.instructions import FIRST_FREE_SLOT, plain
 from partita.actors.plans.invariants import check_plan
-from partita.actors.plans.plan import Plan
+from partita.actors.plans.plan import Arrivals, Plan
 from partita.devices import cut
 from partita.devices.state import DeviceState
 from partita.errors import InternalError
@@ -66,5 +66,7 @@ def test_a_result_is_in_a_slot_that_is_filled(plan: Plan) -> None:
 
 def test_a_message_is_received_once(plan: Plan) -> None:
     """The rendezvous would give it to one of two."""
-    wrong = replace(plan, arrivals=plan.arrivals * 2)
+    once = plan.arrivals
+    twice = Arrivals(once.keys * 2, once.slots * 2, once.sizes * 2, once.segments * 2)
+    wrong = replace(plan, arrivals=twice)
     assert "rule" in broken(wrong)

@@ -146,8 +146,8 @@ async def test_a_message_of_another_size_is_an_error_that_names_the_key(size: in
         start = Part.start
 
         def start_with_a_stranger(part: Part, slots: Slots, frame: str = "", **keywords: bool) -> None:
-            arrivals = [arrival._replace(size=size) for arrival in part.plan.arrivals]
-            part.plan = replace(part.plan, arrivals=tuple(arrivals), unchecked={})
+            arrivals = replace(part.plan.arrivals, sizes=[size] * len(part.plan.arrivals))
+            part.plan = replace(part.plan, arrivals=arrivals, unchecked={})
             for arrival in arrivals:
                 part.step.rendezvous.send(arrival.key + frame, sent)
             start(part, slots, frame, **keywords)
