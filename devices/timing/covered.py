@@ -6,9 +6,15 @@ covered     20 ns before 25, 30 ns in all
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...graph.arrays import Numbers
+
+PointsInTime: TypeAlias = Numbers | NDArray[np.float64]
+"""in ns; fractions where a bar is cut into equal parts"""
 
 
 class Covered:
@@ -25,7 +31,7 @@ class Covered:
         self._ends = ends[np.append(np.flatnonzero(first)[1:], len(starts)) - 1] if len(starts) else ends
         self._before = np.concatenate([[0], np.cumsum(self._ends - self._starts)])
 
-    def before(self, instants: Numbers) -> Numbers:
+    def before(self, instants: PointsInTime) -> PointsInTime:
         """Nanoseconds that are covered before each instant; fractions of a nanosecond count too."""
         at = np.searchsorted(self._starts, instants, "right")
         within = np.minimum(instants, np.concatenate([[0], self._ends])[at]) - np.concatenate([[0], self._starts])[at]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph.arrays import Flags, Numbers
-from .covered import Covered
+from .covered import Covered, PointsInTime
 
 EventType = Literal["compute", "send", "recv", "copy", "launch", "wait"]
 COMPUTE_STREAM = "compute"
@@ -143,7 +143,7 @@ class Events:
     make_bounds: Callable[[], TimeBounds] = field(repr=False)
     step: Numbers | None = None
     """of the timeline of a session"""
-    make_covered_ns: Callable[[Flags, Numbers], Numbers] | None = field(default=None, repr=False)
+    make_covered_ns: Callable[[Flags, PointsInTime], PointsInTime] | None = field(default=None, repr=False)
     """as `covered_ns`; where events stand for several runs, it knows when all of them are"""
 
     @classmethod
@@ -214,7 +214,7 @@ class Events:
         """The longest duration of four of five runs, `UNKNOWN_NS` where nobody says."""
         return self.bounds_ns[1]
 
-    def covered_ns(self, chosen: Flags, before_ns: Numbers) -> Numbers:
+    def covered_ns(self, chosen: Flags, before_ns: PointsInTime) -> PointsInTime:
         """The time before each instant in which one of the chosen events was under way, with all runs of each."""
         if self.make_covered_ns is not None:
             return self.make_covered_ns(chosen, before_ns)

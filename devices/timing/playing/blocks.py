@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ....graph.arrays import Flags, Numbers
+    from ..covered import PointsInTime
     from .activation import Activation, PlayedRun
-    from .pieces import Piece, Repeated
+    from .pieces import ClockPiece, Repeated
     from .player import Player
 
 
-class _Block(NamedTuple):
+class _InBlock(NamedTuple):
     """What is repeated: entries `first` to `end` of the log, and the segments before it."""
 
     first: int
@@ -37,7 +38,7 @@ class _Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class _ClockSegment:
     """Entries `first` to `end` of the log as events, later by `offset_ns`, each `runs` times.
 
     `numbers` has by loop what to add to the numbers of its iterations: for the first and for the last of the runs.
@@ -49,17 +50,17 @@ class _Segment:
     offset_ns: int
     runs: int
     numbers: Mapping[PlayedRun, tuple[int, int]]
-    blocks: tuple[_Block, ...]
+    blocks: tuple[_InBlock, ...]
 
 
-class _Segments:
+class _ClockSegments:
     """The pieces of a step, one after the other."""
 
-    def __init__(self, pieces: Iterable[Piece]) -> None:
-        self.all: list[_Segment] = []
-        self._add(pieces, 0, _Segment(0, 0, 0, 1, {}, ()))
+    def __init__(self, pieces: Iterable[ClockPiece]) -> None:
+        self.all: list[_ClockSegment] = []
+        self._add(pieces, 0, _ClockSegment(0, 0, 0, 1, {}, ()))
 
-    def _add(self, pieces: Iterable[Piece], at_ns: int, within: _Segment) -> None:
+    def _add(self, pieces: Iterable[ClockPiece], at_ns: int, within: _ClockSegment) -> None:
         """Adds pieces, the first of which begins at an instant; `within` is as they are."""
         for piece in pieces:
             if isinstance(piece, Played):
@@ -70,7 +71,7 @@ class _Segments:
                 within = self._add_block(piece, at_ns, within)
             at_ns += piece.duration_ns
 
-    def _add_block(self, piece: Repeated, at_ns: int, within: _Segment) -> _Segment:
+    def _add_block(self, piece: Repeated, at_ns: int, within: _ClockSegment) -> _ClockSegment:
         """Adds what is repeated; returns as what follows is."""
         loop, period, last = piece.loop, piece.iterations, piece.iterations * piece.runs
         first, end = piece.entries
@@ -81,7 +82,7 @@ class _Segments:
             within,
             runs=within.runs * piece.runs,
             numbers={**begun, loop: (low + period, high + last)},
-            blocks=(*within.blocks, _Block(first, end, len(self.all))),
+            blocks=(*within.blocks, _InBlock(first, end, len(self.all))),
         )
         self._add(piece.pieces, at_ns, repeated)
         low, high = within.numbers.get(loop, (0, 0))
@@ -93,7 +94,7 @@ def with_blocks(events: Events, player: Player) -> Events:
     pieces, activations = player.folding.pieces(), player.activations
     if len(pieces) == 1:
         return events
-    segments = _Segments(pieces).all
+    segments = _ClockSegments(pieces).all
     bases = np.array([activation.base for activation in activations], np.int64)
     activation = np.searchsorted(bases, np.frombuffer(player.log.entries, np.int64) // KINDS, "right") - 1
     counts = [segment.end - segment.first for segment in segments]
@@ -117,7 +118,7 @@ def with_blocks(events: Events, player: Player) -> Events:
         low_ns, high_ns = events.bounds_ns
         return low_ns[order], high_ns[order]
 
-    def covered_ns(chosen: Flags, before_ns: Numbers) -> Numbers:
+    def covered_ns(chosen: Flags, before_ns: PointsInTime) -> PointsInTime:
         entries = order[chosen]
         return covered_before(pieces, Covered(events.start_ns[entries], events.end_ns[entries]), before_ns)
 
@@ -140,7 +141,7 @@ def with_blocks(events: Events, player: Player) -> Events:
     )
 
 
-def _causes(causes: Numbers, segments: Sequence[_Segment]) -> Numbers:
+def _causes(causes: Numbers, segments: Sequence[_ClockSegment]) -> Numbers:
     """By event the event that is its cause: the latest before it that stands for the entry."""
     begins = np.cumsum([0, *(segment.end - segment.first for segment in segments)]).tolist()
     columns = []
@@ -154,7 +155,7 @@ def _causes(causes: Numbers, segments: Sequence[_Segment]) -> Numbers:
     return np.concatenate(columns)
 
 
-def _entries_of_causes(causes: Numbers, segment: _Segment) -> tuple[Numbers, Flags]:
+def _entries_of_causes(causes: Numbers, segment: _ClockSegment) -> tuple[Numbers, Flags]:
     """By entry of a segment the entry that is its cause, and whether that is in the same run of its block.
 
     In a block it is what the period after the block says, which was played from the end of what is repeated on: there
@@ -171,7 +172,7 @@ def _entries_of_causes(causes: Numbers, segment: _Segment) -> tuple[Numbers, Fla
 
 
 def _latest(
-    entry: int, segments: Sequence[_Segment], begins: Sequence[int], blocks: Sequence[_Block], before: int
+    entry: int, segments: Sequence[_ClockSegment], begins: Sequence[int], blocks: Sequence[_InBlock], before: int
 ) -> int:
     """The event that stands for an entry in the latest segment before one, which is in some blocks."""
     for block in reversed(blocks[:-1]):
@@ -184,7 +185,7 @@ def _latest(
     return -1
 
 
-def _label(segment: _Segment, activation: Activation) -> str:
+def _label(segment: _ClockSegment, activation: Activation) -> str:
     """The iterations of an activation in a segment: a range where it stands for several."""
     parts = []
     for turn in activation.place.loops:
@@ -194,10 +195,10 @@ def _label(segment: _Segment, activation: Activation) -> str:
     return "/".join(parts)
 
 
-def offsets_of(pieces: Iterable[Piece], entries: int, end_ns: Numbers) -> tuple[Numbers, Numbers]:
+def offsets_of(pieces: Iterable[ClockPiece], entries: int, end_ns: Numbers) -> tuple[Numbers, Numbers]:
     """By entry how much later it was, and its end, than the log says; what ends in a later piece, ends at its end."""
     played = [piece for piece in pieces if isinstance(piece, Played)]
-    offsets = np.array([segment.offset_ns for segment in _Segments(pieces).all if not segment.blocks], np.int64)
+    offsets = np.array([segment.offset_ns for segment in _ClockSegments(pieces).all if not segment.blocks], np.int64)
     of = np.searchsorted([piece.end.entry for piece in played], np.arange(entries), "right")
     last = np.searchsorted([piece.end.clock_ns for piece in played], end_ns)
     return offsets[of], offsets[np.clip(last, of, len(played) - 1)]

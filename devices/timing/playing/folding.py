@@ -27,7 +27,7 @@ from .pieces import Mark, Played, Repeated, since
 
 if TYPE_CHECKING:
     from .activation import Activation, PlayedRun
-    from .pieces import Piece
+    from .pieces import ClockPiece
     from .player import Player
 
 _ALWAYS, _SOMETIMES = 32, 8  # iterations that are compared: the first ones, then as many after every power of two
@@ -54,13 +54,13 @@ class Folding:
         """what is repeated, in order"""
         self.begun: dict[PlayedRun, None] = {}
         """loops of which an iteration has begun since the last check"""
-        self._pieces: list[Piece] = []
+        self._pieces: list[ClockPiece] = []
         self._since = self._mark()
         self._skipped_ns = 0
         self._seen: dict[PlayedRun, list[_Seen]] = {}
         self._folded: set[PlayedRun] = set()
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[ClockPiece]:
         """What the clock stands for until now."""
         clock_ns, entry, search = self._mark()
         end = Mark(max(clock_ns, max(self.player.log.end_ns, default=0)), entry, search)

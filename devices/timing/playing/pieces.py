@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from ....graph.arrays import Numbers
-    from ..covered import Covered
+    from ..covered import Covered, PointsInTime
     from .activation import PlayedRun
 
 
@@ -48,7 +47,7 @@ class Played:
 class Repeated:
     """What happens `runs` times more, in each of them so many `iterations` of a loop: not played, but as the pieces."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ClockPiece, ...]
     runs: int
     loop: PlayedRun
     iterations: int
@@ -70,17 +69,17 @@ class Repeated:
         return played[0].first.entry, played[-1].end.entry
 
 
-Piece: TypeAlias = Played | Repeated
+ClockPiece: TypeAlias = Played | Repeated
 
 
-def since(pieces: Sequence[Piece], index: int, mark: Mark) -> tuple[Piece, ...]:
+def since(pieces: Sequence[ClockPiece], index: int, mark: Mark) -> tuple[ClockPiece, ...]:
     """The pieces from a mark on, which is in the one of that index."""
     first = pieces[index]
     assert isinstance(first, Played)  # as the clock was there
     return Played(mark, first.end), *pieces[index + 1 :]
 
 
-def expanded(pieces: Iterable[Piece], start_ns: int = 0) -> Iterator[tuple[Played, int]]:
+def expanded(pieces: Iterable[ClockPiece], start_ns: int = 0) -> Iterator[tuple[Played, int]]:
     """What was played, as often as it happens, and when it begins."""
     for piece in pieces:
         if isinstance(piece, Played):
@@ -92,11 +91,11 @@ def expanded(pieces: Iterable[Piece], start_ns: int = 0) -> Iterator[tuple[Playe
         start_ns += piece.duration_ns
 
 
-def covered_before(pieces: Iterable[Piece], covered: Covered, instants: Numbers) -> Numbers:
+def covered_before(pieces: Iterable[ClockPiece], covered: Covered, instants: PointsInTime) -> PointsInTime:
     """What is covered before instants of the step, counted from its first piece; `covered` is in times of the clock."""
-    total = np.zeros_like(instants)
+    total: PointsInTime = np.zeros_like(instants)
     for piece in pieces:
-        inside = np.clip(instants, 0, piece.duration_ns)
+        inside: PointsInTime = np.minimum(np.maximum(instants, 0), piece.duration_ns)
         if isinstance(piece, Played):
             begin_ns = np.array([piece.first.clock_ns])
             total = total + covered.before(begin_ns + inside) - covered.before(begin_ns)

@@ -185,7 +185,7 @@ def check(step: Step, kind: str, hardware: Cluster) -> Timeline:
     return folded
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(steps(), st.sampled_from(HARDWARE))
 def test_a_folded_step_over_devices_is_the_unfolded_one(step: Step, on: tuple[str, Cluster]) -> None:
     """With loops in the loop, several iterations under way, contended links, and ops beside the loop."""
