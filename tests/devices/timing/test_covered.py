@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, strategies as st
 
@@ -18,5 +20,5 @@ def test_each_nanosecond_counts_once(intervals: list[tuple[int, int]]) -> None:
     inside = {at for start, length in intervals for at in range(start, start + length)}
     expected = [sum(at < before for at in inside) for before in instants.tolist()]
     assert covered.before(instants).tolist() == expected
-    halves = [(low + high) / 2 for low, high in zip(expected, expected[1:], strict=False)]
+    halves = [(low + high) / 2 for low, high in pairwise(expected)]
     assert covered.before(instants[:-1] + 0.5).tolist() == halves
