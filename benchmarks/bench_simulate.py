@@ -6,6 +6,7 @@ simpy engine      from the plan to the events, against simpy with a process per 
 simpy whole       `simulate`, against the same preparation followed by that use of simpy
 other shapes      `simulate` per op of a graph in which every op has shapes of its own
 nested functions  `simulate` per function, each of which calls the next
+loop              100,000 iterations of a while loop; over two GPUs its value is copied twice in each
 1,024 devices     a whole process: reads a graph from a file, cuts it, simulates it
 
 "cold" is the first time in a process of its own, imports of the families of ops included; "warm" is later.
@@ -18,6 +19,9 @@ from functools import partial
 
 from partita.devices import cut, simulate
 from partita.graph import Graph
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
+from partita.graph.structured import while_loop
 
 from .bench import Bench
 from .bench_loops import loop
@@ -32,10 +36,10 @@ _DEVICES = 8
 _SHAPE = (64,)
 
 
-def _cut(workload: Workload) -> dict[str, Graph]:
+def _cut(workload: Workload, kind: str = "cpu") -> dict[str, Graph]:
     return cut(
         workload.data,
-        f"cpu:{workload.devices}",
+        f"{kind}:{workload.devices}",
         feeds=tuple(workload.feeds),
         fetches=workload.fetches,
         targets=workload.targets,
@@ -55,9 +59,9 @@ async def _per_node(bench: Bench) -> Measured:
     return Measured(Figure.of(taken["ours"], nodes))
 
 
-def _simulated(workload: Workload, partitions: dict[str, Graph]) -> Sample:
+def _simulated(workload: Workload, partitions: dict[str, Graph], kind: str = "cpu") -> Sample:
     before = now()
-    simulate(partitions, f"cpu:{workload.devices}")
+    simulate(partitions, f"{kind}:{workload.devices}")
     return now() - before
 
 
@@ -121,11 +125,26 @@ async def _simpy(bench: Bench, *, whole: bool) -> Measured:
 
 async def _loop(bench: Bench) -> Measured:
     """All iterations of a while loop whose count follows from constants."""
-    workload = loop(bench.sizes.simulated_iterations)
-    partitions = _cut(workload)
+    return await _simulations(bench, loop(bench.sizes.simulated_iterations), "cpu")
+
+
+async def _loop_over_gpus(bench: Bench) -> Measured:
+    """The same of one whose value goes to another GPU and back in every iteration."""
+    return await _simulations(bench, _back_and_forth(bench.sizes.simulated_iterations), "gpu")
+
+
+async def _loop_peak(bench: Bench) -> Measured:
+    """The memory of a process that simulates the loop over two GPUs."""
+    asked = request(bench, _back_and_forth(bench.sizes.simulated_iterations))
+    ended = fresh("benchmarks.whole_simulation", json.dumps({**asked, "cluster": "gpu:2"}))
+    return Measured(Figure(float(ended.output)))
+
+
+async def _simulations(bench: Bench, workload: Workload, kind: str) -> Measured:
+    partitions = _cut(workload, kind)
 
     async def ours() -> Sample:
-        return _simulated(workload, partitions)
+        return _simulated(workload, partitions, kind)
 
     taken = await interleave({"ours": ours}, bench.sizes.rounds_when_slow)
     return Measured(Figure.of(taken["ours"]))
@@ -156,6 +175,27 @@ async def _shaped(bench: Bench, *, cold: bool) -> Measured:
 
 async def _nested(bench: Bench, *, cold: bool) -> Measured:
     return await (_cold if cold else _warm)(bench, nested(bench.sizes.nested_functions))
+
+
+def _back_and_forth(iterations: int) -> Workload:
+    """Products of a value that two GPUs compute in turns."""
+    b = GraphBuilder()
+
+    def product(value: Tensor, gpu: int) -> Tensor:
+        with b.device(f"/device:GPU:{gpu}"):
+            return b.op("MatMul", value, value)[0]
+
+    with b.device("/device:GPU:0"):
+        x = b.placeholder("x", "float32", (8, 8))
+        _, value = while_loop(
+            b,
+            lambda i, _: b.op("Less", i, iterations),
+            lambda i, value: (b.op("AddV2", i, 1)[0], product(product(value, 0), 1)),
+            [b.constant(0), x],
+        )
+        b.identity(value, name="y")
+    data = b.graph_def().SerializeToString(deterministic=True)
+    return Workload(f"back and forth {iterations}", data, iterations, {"x:0": (8, 8)}, ("y:0",), devices=2)
 
 
 async def _many_devices(bench: Bench) -> Measured:
@@ -192,6 +232,8 @@ CASES = [
     Case("simulate/other shapes, warm", "", limit(20e-6, 8e-6), partial(_shaped, cold=False)),
     Case("simulate/nested functions, cold", "", limit(1e-3, 0.4e-3), partial(_nested, cold=True)),
     Case("simulate/nested functions, warm", "", limit(1e-3, 0.4e-3), partial(_nested, cold=False)),
+    Case("simulate/loop of 100,000, 2 GPUs", "", limit(1, 0.1), _loop_over_gpus),
+    Case("simulate/loop of 100,000, 2 GPUs, peak", "", limit(200e6), _loop_peak, unit="B"),
     Case("simulate/1,024 devices", "", limit(25, 12), _many_devices),
     Case("simulate/1,024 devices, peak", "", limit(2e9, 1.3e9), _many_devices_peak, unit="B"),
 ]

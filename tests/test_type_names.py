@@ -25,7 +25,6 @@ SHARED: dict[str, str] = {
     "Call": "devices/kernels/registry.py devices/timing/bodies/scripts.py",
     "Callee": "actors/running/callee.py devices/timing/bodies/arguments.py",
     "Levels": "actors/plans/levels.py devices/timing/bodies/levels.py",
-    "Segment": "actors/plans/plan.py devices/timing/playing/folding.py",
 }
 
 

@@ -16,7 +16,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph.arrays import Numbers
+from ...graph.arrays import Flags, Numbers
+from .covered import Covered, PointsInTime
 
 EventType = Literal["compute", "send", "recv", "copy", "launch", "wait"]
 COMPUTE_STREAM = "compute"
@@ -142,6 +143,8 @@ class Events:
     make_bounds: Callable[[], TimeBounds] = field(repr=False)
     step: Numbers | None = None
     """of the timeline of a session"""
+    make_covered_ns: Callable[[Flags, PointsInTime], PointsInTime] | None = field(default=None, repr=False)
+    """as `covered_ns`; where events stand for several runs, it knows when all of them are"""
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Events:
@@ -210,6 +213,12 @@ class Events:
     def high_ns(self) -> Numbers:
         """The longest duration of four of five runs, `UNKNOWN_NS` where nobody says."""
         return self.bounds_ns[1]
+
+    def covered_ns(self, chosen: Flags, before_ns: PointsInTime) -> PointsInTime:
+        """The time before each instant in which one of the chosen events was under way, with all runs of each."""
+        if self.make_covered_ns is not None:
+            return self.make_covered_ns(chosen, before_ns)
+        return Covered(self.start_ns[chosen], self.end_ns[chosen]).before(before_ns)
 
     @property
     def duration_ns(self) -> Numbers:

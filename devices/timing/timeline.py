@@ -135,7 +135,7 @@ class Timeline:
         np.add.at(busy, stream[computing], (columns.duration_ns * columns.runs)[computing])
         for number in np.unique(stream[copying]).tolist():
             on_stream = copying & (stream == number)
-            busy[number] += _covered_ns(*(column[on_stream] for column in (columns.start_ns, columns.end_ns)))
+            busy[number] += int(columns.covered_ns(on_stream, np.array([self.makespan_ns]))[0])
         names = [(columns.device.texts[d], columns.stream.texts[s]) for d, s in keys.T.tolist()]
         return {names[number]: int(busy[number]) for number in np.argsort(first).tolist()}
 
@@ -259,32 +259,10 @@ class Timeline:
         """Busy share of each of `width` equal parts of the makespan, as one character."""
         columns, span = self.columns, self.makespan_ns
         chosen = columns.device.is_text(device) & columns.stream.is_text(stream) & columns.of_kind("compute", "copy")
-        starts, ends = _merged(columns.start_ns[chosen], columns.end_ns[chosen])
         # Occupied time before each bound of the parts; scaled by width, so that the bounds are whole numbers.
-        bounds = np.arange(width + 1, dtype=np.float64) * span / width
-        before = np.concatenate([[0], np.cumsum(ends - starts)])
-        at = np.searchsorted(starts, bounds, "right")
-        within = np.minimum(bounds, np.concatenate([[0], ends])[at]) - np.concatenate([[0], starts])[at]
-        covered = np.concatenate([[0], before[:-1]])[at] + np.where(at > 0, within, 0)
+        covered = columns.covered_ns(chosen, np.arange(width + 1, dtype=np.float64) * span / width)
         filled = np.diff(covered) * width / span
         return "".join(" ░▒▓█"[ceil(4 * share - 1e-9)] for share in filled.tolist())
-
-
-def _merged(starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
-    """Intervals as the fewest that cover the same time, in order; empty ones are left out."""
-    present = ends > starts
-    order = np.argsort(starts[present], kind="stable")
-    starts, ends = starts[present][order], np.maximum.accumulate(ends[present][order]) if present.any() else ends[:0]
-    first = np.ones(len(starts), np.bool_)
-    first[1:] = starts[1:] > ends[:-1]
-    last = np.append(np.flatnonzero(first)[1:], len(starts)) - 1
-    return starts[first], ends[last] if len(starts) else ends
-
-
-def _covered_ns(starts: Numbers, ends: Numbers) -> int:
-    """Nanoseconds that intervals cover together."""
-    starts, ends = _merged(starts, ends)
-    return int((ends - starts).sum())
 
 
 def _total(values: Numbers, runs: Numbers) -> int:

@@ -18,7 +18,7 @@ from enum import IntEnum
 from functools import partial
 from math import inf
 
-from simpy import Environment
+from simpy import Environment, Event
 
 from ...cluster import Cluster
 from ...device import Device
@@ -116,9 +116,12 @@ class Engine:
         self._released_by[row], self._latency_ns[row] = cause, route.latency_ns
         if self._is_unlimited:
             self.started(row, self._instants.now(), -1)
-            self._instants.after(route.transfer_ns(size_bytes), lambda _: self.arrived(row))
+            self._instants.after(route.transfer_ns(size_bytes), partial(self._arrived_alone, row))
         else:
             self.network.request(row, route, size_bytes)
+
+    def _arrived_alone(self, row: int, _: Event) -> None:
+        self.arrived(row)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
         """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""
@@ -140,6 +143,12 @@ class Engine:
         """Calls `action` so many nanoseconds from now."""
         self._instants.after(delay_ns, lambda _: action())
 
+    def oldest_copy_ns(self) -> int | None:
+        """When the first of the copies under way started; None if there is none."""
+        return min(
+            [self.log.start_ns[self._copies[row]] for row in self._latency_ns if row in self._copies], default=None
+        )
+
     def unfinished(self) -> list[int]:
         """Entries whose end the log does not have yet: copies under way, and rows that the feeder has begun."""
         return [*self._begun.values(), *(self._copies[row] for row in self._latency_ns if row in self._copies)]
@@ -150,11 +159,13 @@ class Engine:
         return self.env.peek() < inf
 
     def state(self, name: RowName) -> Hashable | None:
-        """Everything that decides how the hardware goes on, relative to the present; None with transfers under way.
+        """Everything that decides how the hardware goes on, relative to the present.
 
-        Two equal states, rows told by `name`, go on alike.
+        Two equal states, rows told by `name`, go on alike. None in the middle of an instant, while rates of transfers
+        have to be found.
         """
-        if not self.network.is_idle:
+        transfers = self.network.state(name)
+        if transfers is None:
             return None
 
         def named(action: object) -> Hashable:
@@ -167,7 +178,7 @@ class Engine:
             return id(getattr(action, "__self__", action)), getattr(action, "__name__", "")
 
         places = [place for by_duty in self._places for place in by_duty.values() if isinstance(place, Lanes | Gpu)]
-        return self._instants.state(named), tuple(place.state(name) for place in places)
+        return transfers, self._instants.state(named), tuple(place.state(name) for place in places)
 
     def next_event(self) -> bool:
         """Moves the clock to the next thing that happens; False when nothing is left to happen."""

@@ -17,8 +17,9 @@ starts and ends of the instant. Transfers of one instant are handled in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import Protocol
 
 from simpy import Environment, Event
@@ -28,9 +29,11 @@ from ...topology import Link, Route
 from .fair_shares import FairShares
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .instants import Instants
-from .port_loads import loads_of
+from .port_loads import load_changes, loads_of
 from .ports import ActiveLink
 from .profile import Profile
+from .streams import RowName
+from .under_way import flows_under_way, waiting_for_engines
 
 _NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
@@ -93,6 +96,35 @@ class Network:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
         port = self._by_name.get(link)
         return [] if port is None else loads_of(port, self._shares.instants)
+
+    def load_changes(self, link: str) -> Iterable[tuple[int, int]]:
+        """(search for rates, load from then on in units of `ports`) of a link by name, in order."""
+        port = self._by_name.get(link)
+        return () if port is None else load_changes(port, len(self._shares.instants))
+
+    @property
+    def searches(self) -> Sequence[int]:
+        """By search for rates its instant."""
+        return self._shares.instants
+
+    def state(self, name: RowName) -> Hashable | None:
+        """Everything that decides how transfers go on, relative to the present; None while rates have to be found.
+
+        Two equal states, transfers told by `name`, go on alike as long as no link changes its pace: rates and ends
+        follow from the flows under way.
+        """
+        if self.is_idle:
+            return ()
+        if self._requests or self._released or self._shares.has_changes:
+            return None
+        now = self._instants.now()
+        coming = [
+            (at - now, name(transfer), what, id(subject.path if isinstance(subject, ActiveFlow) else subject))
+            for at, transfer, what, _, subject in sorted(self._calendar, key=itemgetter(0, 1, 2, 3))
+            if what in (_BEGIN, _RELEASE)
+        ]
+        flows = flows_under_way(self._paths.values(), name, now)
+        return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now), self._wakes_at - now
 
     def _path(self, route: Route) -> Path:
         path = self._paths.get(id(route))

@@ -11,7 +11,7 @@ it is computed when somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -21,26 +21,38 @@ from .ports import UNITS, ActiveLink
 
 
 def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, float]]:
-    """(from, to, bytes/s) in order, without the times in which it carries nothing; `instants` are those of searches.
+    """(from, to, bytes/s) in order, without the times in which it carries nothing; `instants` are those of searches."""
+    return spans_of((instants[search], load) for search, load in load_changes(port, len(instants)))
 
-    Times in which it carries the same are apart if it carried something else between two searches of one instant.
-    """
+
+def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
+    """(search, load in units from then on) of the first so many searches, in order."""
     counts: dict[FlowGroup, list[tuple[int, int]]] = {}
     for search, group, count in zip(port.changed_in, port.changed_groups, port.changed_counts, strict=True):
         counts.setdefault(group, []).append((search, count))
     changes = merge(*[_changes(group, of_group) for group, of_group in counts.items()], key=itemgetter(0))
-    times, loads, load = list[int](), list[int](), 0
+    load = 0
     for search, together in groupby(changes, itemgetter(0)):
-        if search >= len(instants):  # flows have come or gone, and rates are not found yet
+        if search >= searches:  # flows have come or gone, and rates are not found yet
             break
         changed = sum(change for _, change in together)
         if changed:
             load += changed
-            if times and times[-1] == instants[search]:
-                loads[-1] = load
-            else:
-                times.append(instants[search])
-                loads.append(load)
+            yield search, load
+
+
+def spans_of(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:
+    """(from, to, bytes/s) in order, from (instant, load in units from then on).
+
+    Times in which it carries the same are apart if it carried something else between two searches of one instant.
+    """
+    times, loads = list[int](), list[int]()
+    for time, load in changes:
+        if times and times[-1] == time:
+            loads[-1] = load
+        else:
+            times.append(time)
+            loads.append(load)
     return [(start, end, load / UNITS) for (start, load), (end, _) in pairwise(zip(times, loads, strict=True)) if load]
 
 

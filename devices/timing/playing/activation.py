@@ -35,6 +35,8 @@ class PlayedRun:
 
     count: int | None = None
     """how often the loop runs; None if nobody knows"""
+    latest = -1
+    """the number of its iteration that began last"""
     overlaps = False
     """whether it is a loop of which several iterations run at a time"""
 
@@ -250,5 +252,5 @@ class Playing(Protocol):
     def call_ended(self, caller: Activation, node: int, cause: int) -> None:
         """The functions that a node called have ended."""
 
-    def begun(self, loop: PlayedRun, number: int) -> None:
+    def begun(self, loop: PlayedRun) -> None:
         """An iteration begins, and all of the loop run alike."""

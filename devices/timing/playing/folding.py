@@ -1,153 +1,144 @@
 """Equal iterations of a loop are played once: when the state repeats, the rest is a block of repeated events.
 
-At the beginning of an iteration, everything that decides how the step goes on is compared with what it was at the
-beginning of earlier ones: the hardware, and what every open activation waits for, with iterations counted from the
-present one. If it is equal, the events since then repeat until the loop comes to its end:
+After an iteration has begun, everything that decides how the step goes on is compared with what it was after earlier
+ones: the hardware, transfers that are under way, and what every open activation waits for, with iterations counted from
+the latest one. If it is equal, the events since then repeat until the loop comes to its end:
 
     played     w:0  w:1  w:2 = w:1 again          w:99998  w:99999  w:100000
     events     one by one            w:3-99997, runs 99995     one by one
 
+Where several iterations are under way at a time, on several devices, it may take some until the state is that of an
+earlier one, and the block may have several iterations: a period.
+
 The clock is not moved: the loop is shortened by the iterations of the block, and all later events are shifted when they
-are written down (`Segment`). Only the last iterations are played again, as they differ. Nothing is folded on a cluster
-with slow devices or degraded links, whose speed depends on the time.
+are written down (`pieces`). Only the last iterations are played again, as they differ, and before them as many as it
+takes until what is under way has ended: so its ends, and what they release, are those of the repetitions too. Nothing
+is folded on a cluster with slow devices or degraded links, whose speed depends on the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..hardware.log import COPY, KINDS
+from ..hardware.log import KINDS
 from ..memory.holder_blocks import Repetition
+from .pieces import Mark, Played, Repeated, since
 
 if TYPE_CHECKING:
     from .activation import Activation, PlayedRun
+    from .pieces import ClockPiece
     from .player import Player
 
-_ALWAYS, _SOMETIMES = 32, 3  # iterations that are compared: the first ones, then as many after every power of two
+_ALWAYS, _SOMETIMES = 32, 8  # iterations that are compared: the first ones, then as many after every power of two
 FEWEST = 64
 """iterations that must be left: shorter loops are played, and listed, one by one"""
-_KEPT = 8  # states that a new one is compared with: the longest period
-
-
-@dataclass(slots=True)
-class Segment:
-    """Entries `first` to `end` (None: all that follow) of the log as events, later by `offset_ns`, each `runs` times.
-
-    `numbers` has by loop what to add to the numbers of its iterations: for the first and for the last of the runs.
-    """
-
-    first: int
-    end: int | None = None
-    offset_ns: int = 0
-    runs: int = 1
-    numbers: dict[PlayedRun, tuple[int, int]] = field(default_factory=dict)
-    period: int = 0
-    """entries that a repetition has, 0 for what was played"""
+_KEPT = 16  # states that a new one is compared with: the longest period
 
 
 class _Seen(NamedTuple):
-    """The state at the beginning of an iteration, and where in the log and the segments that was."""
+    """The state after an iteration has begun, when that was, and in which piece."""
 
     state: Hashable
     number: int
-    now_ns: int
-    entry: int
-    segment: int
+    mark: Mark
+    piece: int
 
 
 class Folding:
-    """Finds repetitions in the loops of a step that is being played. `segments` say how its log becomes events."""
+    """Finds repetitions in the loops of a step that is being played."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
-        self.segments = [Segment(0)]
         self.repetitions: list[Repetition] = []
-        """what the segments repeat, in order"""
-        self.begun: list[tuple[PlayedRun, int]] = []
-        """loops of which an iteration has begun since the last check, with its number"""
+        """what is repeated, in order"""
+        self.begun: dict[PlayedRun, None] = {}
+        """loops of which an iteration has begun since the last check"""
+        self._pieces: list[ClockPiece] = []
+        self._since = self._mark()
+        self._skipped_ns = 0
         self._seen: dict[PlayedRun, list[_Seen]] = {}
-        self._offsets = [(0, 0)]  # from an instant of the clock on: what to add to get the time of the step
+        self._folded: set[PlayedRun] = set()
 
-    def time_ns(self, clock_ns: int) -> int:
-        """The time of the step at an instant of the clock, which passes over the blocks."""
-        offset_ns = 0
-        for since_ns, later_ns in self._offsets:
-            if since_ns > clock_ns:
-                break
-            offset_ns = later_ns
-        return clock_ns + offset_ns
+    def pieces(self) -> list[ClockPiece]:
+        """What the clock stands for until now."""
+        clock_ns, entry, search = self._mark()
+        end = Mark(max(clock_ns, max(self.player.log.end_ns, default=0)), entry, search)
+        return [*self._pieces, Played(self._since, end)]
+
+    def _mark(self) -> Mark:
+        engine = self.player.engine
+        return Mark(engine.now(), len(engine.log), len(engine.network.searches))
 
     def check(self) -> None:
         """Shortens loops whose state repeats; called between two events of the clock."""
-        begun, self.begun = self.begun, []
-        for loop, number in begun:
+        begun, self.begun = self.begun, {}
+        for loop in begun:
             assert loop.count is not None  # as its iterations run alike
-            left = loop.count - number
+            number = loop.latest
             beyond = number - (1 << number.bit_length() - 1) if number else 0
-            if left >= FEWEST and (number < _ALWAYS or beyond < _SOMETIMES):
+            if loop.count - number < FEWEST or loop in self._folded:
+                self._seen.pop(loop, None)
+            elif number < _ALWAYS or beyond < _SOMETIMES:
                 self._compare(loop, number)
 
     def _compare(self, loop: PlayedRun, number: int) -> None:
         state = self._state(loop, number)
-        seen = self._seen.setdefault(loop, [])
         if state is None:
+            self.begun[loop] = None  # once more after the next event
             return
-        log, offset_ns = self.player.log, self.segments[-1].offset_ns
-        here = _Seen(state, number, self.player.engine.now() + offset_ns, len(log), len(self.segments) - 1)
-        for before in seen:
-            if before.state == state and self._is_alone(loop, before.entry):
+        seen = self._seen.setdefault(loop, [])
+        here = _Seen(state, number, self._mark(), len(self._pieces))
+        for before in reversed(seen):
+            if before.state == state and before.number < number and self._is_alone(loop, before.mark.entry):
                 self._fold(loop, before, here)
-                seen.clear()
                 return
         seen.append(here)
         del seen[:-_KEPT]
 
     def _is_alone(self, loop: PlayedRun, entry: int) -> bool:
-        """Whether all that happened since an entry was in a loop, without transfers."""
-        entries = self.player.log.entries
-        for k in range(entry, len(entries)):
-            row, kind = divmod(entries[k], KINDS)
-            if kind == COPY or all(turn.loop is not loop for turn in self.player.owner(row).place.loops):
-                return False
-        return True
+        """Whether all that happened since an entry was in a loop."""
+        entries, owner = self.player.log.entries, self.player.owner
+        return all(
+            any(turn.loop is loop for turn in owner(entries[k] // KINDS).place.loops)
+            for k in range(entry, len(entries))
+        )
 
-    def _is_nested(self, loop: PlayedRun, entry: int) -> bool:
-        """Whether the loop is in another one, or another one has run in it since an entry."""
+    def _is_nested(self, entry: int) -> bool:
+        """Whether a loop in another one has run since an entry."""
         entries = self.player.log.entries
         places = {self.player.owner(entries[k] // KINDS).place for k in range(entry, len(entries))}
         return any(len(place.loops) > 1 for place in places)
 
     def _fold(self, loop: PlayedRun, before: _Seen, here: _Seen) -> None:
         period = here.number - before.number
-        assert loop.count is not None  # as in `check`
-        runs = (loop.count - here.number - 1) // period
+        pieces = [*self._pieces, Played(self._since, here.mark)]
+        repeated = since(pieces, before.piece, before.mark)
+        runs = self._runs(loop, period, sum(piece.duration_ns for piece in repeated))
         if runs < 1:
             return
-        period_ns, skipped = here.now_ns - before.now_ns, runs * period
-        last = self.segments[-1]
-        last.end = here.entry
-        repeated = [
-            Segment(
-                max(segment.first, before.entry),
-                segment.end,
-                segment.offset_ns + period_ns,
-                segment.runs * runs,
-                _shifted(segment.numbers, loop, period, skipped),
-                here.entry - before.entry,
-            )
-            for segment in self.segments[before.segment :]
-            if segment.end is None or segment.end > before.entry
-        ]
-        numbers = _shifted(last.numbers, loop, skipped, skipped)
-        self.segments += [*repeated, Segment(here.entry, None, last.offset_ns + runs * period_ns, 1, numbers)]
-        after_ns = here.now_ns + runs * period_ns
-        self.repetitions.append(
-            Repetition(before.entry, here.entry, runs, after_ns, self._is_nested(loop, before.entry))
-        )
-        self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
-        loop.shorten(skipped)
+        block = Repeated(repeated, runs, loop, period)
+        self._pieces, self._since = [*pieces, block], here.mark
+        self._skipped_ns += block.duration_ns
+        after_ns = here.mark.clock_ns + self._skipped_ns
+        is_nested = self._is_nested(before.mark.entry)
+        self.repetitions.append(Repetition(before.mark.entry, here.mark.entry, runs, after_ns, is_nested))
+        loop.shorten(runs * period)
+        self._folded.add(loop)
+
+    def _runs(self, loop: PlayedRun, period: int, period_ns: int) -> int:
+        """How often a period repeats before the last iterations, and those in which what is under way ends.
+
+        A copy that has been under way for so many periods ends before as many more are over, as the one that is younger
+        by that would have been under way too.
+        """
+        assert loop.count is not None  # as in `check`
+        oldest_ns, settling = self.player.engine.oldest_copy_ns(), 1
+        if oldest_ns is not None:
+            if not period_ns:
+                return 0
+            settling += (self.player.engine.now() - oldest_ns) // period_ns
+        return (loop.count - 1 - loop.latest) // period - settling
 
     def _state(self, loop: PlayedRun, number: int) -> Hashable | None:
         """What decides how the step goes on, with iterations of the loop counted from `number`."""
@@ -173,10 +164,3 @@ class Folding:
             for a in player.open_activations()
         ]
         return hardware, tuple(activations), player.tickets(name)
-
-
-def _shifted(
-    numbers: dict[PlayedRun, tuple[int, int]], loop: PlayedRun, first: int, last: int
-) -> dict[PlayedRun, tuple[int, int]]:
-    low, high = numbers.get(loop, (0, 0))
-    return {**numbers, loop: (low + first, high + last)}

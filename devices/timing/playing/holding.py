@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 def memory_of_player(player: Player, cluster: Cluster) -> MemoryUse:
     """The memory that a step needs which was played without values."""
     ran = [Ran(activation, activation.body, activation.base) for activation in player.activations]
-    offset_ns = offsets_of(player.folding.segments, len(player.log))
-    return memory_of(player.log, ran, cluster, offset_ns, player.folding.repetitions)
+    log = player.log
+    offsets_ns = offsets_of(player.folding.pieces(), len(log), np.frombuffer(log.end_ns, np.int64))
+    return memory_of(log, ran, cluster, offsets_ns, player.folding.repetitions)
 
 
 def memory_of(
     log: Log,
     activations: Sequence[Ran],
     cluster: Cluster,
-    offset_ns: Numbers | int = 0,
+    offsets_ns: tuple[Numbers | int, Numbers | int] = (0, 0),
     repetitions: Sequence[Repetition] = (),
 ) -> MemoryUse:
     """The memory that a step needs; its devices are those of the cluster.
 
-    `offset_ns` is added to the times of the log, by entry; `repetitions` are iterations that were not played.
+    `offsets_ns` are added to starts and ends of the log, by entry; `repetitions` are iterations that were not played.
     """
     bodies, bases = zip(*((ran.body, ran.base) for ran in activations), strict=True)
     is_plain = len(bodies) == 1 and bodies[0].gates is None
@@ -51,7 +52,7 @@ def memory_of(
     is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
     is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
-    times = times_of(log, len(is_copied), offset_ns)
+    times = times_of(log, len(is_copied), offsets_ns)
     buffers, copies = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)), repetitions)
 
     def name_of(row: int) -> tuple[str, str]:

@@ -109,7 +109,7 @@ class LoopRun(PlayedLoop):
         for constant in window.constants:
             self._deliver(window.latest, constant._replace(entry=entry))
         if self._is_uniform and place == self._first_place:
-            self.player.begun(self, window.latest)
+            self.player.begun(self)
 
     def shorten(self, iterations: int) -> None:
         """The loop ends so many iterations earlier."""
@@ -156,6 +156,7 @@ class LoopRun(PlayedLoop):
             )
             place = Place(self.parent.place.graph, self.parent.place.path, turn, number, loops)
             activation = self.iterations[number] = self.player.begin(body, place, self, -1)
+            self.latest = number
         return activation
 
     def began(self, activation: Activation) -> None:

@@ -94,7 +94,8 @@ class ModelCall(CallRun):
         if self.is_loop:
             iteration = step // self.per_turn
             if step % self.per_turn == 0 and self.call.is_uniform:
-                self.player.begun(self, iteration)
+                self.latest = iteration
+                self.player.begun(self)
             # The last condition and body are those of all further iterations.
             beyond = step - len(scripts)
             index = step if beyond < 0 else len(scripts) - self.per_turn + beyond % self.per_turn

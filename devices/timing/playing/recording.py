@@ -66,10 +66,11 @@ def events_of(player: Recorded, devices: Sequence[str]) -> Events:
     return _Recording(player, devices).events()
 
 
-def times_of(log: Log, rows: int, offset: Numbers | int = 0) -> Times:
-    """When every row ran: by entry so much later than the log says."""
+def times_of(log: Log, rows: int, offsets: tuple[Numbers | int, Numbers | int] = (0, 0)) -> Times:
+    """When every row ran: by entry its start and its end so much later than the log says."""
     row, kind = np.divmod(np.frombuffer(log.entries, np.int64), ENTRY_KINDS)
-    log_start, log_end = (np.frombuffer(column, np.int64) + offset for column in (log.start_ns, log.end_ns))
+    columns = zip((log.start_ns, log.end_ns), offsets, strict=True)
+    log_start, log_end = (np.frombuffer(column, np.int64) + offset for column, offset in columns)
     start, end, order = (np.full(rows, NEVER) for _ in range(3))
     ran, copied = np.flatnonzero(kind == NODE), np.flatnonzero(kind == COPY)
     start[row[ran]], end[row[ran]], order[row[ran]] = log_start[ran], log_end[ran], ran
