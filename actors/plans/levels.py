@@ -145,7 +145,7 @@ def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Le
     return _Folding(graph, is_deferred).fold()
 
 
-class _Level:
+class LevelBuilder:
     """The nodes and edges of a level so far; nodes are numbered in the order in which they are added."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class _Folding:
         self.ids = [i for i in graph.node_ids() if i > SINK_ID]
         self.graph = JoinedGraph({"": graph}, joins_transfers=False)
         self.frames: Frames = frames_of(self.graph)
-        self.levels = [_Level() for _ in self.frames.all]
+        self.levels = [LevelBuilder() for _ in self.frames.all]
         self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.index_taken: dict[int, int] = {}  # by loop merge: the node for the index of the input that it took
@@ -239,7 +239,7 @@ class _Folding:
         else:
             self.node[node] = level.add(self.ids[node], name, Deferred(kind) if self.is_deferred(kind) else kind)
 
-    def _place_variables(self, frame: Frame, level: _Level) -> None:
+    def _place_variables(self, frame: Frame, level: LevelBuilder) -> None:
         """Adds to a loop's level the arguments and results of an iteration."""
         kinds, names = self.graph.properties, self.graph.names
         arguments = [*frame.merges, *self._constants(frame)]
@@ -284,7 +284,7 @@ class _Folding:
         for output, exit_ in enumerate(frame.exits):
             outer.connect(loop, output, self.node[exit_], 0)
 
-    def _loop(self, frame: Frame, level: _Level) -> Loop:
+    def _loop(self, frame: Frame, level: LevelBuilder) -> Loop:
         return Loop(
             name=frame.name,
             depth=frame.depth,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 OPTIONAL = (
-    "partita.actors.plans.local_loops",
+    "partita.actors.plans.local.loops",
     "partita.actors.running.call_kernels",
     "partita.actors.running.from_kernels.calls",
     "partita.actors.running.interpretation",
