@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from partita.actors import open_session
 from partita.actors.running import call_kernels
+from partita.actors.running.lazy_callee import LazyCallee
 from partita.actors.running.loops import taken_in
 from partita.errors import PartitaError
 from partita.graph.dtypes import Array
@@ -92,7 +93,7 @@ async def test_most_of_the_drawn_loops_are_taken_in(monkeypatch: pytest.MonkeyPa
     found: list[bool] = []
     loop_of = taken_in.loop_of
 
-    def counted(cond: call_kernels.LazyCallee, body: call_kernels.LazyCallee) -> object:
+    def counted(cond: LazyCallee, body: LazyCallee) -> object:
         loop = loop_of(cond, body)
         found.append(loop is not None)
         return loop
