@@ -16,7 +16,7 @@ one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,7 @@ from ...graph.dtypes import is_ref
 from ...graph.ops.properties import NodeProperties, properties_of
 from ...graph.ops.record import NodeClass
 from ...graph.ops.registry import lookup_op, unlisted
-from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
+from .columns import Nodes, NumberedEdges, OrderedGraph, columns_of, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -131,18 +131,19 @@ def located(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Call
     return ask
 
 
-def needs_levels(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> bool:
-    """Whether a partition has loops or nodes that wait for something."""
-    kinds, _ = graph.distinct_properties()
-    return any(role_of(kind.op_def.name) is Role.FRAME or is_deferred(kind) for kind in kinds)
-
-
 def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Levels:
     """The levels of a partition; `is_deferred` says of a node whether its outputs come later.
 
     Raises Unfoldable, and what `build_control_flow_info` and `columns_of` raise.
     """
-    return _Folding(graph, is_deferred).fold()
+    if any(role_of(kind.op_def.name) is Role.FRAME for kind in graph.distinct_properties()[0]):
+        return _Folding(graph, is_deferred).fold()
+    columns = columns_of(graph)
+    if not any(map(is_deferred, columns.kinds)):
+        return Levels(columns, [])
+    kinds = [Deferred(kind) if is_deferred(kind) else kind for kind in columns.kinds]
+    properties = list(map(kinds.__getitem__, columns.kind.tolist()))
+    return Levels(replace(columns, kinds=kinds, properties=properties), [])
 
 
 class LevelBuilder:

@@ -82,6 +82,9 @@ class CallTurn(NamedTuple):
 class Callees(Protocol):
     """What the kernels of calls need of `functions.Functions`."""
 
+    too_deep: set[str]
+    """names of functions whose calls have been found to go too deep for a loop to take them in"""
+
     @property
     def library(self) -> FunctionLibrary:
         """The functions before compilation."""

@@ -102,6 +102,7 @@ class Functions:
         self._every_node = every_node
         self._binders = {name: actor.binder.calling(self) for name, actor in actors.items()}
         self._callees: dict[CalleeKey, Callee] = {}
+        self.too_deep: set[str] = set()
         self._whole_bodies: dict[CalleeKey, WholeBody | None] = {}
         self._hosts: dict[str, str] = {}
         self._scopes = Scopes(library, self._with_own_generators)

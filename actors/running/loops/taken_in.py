@@ -29,12 +29,17 @@ from ..lazy_callee import LazyCallee, callees_of
 from ..predicates import CHOICES, chosen, truth
 
 if TYPE_CHECKING:
+    from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
     from ..callee import Callees
     from .whole_body import WholeBody
 
 _MAX_DEPTH = 8  # calls in calls, of which each needs some frames of Python's stack
 _MAX_NODES = 20_000  # of one level: functions that call others twice grow without end
+
+
+class _TooDeep(NotTakenIn):
+    """Calls in calls that go deeper than a loop takes them in."""
 
 
 class _Caller(NamedTuple):
@@ -48,10 +53,32 @@ class _Caller(NamedTuple):
 
 def loop_of(cond: LazyCallee, body: LazyCallee) -> LocalLoop | None:
     """The loop of a While in the graph, or in a function that is called; None if it has to call its functions."""
+    too_deep, name = body.functions.too_deep, body.function.name
+    if name in too_deep:
+        return None
     try:
         return _loop(cond, body, _Caller(cond.functions))
+    except _TooDeep:
+        # Else each loop of a deep nest would be tried, and its inner ones with it.
+        too_deep.update(f for f, depth in _depths(body.functions.library, name).items() if depth > _MAX_DEPTH)
+        return None
     except (NotTakenIn, PartitaError):
         return None
+
+
+def _depths(library: FunctionLibrary, name: str) -> dict[str, int]:
+    """How many calls deep a function goes, itself included, and those it leads to; a recursion counts once."""
+    depths: dict[str, int] = {}
+    under_way, seen = [name], {name}
+    while under_way:
+        needs = library.needs(under_way[-1])
+        following = next((function for function in sorted(needs) if function not in seen), None)
+        if following is None:
+            depths[under_way.pop()] = 1 + max((depths.get(function, 0) for function in needs), default=0)
+        else:
+            seen.add(following)
+            under_way.append(following)
+    return depths
 
 
 def _loop(cond: LazyCallee, body: LazyCallee, place: _Caller) -> LocalLoop:
@@ -163,7 +190,7 @@ class _TakingIn:
     def _work(self, name: NameInCall, kind: NodeProperties) -> LocalLoop | LocalChoice:
         calls, callees = kind.op_def.record.calls, self._callees(name, kind)
         if self._depth == _MAX_DEPTH:
-            raise NotTakenIn
+            raise _TooDeep
         apart = _Caller(self._functions, depth=self._depth + 1)  # the level around knows where it is called
         if calls is Calls.WHILE:
             cond, body = callees

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....devices.kernels.registry import is_deferred
-from ...plans.columns import columns_of
-from ...plans.levels import Levels, levels_of, needs_levels
+from ...plans.levels import Levels, levels_of
 
 if TYPE_CHECKING:
     from ....graph.functions.body import FunctionBody
@@ -25,8 +24,7 @@ class WholeBody(NamedTuple):
 
 def whole_body(body: FunctionBody, placed: Graph, binder: Binder) -> WholeBody:
     """The body whose only partition is `placed`. Raises Unfoldable, and what `columns_of` raises."""
-    levels = levels_of(placed, _waits) if needs_levels(placed, _waits) else Levels(columns_of(placed), [])
-    return WholeBody(body, levels, binder)
+    return WholeBody(body, levels_of(placed, _waits), binder)
 
 
 def _waits(kind: NodeProperties) -> bool:
