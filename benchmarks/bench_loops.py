@@ -1,6 +1,7 @@
 """The rows "loop/...": the cost of an iteration of a while loop, on one device and on two that exchange its condition.
 
-The loop is built as `tf.while_loop` builds it, with a counter and a sum. Floor: the same loop in Python.
+The loop is built as `tf.while_loop` builds it, with a counter and a sum. Floor: the same loop in Python. The rows of
+functions have the same loop as a While, alone or around one of ten iterations, against the same graph lowered.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from partita.actors import open_session
 from partita.graph.builder import GraphBuilder
 
 from .bench import Bench
-from .rows import Case, Figure, Measured, speed_up
-from .running import side_by_side
+from .loops_of_functions import loop_of_functions
+from .rows import LOWERED, Case, Figure, Measured, share, speed_up
+from .running import Ours, check_equal, repeated, side_by_side
 from .sampling import best_of, interleave
 from .workloads import Workload, device_name
 
@@ -53,6 +55,19 @@ async def _per_iteration(bench: Bench, devices: int) -> Measured:
     return Measured(figures["ours"], figures.get("peer"), _loop_floor(workload.nodes))
 
 
+async def _of_functions(bench: Bench, *, nested: bool) -> Measured:
+    """The figure of the peer is that of the lowered graph."""
+    iterations = bench.sizes.iterations
+    called, lowered = (loop_of_functions(iterations, lowered=lowered, nested=nested) for lowered in (False, True))
+    async with open_session(called.data, "cpu:1") as session, open_session(lowered.data, "cpu:1") as other:
+        ours, theirs = Ours(session, called), Ours(other, lowered)
+        check_equal(await ours.step(), [value.ravel().tolist() for value in await theirs.step()])
+        runs = {"ours": await repeated(bench, ours.steps), "peer": await repeated(bench, theirs.steps)}
+        taken = await interleave(runs, bench.sizes.rounds)
+    figures = {name: Figure.of(sample, iterations) for name, sample in taken.items()}
+    return Measured(figures["ours"], figures["peer"])
+
+
 def _loop_floor(iterations: int) -> float:
     one, limit, term = np.int32(1), np.int32(iterations), np.float32(0.5)
 
@@ -67,4 +82,6 @@ def _loop_floor(iterations: int) -> float:
 CASES = [
     Case("loop/1 device", "tensorflow", speed_up(0.4, 4), partial(_per_iteration, devices=1)),
     Case("loop/2 devices", "tensorflow", speed_up(1, 1.5), partial(_per_iteration, devices=2)),
+    Case("loop/functions", LOWERED, share(1.15, 1.0), partial(_of_functions, nested=False)),
+    Case("loop/functions, nested", LOWERED, share(1.15, 1.0), partial(_of_functions, nested=True)),
 ]

@@ -75,13 +75,15 @@ class Measured:
 
 
 PUBLISHED = "published"
+LOWERED = "lowered"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A row to be measured: `key` ("set-up/1 device") selects it.
 
-    `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, or "".
+    `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, `LOWERED` for our own of
+    the same graph lowered, or "".
     """
 
     key: str

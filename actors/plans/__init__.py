@@ -11,7 +11,7 @@ from ...lazy import load_lazily
 
 if TYPE_CHECKING:
     from .distributed_loops import distributed_loops as distributed_loops
-    from .local_loops import local_loop as local_loop
+    from .local.loops import local_loop as local_loop
     from .tracing import TraceScope as TraceScope, traced as traced
 
 load_lazily(__name__)

@@ -21,6 +21,7 @@ from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
 from ...graph.library.calls import calls_functions
+from .call_sites import NameInCall
 from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ class Binder:
         shared = self._shared.get(properties)
         if shared is not None:
             return shared
+        if isinstance(name, NameInCall):
+            return name.site.binder.kernel(str(name), properties)
         op, factory = properties.op_def.name, lookup(properties.op_def.name)
         if not has_kernel(properties, None if self.functions is None else self.functions.library):
             self.missing.append((name, op))

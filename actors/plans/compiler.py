@@ -58,10 +58,10 @@ from ...graph.checking import are_checked
 from ...graph.dtypes import is_ref
 from .. import plans as room
 from .binding import check_complete
-from .columns import OrderedGraph, columns_of
+from .columns import OrderedGraph
 from .deferred import launched
 from .draft import draft_of
-from .levels import Levels, Loop, levels_of, located, needs_levels
+from .levels import Levels, Loop, levels_of, located
 from .plan import DistributedLoop, Plan
 from .planning import PlannedLoops, keeps_inputs, plan_of
 from .roles import Role, roles_of
@@ -136,8 +136,7 @@ def compile_plans(
 
 
 def _levels(graph: Graph, binder: Binder) -> Levels:
-    is_deferred = located(graph, binder.is_deferred)
-    return levels_of(graph, is_deferred) if needs_levels(graph, is_deferred) else Levels(columns_of(graph), [])
+    return levels_of(graph, located(graph, binder.is_deferred))
 
 
 def _inner_first(levels: Sequence[Levels]) -> list[str]:

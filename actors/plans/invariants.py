@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...errors import InternalError
 from ...graph.arrays import ready_order
 from .instructions import FIRST_FREE_SLOT, Instruction, slots_read, slots_written
-from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
+from .plan import ChoiceBranch, DistributedLoop, Inner, LocalChoice, LocalLoop, Plan, Segment, Stretch
 from .printer import instructions_of, plan_text
 
 
@@ -32,7 +32,7 @@ def check_plan(plan: Plan) -> None:
         if isinstance(deferred.work, DistributedLoop):
             check_plan(deferred.work.plan)
         elif isinstance(deferred.work, LocalLoop):
-            _check_local_loop(deferred.work)
+            check_local_work(deferred.work)
 
 
 def _broken(plan: Plan, rule: str, violation: str) -> InternalError:
@@ -139,6 +139,17 @@ def _check_results(plan: Plan) -> None:
             raise _broken(plan, "a result is in a slot that is filled", f"result {result.index} is not")
 
 
+def check_local_work(work: LocalLoop | LocalChoice) -> None:
+    """Raises InternalError unless a loop or a choice, and those inside, write every slot before they read it."""
+    if isinstance(work, LocalLoop):
+        _check_local_loop(work)
+        return
+    for branch in work.branches:
+        there = _held(branch.plan).union(branch.arguments)
+        _check_stretches(branch, branch.stretches, there)
+        _check_there(branch, branch.results, there)
+
+
 def _check_local_loop(loop: LocalLoop) -> None:
     there = _held(loop.plan).union(loop.arguments, loop.counted)
     _check_stretches(loop, loop.condition, there)
@@ -147,17 +158,17 @@ def _check_local_loop(loop: LocalLoop) -> None:
     _check_there(loop, loop.next_values, there)
 
 
-def _check_stretches(loop: LocalLoop, stretches: Sequence[Stretch], there: set[int]) -> None:
+def _check_stretches(loop: LocalLoop | ChoiceBranch, stretches: Sequence[Stretch], there: set[int]) -> None:
     for stretch in stretches:
         if isinstance(stretch, Inner):
             _check_there(loop, (*stretch.inputs, *stretch.watched), there)
-            _check_local_loop(stretch.loop)
+            check_local_work(stretch.work)
             there.update(stretch.outputs)
         else:
             _check_order(loop.plan, instructions_of(stretch), there)
 
 
-def _check_there(loop: LocalLoop, slots: Iterable[int], there: set[int]) -> None:
+def _check_there(loop: LocalLoop | ChoiceBranch, slots: Iterable[int], there: set[int]) -> None:
     missing = set(slots) - there
     if missing:
         raise _broken(loop.plan, "a slot is written before it is read", f"the loop reads {sorted(missing)}")

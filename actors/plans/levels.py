@@ -16,7 +16,7 @@ one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +31,7 @@ from ...graph.dtypes import is_ref
 from ...graph.ops.properties import NodeProperties, properties_of
 from ...graph.ops.record import NodeClass
 from ...graph.ops.registry import lookup_op, unlisted
-from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
+from .columns import Nodes, NumberedEdges, OrderedGraph, columns_of, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -131,21 +131,22 @@ def located(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Call
     return ask
 
 
-def needs_levels(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> bool:
-    """Whether a partition has loops or nodes that wait for something."""
-    kinds, _ = graph.distinct_properties()
-    return any(role_of(kind.op_def.name) is Role.FRAME or is_deferred(kind) for kind in kinds)
-
-
 def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Levels:
     """The levels of a partition; `is_deferred` says of a node whether its outputs come later.
 
     Raises Unfoldable, and what `build_control_flow_info` and `columns_of` raise.
     """
-    return _Folding(graph, is_deferred).fold()
+    if any(role_of(kind.op_def.name) is Role.FRAME for kind in graph.distinct_properties()[0]):
+        return _Folding(graph, is_deferred).fold()
+    columns = columns_of(graph)
+    if not any(map(is_deferred, columns.kinds)):
+        return Levels(columns, [])
+    kinds = [Deferred(kind) if is_deferred(kind) else kind for kind in columns.kinds]
+    properties = list(map(kinds.__getitem__, columns.kind.tolist()))
+    return Levels(replace(columns, kinds=kinds, properties=properties), [])
 
 
-class _Level:
+class LevelBuilder:
     """The nodes and edges of a level so far; nodes are numbered in the order in which they are added."""
 
     def __init__(self) -> None:
@@ -179,7 +180,7 @@ class _Folding:
         self.ids = [i for i in graph.node_ids() if i > SINK_ID]
         self.graph = JoinedGraph({"": graph}, joins_transfers=False)
         self.frames: Frames = frames_of(self.graph)
-        self.levels = [_Level() for _ in self.frames.all]
+        self.levels = [LevelBuilder() for _ in self.frames.all]
         self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.index_taken: dict[int, int] = {}  # by loop merge: the node for the index of the input that it took
@@ -239,7 +240,7 @@ class _Folding:
         else:
             self.node[node] = level.add(self.ids[node], name, Deferred(kind) if self.is_deferred(kind) else kind)
 
-    def _place_variables(self, frame: Frame, level: _Level) -> None:
+    def _place_variables(self, frame: Frame, level: LevelBuilder) -> None:
         """Adds to a loop's level the arguments and results of an iteration."""
         kinds, names = self.graph.properties, self.graph.names
         arguments = [*frame.merges, *self._constants(frame)]
@@ -284,7 +285,7 @@ class _Folding:
         for output, exit_ in enumerate(frame.exits):
             outer.connect(loop, output, self.node[exit_], 0)
 
-    def _loop(self, frame: Frame, level: _Level) -> Loop:
+    def _loop(self, frame: Frame, level: LevelBuilder) -> Loop:
         return Loop(
             name=frame.name,
             depth=frame.depth,

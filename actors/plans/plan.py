@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import PartitaError, of_kernel
 from ...graph.dtypes import DataType
+from .call_sites import NameInCall, add_calls
+from .instructions import holds
 from .numbering import NodeNumber, SegmentNumber, SlotNumber
 from .transfers import NO_MESSAGES, TransferMessages
 
@@ -181,12 +183,20 @@ class Plan:
     def origin(self, segment: Segment, instruction: int) -> tuple[str, str]:
         """Name and op of the node that an instruction belongs to."""
         node = segment.origins[instruction]
-        return self.names[node], self.properties[node].op
+        return str(self.names[node]), self.properties[node].op
 
     def locate_error(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
-        """The error of an instruction, with node, op and device."""
+        """The error of an instruction, with node, op and device, and the calls of functions taken in."""
         node, op = self.origin(segment, instruction)
-        return of_kernel(op, error).located(node=node, op=op, device=self.device)
+        located = of_kernel(op, error).located(node=node, op=op, device=self.device)
+        return add_calls(self.names[segment.origins[instruction]], located)
+
+    def leave(self, node: NodeNumber, error: PartitaError) -> PartitaError:
+        """The error of a loop or choice that stands for a node, with the calls of functions taken in."""
+        name = self.names[node]
+        if not isinstance(name, NameInCall):
+            return error  # is located by whoever runs the plan
+        return add_calls(name, error.located(node=str(name), op=self.properties[node].op, device=self.device))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,24 +215,29 @@ class DeferredNode:
 
 
 class Inner(NamedTuple):
-    """A loop in a loop: the slots of its inputs and outputs, and those that must be alive for it to run."""
+    """A loop or a choice in a loop: the slots of its inputs and outputs, and those that must be alive for it to run.
 
-    loop: LocalLoop
+    `node` is the one that it stands for.
+    """
+
+    work: LocalLoop | LocalChoice
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     watched: tuple[int, ...]
+    node: NodeNumber
 
 
 Stretch = Segment | Inner
-"""instructions that run without a look at the clock, or an inner loop"""
+"""instructions that run without a look at the clock, or what is a loop or a choice itself"""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalLoop:
     """A loop that one device runs by itself. All iterations use the same slots, one after the other.
 
-    `arguments` are the slots of the variables, then of the invariants; `counted` those of the indices of the inputs
-    that Merges took; `next_values` and `exits` those of the results of an iteration.
+    `arguments` are the slots of the initial variables and of the invariants; `variables` those that get `next_values`
+    at the end of an iteration; `counted` those of the indices of the inputs that Merges took; `exits` those of the
+    values that leave. `holds` tells from the predicate whether the loop goes on.
     """
 
     plan: Plan
@@ -231,14 +246,34 @@ class LocalLoop:
     predicate: int
     arguments: tuple[int, ...]
     counted: tuple[int, ...]
+    variables: tuple[int, ...]
     next_values: tuple[int, ...]
     exits: tuple[int, ...]
+    holds: Callable[[Any], bool] = holds  # Any: a predicate of any type
     segments: tuple[Segment, ...] = field(init=False, repr=False)
     """those of `condition` and `body`, without inner loops"""
 
     def __post_init__(self) -> None:
         stretches = (*self.condition, *self.body)
         object.__setattr__(self, "segments", tuple(s for s in stretches if isinstance(s, Segment)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceBranch:
+    """One of the functions that a choice calls, with slots of its own: those of its arguments and of its results."""
+
+    plan: Plan
+    stretches: tuple[Stretch, ...]
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChoice:
+    """A conditional that one device runs by itself: `choose` tells the branch by the first input, others go into it."""
+
+    branches: tuple[ChoiceBranch, ...]
+    choose: Callable[[Any], int]  # Any: a predicate of any type
 
 
 @dataclass(frozen=True, slots=True)

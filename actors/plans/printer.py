@@ -149,8 +149,9 @@ def _stretch_lines(loop: LocalLoop, stretches: Sequence[Stretch]) -> Iterator[st
     for stretch in stretches:
         if isinstance(stretch, Inner):
             outputs = _slots(stretch.outputs)
+            assert isinstance(stretch.work, LocalLoop)  # choices are made when a loop of functions is first called
             yield f"{f'{outputs} = ' if outputs else ''}loop({_slots(stretch.inputs)})"
-            yield from map(_INDENT.__add__, _local_loop_lines(stretch.loop))
+            yield from map(_INDENT.__add__, _local_loop_lines(stretch.work))
         else:
             yield from (_line(loop.plan, node, instruction) for node, instruction in instructions_of(stretch))
 

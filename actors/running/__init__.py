@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .from_kernels.calls import KernelCallees as KernelCallees, KernelFunction as KernelFunction
     from .interpretation import interpret as interpret
     from .interpreted_part import InterpretedPart as InterpretedPart, start_interpreted as start_interpreted
+    from .loops.whole_body import WholeBody as WholeBody, whole_body as whole_body
     from .pending import PendingCall as PendingCall
     from .trace import set_times as set_times, statistics_of_records as statistics_of_records, step_stats as step_stats
     from .traced.callees import TracedCallee as TracedCallee

@@ -9,13 +9,26 @@ conditional.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ...graph.dtypes import Types, dtype_name
 
-if TYPE_CHECKING:
-    from .callee import Callee
+
+class CalledSignature(Protocol):
+    """What the checks ask of a function, compiled or not."""
+
+    @property
+    def name(self) -> str:
+        """Its name in errors."""
+
+    @property
+    def argument_types(self) -> Types:
+        """The types of its arguments."""
+
+    @property
+    def result_types(self) -> Types:
+        """The types of its results."""
 
 
 EXECUTOR_TYPES = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
@@ -31,7 +44,7 @@ def check_executor_type(executor_type: str, asked_by: str) -> None:
         )
 
 
-def check_arguments(callee: Callee, actual_types: Types) -> None:
+def check_arguments(callee: CalledSignature, actual_types: Types) -> None:
     """Raises InvalidArgumentError unless the function takes arguments of these types."""
     expected_types = callee.argument_types
     if len(actual_types) != len(expected_types):
@@ -47,12 +60,12 @@ def check_arguments(callee: Callee, actual_types: Types) -> None:
             )
 
 
-def check_mapped(callee: Callee, actual_types: Types) -> None:
+def check_mapped(callee: CalledSignature, actual_types: Types) -> None:
     """As `check_arguments`; arguments that a mapped function does not take are dropped, whatever they are."""
     check_arguments(callee, actual_types[: len(callee.argument_types)])
 
 
-def check_gradient(callee: Callee, expected_types: Types) -> None:
+def check_gradient(callee: CalledSignature, expected_types: Types) -> None:
     """As `check_call`; InvalidArgumentError for another number of gradients than the node has outputs."""
     actual, expected = len(callee.result_types), len(expected_types)
     if actual != expected:
@@ -62,7 +75,7 @@ def check_gradient(callee: Callee, expected_types: Types) -> None:
     check_call(callee, expected_types)
 
 
-def check_call(callee: Callee, expected_types: Types) -> None:
+def check_call(callee: CalledSignature, expected_types: Types) -> None:
     """Raises InternalError unless the result types of a called function equal the types of the outputs.
 
     An output beyond the results is one that somebody reads: those that nobody reads are gone from the node by then.
@@ -86,7 +99,7 @@ def check_call(callee: Callee, expected_types: Types) -> None:
         )
 
 
-def check_branch(callee: Callee, expected_types: Types) -> None:
+def check_branch(callee: CalledSignature, expected_types: Types) -> None:
     """Raises InternalError unless the results of a branch have the types of the conditional's outputs."""
     actual_types = callee.result_types
     if len(actual_types) != len(expected_types):
@@ -98,7 +111,7 @@ def check_branch(callee: Callee, expected_types: Types) -> None:
             )
 
 
-def check_condition(callee: Callee, _expected_types: Types) -> None:
+def check_condition(callee: CalledSignature, _expected_types: Types) -> None:
     """Raises InvalidArgumentError unless the condition of a loop has one result."""
     if len(callee.result_types) != 1:
         raise InvalidArgumentError(
@@ -106,7 +119,7 @@ def check_condition(callee: Callee, _expected_types: Types) -> None:
         )
 
 
-def check_loop_body(callee: Callee, expected_types: Types) -> None:
+def check_loop_body(callee: CalledSignature, expected_types: Types) -> None:
     """Raises InvalidArgumentError unless the results of a loop's body have the types of the loop's variables."""
     actual_types = callee.result_types
     if len(actual_types) != len(expected_types):
@@ -121,7 +134,7 @@ def check_loop_body(callee: Callee, expected_types: Types) -> None:
             )
 
 
-def check_repeated(callee: Callee, expected_types: Types) -> None:
+def check_repeated(callee: CalledSignature, expected_types: Types) -> None:
     """Raises unless the results of a For's body can be its arguments in the next turn, and those of the last one."""
     actual_types = callee.result_types
     if len(actual_types) > len(expected_types):
@@ -137,7 +150,7 @@ def check_repeated(callee: Callee, expected_types: Types) -> None:
     check_branch(callee, expected_types)
 
 
-def check_map(callee: Callee, expected_types: Types) -> None:
+def check_map(callee: CalledSignature, expected_types: Types) -> None:
     """Raises InvalidArgumentError unless the results of a mapped function have the types of the map's outputs."""
     actual_types = callee.result_types
     if len(actual_types) > len(expected_types):

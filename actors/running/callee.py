@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..plans.tracing import TraceScope
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
+    from .loops.whole_body import WholeBody
     from .pacing import Pacer
     from .pending import PendingCall
 
@@ -86,6 +87,9 @@ def iterations_in(call: PendingCall, turn: CallTurn | None) -> tuple[int, ...]:
 class Callees(Protocol):
     """What the kernels of calls need of `functions.Functions`."""
 
+    too_deep: set[str]
+    """names of functions whose calls have been found to go too deep for a loop to take them in"""
+
     @property
     def library(self) -> FunctionLibrary:
         """The functions before compilation."""
@@ -105,6 +109,9 @@ class Callees(Protocol):
 
     def find_compiled(self, called: CalledFunction) -> Callee | None:
         """The function if it has been compiled, else None."""
+
+    def whole_body(self, called: CalledFunction) -> WholeBody | None:
+        """The body of a function that runs as a whole on its caller's device, for a plan that takes it in."""
 
     def resource_device(self, value: Any, default: str) -> str:
         """The device of the resource that a handle refers to; `default` if the tensor is no such handle."""

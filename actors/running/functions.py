@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .callee import CalledFunction, Callee, CalleeKey
     from .device_actor import DeviceActor
     from .from_kernels.calls import KernelCallees
+    from .loops.whole_body import WholeBody
 
 _CALL_SIZE = 2  # instructions that a call counts as: with it short functions nest at most 32 deep
 _LONG_KERNEL_SIZE = 22  # instructions that a matrix product or a sort counts as: with three no function is short
@@ -101,6 +102,8 @@ class Functions:
         self._every_node = every_node
         self._binders = {name: actor.binder.calling(self) for name, actor in actors.items()}
         self._callees: dict[CalleeKey, Callee] = {}
+        self.too_deep: set[str] = set()
+        self._whole_bodies: dict[CalleeKey, WholeBody | None] = {}
         self._hosts: dict[str, str] = {}
         self._scopes = Scopes(library, self._with_own_generators)
         self._kernel_callees: dict[tuple[str, bytes], KernelCallees] = {}
@@ -187,6 +190,22 @@ class Functions:
     def find_compiled(self, called: CalledFunction) -> Callee | None:
         """The function if it has been compiled, else None."""
         return self._callees.get(called.key)
+
+    def whole_body(self, called: CalledFunction) -> WholeBody | None:
+        """The body of a function that runs as a whole on its caller's device; None for others, and in traces.
+
+        Raises the errors of instantiation, gradients and placement. A trace shows the calls, so that they must be some.
+        """
+        if self._every_node:
+            return None
+        if called.key not in self._whole_bodies:
+            placed = self._compilation(called)
+            binder = self._binders_at(called)[called.device]
+            is_whole = [*placed.parts] == [called.device]
+            self._whole_bodies[called.key] = (
+                running.whole_body(placed.body, placed.parts[called.device], binder) if is_whole else None
+            )
+        return self._whole_bodies[called.key]
 
     def _compiled_last(self, called: CalledFunction) -> Callee:
         """Compiles a function after those it needs, with a stack in place of recursion."""

@@ -62,6 +62,9 @@ class Scopes(Generic[Functions]):
         return functions
 
     def _has_kept(self, name: str) -> bool:
-        found = (self._library.find(name) for name in self._library.closure([name]))
-        functions = [function for function in found if function is not None]
-        return any(record_of(node.op).is_per_node for function in functions for node in function.node_def)
+        names = self._library.closure([name])
+        functions = [function for function in map(self._library.find, names) if function is not None]
+        remembers = any(record_of(node.op).is_per_node for function in functions for node in function.node_def)
+        if not remembers:  # then nor do those that it calls, of which each would be asked for all below it again
+            self._remembers.update(dict.fromkeys(names, False))
+        return remembers

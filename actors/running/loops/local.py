@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plans.instructions import DEAD, TRACE_SLOT, Slots, holds, run_instructions
-from ...plans.plan import Segment
+from ....errors import PartitaError
+from ...plans.instructions import DEAD, TRACE_SLOT, Slots, run_instructions
+from ...plans.plan import LocalLoop, Segment
 from ..chunks.executor import run_in_turns
 from .looks import Looks
 
 if TYPE_CHECKING:
-    from ...plans.plan import LocalLoop, Plan, Stretch
+    from ...plans.plan import LocalChoice, Plan, Stretch
     from ...plans.tracing import TraceScope
     from ..chunks.chunk import Turns
     from ..messages import TurnedWork
@@ -36,7 +37,7 @@ def run_local_loop(loop: LocalLoop, inputs: Sequence[Any], pacer: Pacer, scope: 
     for slot, value in zip(loop.arguments, inputs, strict=True):
         slots[slot] = value
     _store_merge_inputs(loop, slots, 0)
-    plan, variables, next_values = loop.plan, loop.arguments[: len(loop.next_values)], loop.next_values
+    plan, variables, next_values, holds = loop.plan, loop.variables, loop.next_values, loop.holds
     looks = Looks(pacer)
     looks.add(loop.segments)
     iteration, next_look, is_watched = 0, looks.next, looks.is_watched
@@ -77,7 +78,7 @@ def _run(plan: Plan, segment: Segment, slots: Slots) -> None:
 
 
 def _run_in_turns(plan: Plan, stretch: Stretch, slots: Slots, pacer: Pacer) -> Turns:
-    """Runs a watched segment, or an inner loop; if one of the inputs of that is dead, all its outputs are dead."""
+    """Runs a watched segment, a loop or a choice; if one of the inputs of these is dead, all outputs are dead."""
     if isinstance(stretch, Segment):
         yield from run_in_turns(plan, stretch, slots, pacer)
         return
@@ -85,9 +86,26 @@ def _run_in_turns(plan: Plan, stretch: Stretch, slots: Slots, pacer: Pacer) -> T
         values: Sequence[Any] = [DEAD] * len(stretch.outputs)
     else:
         inputs = [slots[i] for i in stretch.inputs]
-        values = yield from run_local_loop(stretch.loop, inputs, pacer, slots[TRACE_SLOT])
+        try:
+            if isinstance(stretch.work, LocalLoop):
+                values = yield from run_local_loop(stretch.work, inputs, pacer, slots[TRACE_SLOT])
+            else:
+                values = yield from _run_choice(stretch.work, inputs, pacer)
+        except PartitaError as error:
+            raise plan.leave(stretch.node, error) from error.__cause__
     for slot, value in zip(stretch.outputs, values, strict=True):
         slots[slot] = value
+
+
+def _run_choice(choice: LocalChoice, inputs: Sequence[Any], pacer: Pacer) -> TurnedWork:
+    """Runs the chosen branch and returns its results."""
+    branch = choice.branches[choice.choose(inputs[0])]
+    slots = branch.plan.template.copy()
+    for slot, value in zip(branch.arguments, inputs[1:], strict=True):
+        slots[slot] = value
+    for stretch in branch.stretches:
+        yield from _run_in_turns(branch.plan, stretch, slots, pacer)
+    return [slots[i] for i in branch.results]
 
 
 def _store_merge_inputs(loop: LocalLoop, slots: Slots, index: int) -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 OPTIONAL = (
-    "partita.actors.plans.local_loops",
+    "partita.actors.plans.local.loops",
     "partita.actors.running.call_kernels",
     "partita.actors.running.from_kernels.calls",
     "partita.actors.running.interpretation",

@@ -14,26 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.arrays import Numbers, positions
-from .assembler import Assembler
-from .columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
-from .draft import Draft, draft_of
-from .layout import Program, slots_of, template_of
-from .levels import Deferred, Loop
-from .numbering import NodeNumber
-from .plan import Inner, LocalLoop, Plan, Segment, Stretch
-from .roles import Role, roles_of
-from .tracing import begin_iteration, timed_instruction
-from .transfers import NO_MESSAGES
+from ..columns import Nodes, NumberedEdges, OrderedGraph, ordered_columns
+from ..levels import Deferred, Loop
+from ..numbering import NodeNumber, ValueNumber
+from ..plan import LocalLoop, Segment
+from ..roles import Role, roles_of
+from ..tracing import begin_iteration
+from .stretches import Stretches
 
 if TYPE_CHECKING:
-    from .binding import Binder
-    from .instructions import Instruction
+    from ..binding import Binder
 
 _ALWAYS, _TRUE, _FALSE = 0, 1, 2
 _COSTS_NOTHING = (Role.ALIAS, Role.RETVAL, Role.NOTHING)
@@ -56,7 +50,7 @@ def local_loop(
     if sides is None:
         return None
     columns, is_body = _without_switches(loop.columns, sides)
-    return _Compiler(loop, columns, is_body, binder, inner, every_node=every_node).compile()
+    return _compiled(loop, Stretches(columns, binder, inner, every_node=every_node), columns, is_body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,86 +126,23 @@ def _without_switches(columns: OrderedGraph, sides: _Sides) -> tuple[OrderedGrap
     return without, [sides.of_node[node] == _TRUE for node in kept]
 
 
-class _Compiler:
-    """Compiles one local loop; `columns` are those without its Switches."""
-
-    def __init__(
-        self,
-        loop: Loop,
-        columns: OrderedGraph,
-        is_body: list[bool],
-        binder: Binder,
-        inner: Mapping[str, object],
-        *,
-        every_node: bool,
-    ) -> None:
-        self.loop = loop
-        self.columns = columns
-        self.is_body = is_body
-        self.inner = inner
-        self.draft: Draft = draft_of(columns, binder, every_node=every_node)
-        self.program: Numbers = positions(self.draft.emits)
-        (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
-        position = np.full(columns.num_nodes, -1, np.int64)
-        position[self.program] = np.arange(len(self.program))
-        predicate = int(self.draft.source[columns.first_value[condition]])
-        self.condition = NodeNumber(condition)
-        in_one_segment = Program(self.program, np.zeros(len(self.program), np.int64), position)
-        self.slots, self.num_slots = slots_of(self.draft, in_one_segment, kept=[predicate])
-        self.predicate = self.slots[predicate]
-        self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
-        self.device = binder.device
-        self._origins: list[NodeNumber] = []  # of the segment that is being filled
-
-    def compile(self) -> LocalLoop:
-        """Makes the instructions, and sorts them into condition part and body."""
-        instructions = self.assembler.assemble(self.program)
-        stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
-        if self.draft.every_node:
-            self._origins.append(self.condition)
-            stretches[False].append(Segment(([begin_iteration(self.loop.name)],), self._origins))
-        for node, instruction in zip(self.program.tolist(), instructions, strict=True):
-            self._add(stretches[self.is_body[node]], node, instruction)
-        for stretch in chain(*stretches):
-            if isinstance(stretch, Segment):
-                stretch.set_apart_file_waits(self.columns.properties)
-        draft, columns = self.draft, self.columns
-        arguments, returns = draft.nodes(Role.ARG).tolist(), draft.nodes(Role.RETVAL).tolist()
-        slot_of = {columns.properties[node].attrs["index"]: self.slots[draft.first[node]] for node in arguments}
-        results = {columns.properties[node].attrs["index"]: self.slots[draft.result(node)] for node in returns}
-        entering, counted = self.loop.entering(slot_of)
-        next_values, exits = self.loop.leaving(results)
-        template = template_of(draft, self.assembler, self.num_slots)
-        return LocalLoop(
-            plan=Plan(self.device, template, columns.names, columns.properties),
-            condition=tuple(stretches[False]),
-            body=tuple(stretches[True]),
-            predicate=self.predicate,
-            arguments=entering,
-            counted=counted,
-            next_values=next_values,
-            exits=exits,
-        )
-
-    def _add(self, stretches: list[Stretch], node: NodeNumber, instruction: Instruction) -> None:
-        """Adds an instruction to the last stretch, or an inner loop as one of its own."""
-        kind = self.columns.properties[node]
-        if isinstance(kind, Deferred):
-            loop = self.inner[kind.frame]
-            assert isinstance(loop, LocalLoop)  # else this loop would not be a local one
-            slots, draft = self.slots, self.draft
-            inputs = tuple(slots[value] for value in draft.inputs[node])
-            outputs = tuple(slots[draft.first[node] : draft.first[node + 1]])
-            control = tuple(slots[value] for value in draft.watched.get(node, ()))
-            stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_be_dead[node] else ()))
-            return
-        if self.draft.every_node:
-            written = self.slots[self.draft.first[node] : self.draft.first[node + 1]]
-            instruction = timed_instruction(instruction, self.device, self.columns.names[node], kind, written)
-        last = stretches[-1] if stretches else None
-        if not isinstance(last, Segment):
-            self._origins = []
-            last = Segment(([],), self._origins)
-            stretches.append(last)
-        last.chunks[0].append(instruction)
-        self._origins.append(node)
+def _compiled(loop: Loop, level: Stretches, columns: OrderedGraph, is_body: list[bool]) -> LocalLoop:
+    """Sorts the instructions of a loop without its Switches into condition part and body."""
+    (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
+    predicate = ValueNumber(int(level.draft.source[columns.first_value[condition]]))
+    slots = level.lay_out(kept=[predicate])
+    begin = Segment(([begin_iteration(loop.name)],), [NodeNumber(condition)]) if level.draft.every_node else None
+    before, body = level.assemble(is_body, begin)
+    entering, counted = loop.entering(level.arguments)
+    next_values, exits = loop.leaving(level.results)
+    return LocalLoop(
+        plan=level.plan(),
+        condition=tuple(before),
+        body=tuple(body),
+        predicate=slots[predicate],
+        arguments=entering,
+        counted=counted,
+        variables=entering[: loop.num_variables],
+        next_values=next_values,
+        exits=exits,
+    )
