@@ -99,6 +99,7 @@ class Stretches:
         if not isinstance(last, Segment):
             last = Segment(([],), [])
             stretches.append(last)
+        assert isinstance(last.origins, list)  # of a segment that is being filled
         last.chunks[0].append(instruction)
         last.origins.append(node)
 

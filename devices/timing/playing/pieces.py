@@ -11,14 +11,18 @@ In loops in loops the pieces that are repeated may be repeated ones themselves.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..hardware.port_loads import spans_of
+
 if TYPE_CHECKING:
     from ..covered import Covered, PointsInTime
+    from ..hardware.network import Network
     from .activation import PlayedRun
 
 
@@ -89,6 +93,17 @@ def expanded(pieces: Iterable[ClockPiece], start_ns: int = 0) -> Iterator[tuple[
             for run in range(piece.runs):
                 yield from expanded(piece.pieces, start_ns + run * period_ns)
         start_ns += piece.duration_ns
+
+
+def loads_in(pieces: Iterable[ClockPiece], network: Network, link: str) -> list[tuple[int, int, float]]:
+    """(from ns, to ns, bytes/s) that a link carried in the time of some pieces."""
+    changes = list(network.load_changes(link))
+    searches = [search for search, _ in changes]
+    return spans_of(
+        (network.searches[search] - piece.first.clock_ns + start_ns, load)
+        for piece, start_ns in expanded(pieces)
+        for search, load in changes[bisect_left(searches, piece.first.search) : bisect_left(searches, piece.end.search)]
+    )
 
 
 def covered_before(pieces: Iterable[ClockPiece], covered: Covered, instants: PointsInTime) -> PointsInTime:

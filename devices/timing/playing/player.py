@@ -14,7 +14,6 @@ What runs, and how long it takes, says an oracle (see `oracle`); the nodes of bo
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,14 +22,13 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.joined import listed_waits
 from ..bodies.body import rank_of
 from ..hardware.iterations import RowTurn
-from ..hardware.port_loads import spans_of
 from ..hardware.streams import NO_TICKET, RowName
 from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
 from .loop_run import LoopRun
 from .passing import pass_alone
-from .pieces import expanded
+from .pieces import loads_in
 from .processors import ProcessorPlay, only_computes
 
 if TYPE_CHECKING:
@@ -76,16 +74,7 @@ class Player:
 
     def link_loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from ns, to ns, bytes/s) that a link carried in the time of the step."""
-        network = self.engine.network
-        changes = list(network.load_changes(link))
-        searches = [search for search, _ in changes]
-        return spans_of(
-            (network.searches[search] - piece.first.clock_ns + start_ns, load)
-            for piece, start_ns in expanded(self.folding.pieces())
-            for search, load in changes[
-                bisect_left(searches, piece.first.search) : bisect_left(searches, piece.end.search)
-            ]
-        )
+        return loads_in(self.folding.pieces(), self.engine.network, link)
 
     def play(self, script: Script) -> None:
         """Plays a script from the present instant until nothing is left.
