@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....graph.dtypes import Array
     from ....graph.formats.saved_model import SavedGraph
 
-_Opened = TypeVar("_Opened")
+_Opened = TypeVar("_Opened", covariant=True)
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 

@@ -21,4 +21,4 @@ def test_each_nanosecond_counts_once(intervals: list[tuple[int, int]]) -> None:
     expected = [sum(at < before for at in inside) for before in instants.tolist()]
     assert covered.before(instants).tolist() == expected
     halves = [(low + high) / 2 for low, high in pairwise(expected)]
-    assert covered.before(instants[:-1] + 0.5).tolist() == halves
+    assert covered.before(np.asarray(instants[:-1] + 0.5, np.float64)).tolist() == halves
