@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...collector import collector_paused
+from ...devices.pipeline.groups import check_groups
 from ...errors import InvalidArgumentError, PartitaError
 from ...graph.passes.wiring import NO_WIRING
 from ...rendezvous.key import ROOT_FRAME, stem
@@ -149,7 +150,7 @@ def prepare(
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
 
     Raises InvalidArgumentError, NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and
-    what placing, partitioning and `check` raise.
+    what placing, `check_groups`, partitioning and `check` raise.
     """
     check_names(stage.graph, signature)
     check_devices(stage.graph, signature)
@@ -164,6 +165,7 @@ def prepare(
     )
     check()
     pruned = pruned.place()
+    check_groups(pruned.graph)
     check()
     prepared = _registered(pruned, signature, cut_names, workers, check)
     _PREPARED.update(kind.op for kind in stage.graph.distinct_properties()[0])

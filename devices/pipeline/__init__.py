@@ -1,6 +1,7 @@
 """The one way from a GraphDef to the graph of each device: import, lower, place, prune, cut.
 
 stages.py    the stages, each a value that can be looked at, and the settings that they share
+groups.py    collectives that could never end
 rules.py     errors in the user's graph that are found before cutting
 epochs.py    when nodes start, for cutting with scheduled receives
 cutting.py   all stages in one call

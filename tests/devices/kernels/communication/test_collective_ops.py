@@ -221,8 +221,12 @@ REFUSED: dict[str, tuple[GraphBuilder, type[PartitaError], str]] = {
     "sizes": (two(_F1, _F1, sizes=[2, 3]), InternalError, "group 1 has"),
     "more members": (two(_F1, _F1, _F1, sizes=[2, 2, 2]), InternalError, "comes to group 1, whose 2 members"),
     "no member": (two(_F1, sizes=[0]), InvalidArgumentError, "group_size must be at least 1"),
-    "a member missing": (two(_F1, _F1, sizes=[3, 3]), InvalidArgumentError, "1 of 3 members has not come"),
-    "other instances": (two(_F1, _F1, instances=[1, 2]), InvalidArgumentError, "1 of 2 members has not come"),
+    "a member missing": (
+        two(_F1, _F1, sizes=[3, 3]),
+        InvalidArgumentError,
+        "has 3 members, of which 2 are in the step",
+    ),
+    "other instances": (two(_F1, _F1, instances=[1, 2]), InvalidArgumentError, "has 2 members, of which 1 are in the"),
     "in time": (two(_F1, _F1, sizes=[3, 3], timeout_seconds=0.01), DeadlineExceededError, "1 of 3 members"),
 }
 
@@ -240,14 +244,24 @@ async def test_groups_that_do_not_fit_are_refused(name: str) -> None:
         assert await session.run("other") == [7]
 
 
-async def test_a_device_that_comes_twice_is_refused() -> None:
-    """TensorFlow waits for ever."""
+@pytest.mark.parametrize("is_fed", [False, True], ids=["before the step", "in the step"])
+async def test_what_could_never_end_is_refused(is_fed: bool) -> None:
+    """A device that comes twice, and a member that is not fetched: before the step if all keys are known by then."""
     b = GraphBuilder()
+    key = b.placeholder("key", "int32", ()) if is_fed else b.constant(1)
     with b.device(cpu(0)):
-        first, second = all_reduce(b, _F1, 2), all_reduce(b, _F1, 2)
+        first, second = (all_reduce(b, _F1, 2, instance=key) for _ in range(2))
+    with b.device(cpu(1)):
+        other = all_reduce(b, _F1, 2, instance=key)
+    feeds = {"key": 1} if is_fed else {}
     async with open_session(b.graph_def(), "cpu:2") as session:
         with pytest.raises(InvalidArgumentError, match=r"group 1, instance 1: device .*CPU:0 comes twice"):
-            await session.run([first.name, second.name])
+            await session.run([first.name, second.name], feeds)
+        missing = "1 of 2 members has not come" if is_fed else "has 2 members, of which 1 are in the step"
+        with pytest.raises(InvalidArgumentError, match=missing) as caught:
+            await session.run(second.name, feeds)
+        assert cpu(0) in caught.value.message
+        assert await session.run([first.name, other.name], feeds) == [[2.0], [2.0]]
 
 
 async def test_a_member_waits_for_what_may_still_come() -> None:

@@ -1,0 +1,99 @@
+"""Collectives that could never end, found before a step starts: their members are not all in the graph.
+
+    group 1, instance 5, of 3 members     a on CPU:0, b on CPU:1         refused: one is missing
+    the same                              a, b on CPU:0, c on CPU:1      refused: CPU:0 comes twice
+
+TensorFlow waits for ever. Only what is certain is refused: sizes and keys are attrs or constants, all nodes run, and no
+function may have members of its own. The rest is found in the step, when nothing else can go on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...errors import InvalidArgumentError
+from ...graph.analysis.data_edges import DataEdges
+from ...graph.ops.record import NodeClass
+
+if TYPE_CHECKING:
+    from ...graph.graph import Graph
+    from ...graph.ops.properties import NodeProperties
+
+_SEAT = ("group_size", "group_key", "instance_key")
+
+
+@dataclass(slots=True)
+class _Instance:
+    """The members of one collective: (node, device), the sizes that they state, and whether one has a time limit."""
+
+    members: list[tuple[str, str]] = field(default_factory=list)
+    sizes: set[int] = field(default_factory=set)
+    has_limit: bool = False
+
+
+def check_groups(graph: Graph) -> None:
+    """InvalidArgumentError for a collective whose members are too few, or of which one device has two."""
+    kinds = graph.distinct_properties()[0]
+    if not any(map(_ports, kinds)) or NodeClass.SWITCH in graph.node_classes() or _calls(graph):
+        return
+    for (group, instance), found in _instances(graph):
+        devices = Counter(device for _, device in found.members)
+        if found.has_limit or len(found.sizes) != 1:
+            continue  # an error of the step, as in TensorFlow
+        (size,) = found.sizes
+        twice = [device for device, count in devices.items() if count > 1]
+        members = ", ".join(f"{node!r} on {device}" for node, device in found.members[:8])
+        if twice:
+            raise InvalidArgumentError(
+                f"group {group}, instance {instance}: device {twice[0]} comes twice in one step ({members}); "
+                "give the second collective another instance_key",
+                node=found.members[0][0],
+            )
+        if len(devices) < size:
+            raise InvalidArgumentError(
+                f"group {group}, instance {instance} has {size} members, of which {len(devices)} are in the step "
+                f"({members}); fetch what the others compute too, or lower group_size",
+                node=found.members[0][0],
+            )
+
+
+def _calls(graph: Graph) -> bool:
+    """Whether a node may call functions."""
+    kinds = graph.distinct_properties()[0]
+    return bool(len(graph.functions)) and any(
+        kind.op_def.takes_functions or kind.op_def.name in graph.functions for kind in kinds
+    )
+
+
+def _ports(kind: NodeProperties) -> tuple[int, ...]:
+    """The inputs that say which collective a node takes part in; (-1,) if attrs do, none if nothing does."""
+    if not kind.op_def.record.waits or not kind.op_def.is_collective:
+        return ()
+    if all(name in kind.attrs for name in _SEAT):
+        return (-1,)
+    names = [arg.name for arg in kind.op_def.input_args]  # only the last of them may be a list
+    return tuple(names.index(name) for name in _SEAT) if set(_SEAT) <= set(names) else ()
+
+
+def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Instance]]:
+    """The collectives by group and instance; none at all if a seat is not known beforehand."""
+    edges, instances = DataEdges(graph), dict[tuple[int, int], _Instance]()
+    for node in graph.op_nodes():
+        ports = _ports(node.properties)
+        if not ports:
+            continue
+        if ports == (-1,):
+            size, group, instance = (node.attrs[name] for name in _SEAT)
+        else:
+            sources = [graph.node_properties(edges.sources(node.id)[port][0]) for port in ports]
+            if any(source.op_def.name != "Const" or source.attrs["value"].ndim for source in sources):
+                return
+            size, group, instance = (int(source.attrs["value"]) for source in sources)
+        found = instances.setdefault((group, instance), _Instance())
+        found.members.append((node.name, node.assigned_device))
+        found.sizes.add(size)
+        found.has_limit |= node.attrs.get("timeout_seconds", 0.0) > 0
+    yield from instances.items()
