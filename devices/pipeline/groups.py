@@ -26,7 +26,7 @@ _SEAT = ("group_size", "group_key", "instance_key")
 
 
 @dataclass(slots=True)
-class _Instance:
+class _Members:
     """The members of one collective: (node, device), the sizes that they state, and whether one has a time limit."""
 
     members: list[tuple[str, str]] = field(default_factory=list)
@@ -78,9 +78,9 @@ def _ports(kind: NodeProperties) -> tuple[int, ...]:
     return tuple(names.index(name) for name in _SEAT) if set(_SEAT) <= set(names) else ()
 
 
-def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Instance]]:
+def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Members]]:
     """The collectives by group and instance; none at all if a seat is not known beforehand."""
-    edges, instances = DataEdges(graph), dict[tuple[int, int], _Instance]()
+    edges, instances = DataEdges(graph), dict[tuple[int, int], _Members]()
     for node in graph.op_nodes():
         ports = _ports(node.properties)
         if not ports:
@@ -92,7 +92,7 @@ def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Instance]]:
             if any(source.op_def.name != "Const" or source.attrs["value"].ndim for source in sources):
                 return
             size, group, instance = (int(source.attrs["value"]) for source in sources)
-        found = instances.setdefault((group, instance), _Instance())
+        found = instances.setdefault((group, instance), _Members())
         found.members.append((node.name, node.assigned_device))
         found.sizes.add(size)
         found.has_limit |= node.attrs.get("timeout_seconds", 0.0) > 0

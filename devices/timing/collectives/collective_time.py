@@ -19,14 +19,12 @@ from functools import partial
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
-from ...device import Device
-from ...topology import Route
 from ..costs.source import Provenance
 from ..fits.calibration import Calibration
-from .algorithms import GroupWay, PlannedCost, fastest
+from .algorithms import PlannedCost, fastest
 from .cost import CollectiveCost
+from .group import HostGroup, group_of
 from .hierarchy import over_hosts
 from .kinds import kind_named
 from .measured import CollectiveModel
@@ -48,48 +46,17 @@ def collective_time(
     InvalidArgumentError for an unknown kind or device, a device twice, fewer than two ranks and a negative size.
     """
     kind = kind_named(kind)
-    devices = _devices(kind, ranks, cluster)
+    group = group_of(kind, ranks, cluster, calibration)
     if isinstance(size_bytes, bool) or not isinstance(size_bytes, int) or size_bytes < 0:
         raise InvalidArgumentError(f"{kind}: size_bytes = {size_bytes!r} must be a whole number of bytes, 0 or more")
-    groups: dict[str, list[Device]] = {}
-    for device in devices:
-        groups.setdefault(device.host, []).append(device)
-    if len(groups) == 1:
-        model = _model(devices, calibration)
-        if model is not None:
-            return _from_curves(model, kind, len(devices), size_bytes)
-        planned = fastest(kind, len(devices), size_bytes, _inside_way(devices, cluster))
+    if len(group.by_host) > 1:
+        planned = over_hosts(kind, group.per_host, size_bytes, group.ports, partial(_slowest, group.hosts))
     else:
-        per_host = [len(group) for group in groups.values()]
-        inside = partial(_inside, list(groups.values()), cluster, calibration)
-        planned = over_hosts(kind, per_host, size_bytes, _ports(groups, cluster), inside)
+        (host,) = group.hosts
+        if host.model is not None:
+            return _from_curves(host.model, kind, host.ranks, size_bytes)
+        planned = fastest(kind, host.ranks, size_bytes, host.way)
     return _wide(planned, "roofline")
-
-
-def _devices(kind: str, ranks: Sequence[str], cluster: Cluster) -> list[Device]:
-    """The devices of the ranks in the order of the cluster."""
-    if isinstance(ranks, str):
-        raise InvalidArgumentError(f"{kind}: ranks = {ranks!r} must be a list of device names, such as ['gpu:0']")
-    found = [cluster.find(name) for name in ranks]
-    for i, device in enumerate(found):
-        if device in found[:i]:
-            raise InvalidArgumentError(f"{kind}: rank {ranks[i]!r} is given twice; every rank needs its own device")
-    if len(found) < 2:
-        raise InvalidArgumentError(f"{kind}: {len(found)} ranks; a collective needs at least two")
-    if kind == "send_recv" and len(found) != 2:
-        raise InvalidArgumentError(f"{kind}: {len(found)} ranks; it has a sender and a receiver")
-    order = {name: i for i, name in enumerate(cluster.names)}
-    return sorted(found, key=lambda device: order[device.name])
-
-
-def _model(devices: Sequence[Device], calibration: Calibration | None) -> CollectiveModel | None:
-    """The measured curves of the devices of one host, if all are of one model that has some."""
-    names = {device.spec.name for device in devices}
-    if len(names) > 1:
-        return None
-    fits = (calibration or Calibration.of_catalog()).device(names.pop())
-    model: CollectiveModel | None = fits.collectives if fits is not None else None
-    return model
 
 
 def _from_curves(model: CollectiveModel, kind: str, ranks: int, size_bytes: int) -> CollectiveCost:
@@ -98,68 +65,16 @@ def _from_curves(model: CollectiveModel, kind: str, ranks: int, size_bytes: int)
     return CollectiveCost(time, low, high, "measured", "measured", provenance)
 
 
-def _inside(
-    groups: Sequence[Sequence[Device]],
-    cluster: Cluster,
-    calibration: Calibration | None,
-    kind: str,
-    ranks: int,
-    size_bytes: float,
-) -> PlannedCost:
-    """The slowest host's part of a collective; `ranks` is the largest host's and each host takes its own."""
+def _slowest(hosts: Sequence[HostGroup], kind: str, _ranks: int, size_bytes: float) -> PlannedCost:
+    """The slowest host's part of a collective, of those with several ranks; each has its own number of them."""
     costs = []
-    for group in (group for group in groups if len(group) > 1):
-        model = _model(group, calibration)
-        if model is None:
-            costs.append(fastest(kind, len(group), size_bytes, _inside_way(group, cluster)))
+    for host in (host for host in hosts if host.ranks > 1):
+        if host.model is None:
+            costs.append(fastest(kind, host.ranks, size_bytes, host.way))
         else:
-            time_ns = float(model.predict(kind, len(group), np.array([size_bytes])).time_ns[0])
+            time_ns = float(host.model.predict(kind, host.ranks, np.array([size_bytes])).time_ns[0])
             costs.append(PlannedCost(time_ns, "measured", "measured"))
     return max(costs)
-
-
-def _inside_way(devices: Sequence[Device], cluster: Cluster) -> GroupWay:
-    """The slowest way between ranks that follow each other, links that several ways share counted."""
-    pairs = list(zip(devices, [*devices[1:], devices[0]], strict=True))
-    routes = [cluster.topology.route(a.name, b.name) for a, b in pairs]
-    return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
-
-
-def _rate_of_slowest(routes: Sequence[Route]) -> float:
-    """Bytes/s of the slowest of routes that are used at once: a link's rate is divided among its routes."""
-    users: dict[str, int] = {}
-    for route in routes:
-        for link in route.links:
-            users[link.name] = users.get(link.name, 0) + 1
-    rates = [link.bandwidth_bytes_per_s / users[link.name] for route in routes for link in route.links]
-    return min(rates, default=_SAME_MEMORY_BYTES_PER_S)
-
-
-_SAME_MEMORY_BYTES_PER_S = 10e9  # assumed: ranks of one process copy within its memory
-
-
-def _ports(groups: dict[str, list[Device]], cluster: Cluster) -> GroupWay:
-    """What all rings between hosts do together: the ways of the first, second ... rank of every host, all at once.
-
-    The rate is that of a host: its slowest ring times its number of rings.
-    """
-    lists = list(groups.values())
-    rings = max(len(group) for group in lists)
-    routes = []
-    for group, following in zip(lists, [*lists[1:], lists[0]], strict=True):
-        for i in range(rings):
-            src, dst = group[i * len(group) // rings], following[i * len(following) // rings]
-            routes.append(_network_route(cluster, src, dst))
-    return GroupWay(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
-
-
-def _network_route(cluster: Cluster, src: Device, dst: Device) -> Route:
-    return cluster.topology.route(
-        src.name,
-        dst.name,
-        src_on_host=not device_kind(src.type).own_memory,
-        dst_on_host=not device_kind(dst.type).own_memory,
-    )
 
 
 def _wide(planned: PlannedCost, provenance: Provenance) -> CollectiveCost:

@@ -22,7 +22,7 @@ from heapq import heappush
 
 from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
 from .flow_groups import ActiveFlow, FlowGroup, Path
-from .grouping import Grouping, is_crowded
+from .grouping import PathGrouping, is_crowded
 from .lone_flows import LoneFlows, is_idle
 from .ports import ActiveLink
 from .ties import Ties, unite
@@ -48,7 +48,7 @@ class FairShares:
         self._flows = 0  # that have begun so far
         self._level = _TOP  # rates below it do not change
         self._ties = Ties()
-        self._grouping = Grouping(self._ties)
+        self._grouping = PathGrouping(self._ties)
         self._mark = 0
 
     @property

@@ -23,7 +23,7 @@ from .ties import Ties
 _FEW = 8  # flows on a port are so few that it takes longer to unite them than to find their rates
 
 
-class Grouping:
+class PathGrouping:
     """The groups of paths with flows; `search` is the number of the search that follows."""
 
     def __init__(self, ties: Ties) -> None:

@@ -59,7 +59,7 @@ class _Processor:
         self.is_asked = False
 
 
-_End = tuple[int, int, int]
+_NodeEnd = tuple[int, int, int]
 """a node that ends, its entry, and its lane; of a node that only waits -1"""
 
 
@@ -80,7 +80,7 @@ class ProcessorPlay:
         computes = np.where(body.duty == Duty.COMPUTE, body.device, -1).tolist()
         self._place_of = [processors[device] if device >= 0 else None for device in computes]
         self._waits = (body.duty == Duty.WAIT).tobytes()
-        self._ends: dict[int, list[_End]] = {}
+        self._ends: dict[int, list[_NodeEnd]] = {}
         self._times: list[int] = []  # of `_ends`, a heap
         self._asked: list[_Processor] = []
         self._nodes: list[int] = []
@@ -117,7 +117,7 @@ class ProcessorPlay:
         log.start_ns.frombytes(start_ns.tobytes())
         log.end_ns.frombytes((start_ns + taken_ns).tobytes())
 
-    def _end(self, ending: Sequence[_End], now: int) -> None:
+    def _end(self, ending: Sequence[_NodeEnd], now: int) -> None:
         """Ends nodes one by one, and releases what waited for them."""
         place_of, asked, waits = self._place_of, self._asked, self._activation.waits
         starts, targets = self._activation.body.consumers

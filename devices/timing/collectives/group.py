@@ -1,0 +1,145 @@
+"""The ranks of a collective as the cluster has them: by host, with the ways between them.
+
+    16 ranks on 2 hosts of 8 H100s      hosts: one kind of host, 8 ranks with the curves of an H100
+                                        per_host: [8, 8]
+                                        ports: all rings between the hosts
+
+What does not depend on the bytes is found once for each group of a cluster and calibration, and kept for the latest
+groups. Hosts that are alike stand for each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from ....errors import InvalidArgumentError
+from ....graph.ops.device_kinds import device_kind
+from ...cluster import Cluster
+from ...device import Device
+from ...topology import Route
+from ..fits.calibration import Calibration
+from .algorithms import GroupWay
+from .measured import CollectiveModel
+
+_SAME_MEMORY_BYTES_PER_S = 10e9  # assumed: ranks of one process copy within its memory
+_MOST_KEPT = 64  # groups of a cluster
+
+
+class HostGroup(NamedTuple):
+    """The ranks of one host, or of several that are alike: their measured curves, or the way between them."""
+
+    ranks: int
+    model: CollectiveModel | None
+    way: GroupWay
+
+
+@dataclass
+class RankGroup:
+    """The ranks of a collective, in the order of the cluster and by host; `hosts` has those that differ."""
+
+    cluster: Cluster
+    by_host: Sequence[Sequence[Device]]
+    calibration: Calibration | None
+
+    @cached_property
+    def per_host(self) -> list[int]:
+        """The ranks of each host."""
+        return [len(devices) for devices in self.by_host]
+
+    @cached_property
+    def hosts(self) -> list[HostGroup]:
+        """The kinds of hosts."""
+        return list(dict.fromkeys(self._host(devices) for devices in self.by_host))
+
+    @cached_property
+    def ports(self) -> GroupWay:
+        """What all rings between hosts do together: the ways of the first, second ... rank of every host, all at once.
+
+        The rate is that of a host: its slowest ring times its number of rings.
+        """
+        rings = max(self.per_host)
+        routes = []
+        for group, following in zip(self.by_host, [*self.by_host[1:], self.by_host[0]], strict=True):
+            for i in range(rings):
+                src, dst = group[i * len(group) // rings], following[i * len(following) // rings]
+                routes.append(_network_route(self.cluster, src, dst))
+        return GroupWay(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
+
+    def _host(self, devices: Sequence[Device]) -> HostGroup:
+        if len(devices) < 2:
+            return HostGroup(1, None, GroupWay(_SAME_MEMORY_BYTES_PER_S, 0))
+        model = _model(devices, self.calibration)
+        return HostGroup(len(devices), model, _NO_WAY if model is not None else self._inside_way(devices))
+
+    def _inside_way(self, devices: Sequence[Device]) -> GroupWay:
+        """The slowest way between ranks that follow each other, links that several ways share counted."""
+        pairs = zip(devices, [*devices[1:], devices[0]], strict=True)
+        routes = [self.cluster.topology.route(a.name, b.name) for a, b in pairs]
+        return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
+
+
+_NO_WAY = GroupWay(_SAME_MEMORY_BYTES_PER_S, 0)  # of ranks with curves, which nobody asks for
+_kept: WeakKeyDictionary[Cluster, dict[tuple[tuple[str, ...], int], RankGroup]] = WeakKeyDictionary()
+
+
+def group_of(kind: str, ranks: Sequence[str], cluster: Cluster, calibration: Calibration | None) -> RankGroup:
+    """The group of these devices; InvalidArgumentError for unknown ones, one twice, or too few for the kind."""
+    if isinstance(ranks, str):
+        raise InvalidArgumentError(f"{kind}: ranks = {ranks!r} must be a list of device names, such as ['gpu:0']")
+    key, groups = (tuple(ranks), id(calibration)), _kept.setdefault(cluster, {})
+    group = groups.get(key)
+    if group is None or group.calibration is not calibration:
+        devices = _devices(kind, ranks, cluster)
+        if len(groups) >= _MOST_KEPT:
+            del groups[next(iter(groups))]
+        group = groups[key] = RankGroup(cluster, devices, calibration)
+    if kind == "send_recv" and len(ranks) != 2:
+        raise InvalidArgumentError(f"{kind}: {len(ranks)} ranks; it has a sender and a receiver")
+    return group
+
+
+def _devices(kind: str, ranks: Sequence[str], cluster: Cluster) -> list[list[Device]]:
+    """The devices in the order of the cluster, by host."""
+    found: dict[str, Device] = {}
+    for rank in ranks:
+        device = cluster.find(rank)
+        if device.name in found:
+            raise InvalidArgumentError(f"{kind}: rank {rank!r} is given twice; every rank needs its own device")
+        found[device.name] = device
+    if len(found) < 2:
+        raise InvalidArgumentError(f"{kind}: {len(found)} ranks; a collective needs at least two")
+    by_host: dict[str, list[Device]] = {}
+    for name in filter(found.__contains__, cluster.names):
+        by_host.setdefault(found[name].host, []).append(found[name])
+    return list(by_host.values())
+
+
+def _model(devices: Sequence[Device], calibration: Calibration | None) -> CollectiveModel | None:
+    """The measured curves of the devices of one host, if all are of one model that has some."""
+    names = {device.spec.name for device in devices}
+    if len(names) > 1:
+        return None
+    fits = (calibration or Calibration.of_catalog()).device(names.pop())
+    model: CollectiveModel | None = fits.collectives if fits is not None else None
+    return model
+
+
+def _rate_of_slowest(routes: Sequence[Route]) -> float:
+    """Bytes/s of the slowest of routes that are used at once: a link's rate is divided among its routes."""
+    users = Counter(link.name for route in routes for link in route.links)
+    rates = [link.bandwidth_bytes_per_s / users[link.name] for route in routes for link in route.links]
+    return min(rates, default=_SAME_MEMORY_BYTES_PER_S)
+
+
+def _network_route(cluster: Cluster, src: Device, dst: Device) -> Route:
+    return cluster.topology.route(
+        src.name,
+        dst.name,
+        src_on_host=not device_kind(src.type).own_memory,
+        dst_on_host=not device_kind(dst.type).own_memory,
+    )
