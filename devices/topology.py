@@ -20,7 +20,7 @@ them it has no route. A rule for a pair of devices replaces the whole route betw
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import NoReturn
 
 from attrs import Factory, evolve, frozen
@@ -68,7 +68,7 @@ class Route:
 
     links: tuple[Link, ...] = ()
 
-    @property
+    @cached_property
     def latency_ns(self) -> int:
         """Nanoseconds until the first byte arrives."""
         return sum(link.latency_ns for link in self.links)

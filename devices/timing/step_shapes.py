@@ -17,6 +17,7 @@ from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
 from ...graph.shape_inference.infer import FedShapes, InferredShapes, Shapes, infer_joined
+from ...graph.shape_inference.known_steps import shapes_of_step
 from ..cluster import Cluster
 from .feeds import checked_feeds, stated_shapes
 from .tracing.coverage import check_coverage
@@ -42,7 +43,8 @@ def step_shapes(
     """The shapes of one step; arguments and errors are those of `simulate`."""
     assumed_size = _checked_size(assumed_size)
     by_name = {cluster.find(place).name: graph for place, graph in _checked(partitions).items()}
-    joined = JoinedGraph({name: _as_graph(by_name[name]) for name in cluster.names if name in by_name})
+    graphs = {name: _as_graph(by_name[name]) for name in cluster.names if name in by_name}
+    joined = JoinedGraph(graphs)
     fed = checked_feeds(feeds or {}, joined)
     all_feeds = {**stated_shapes(shapes or {}, fed, joined), **fed}
     facts = TraceFacts() if trace is None else read_trace(trace, joined)
@@ -50,7 +52,7 @@ def step_shapes(
         facts = replace(facts, warnings=[*check_coverage(facts.coverage), *facts.warnings])
     if facts.shapes:
         all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
-    return StepShapes(infer_joined(joined, all_feeds, assumed_size=assumed_size), facts)
+    return StepShapes(shapes_of_step(graphs.values(), joined, all_feeds, assumed_size=assumed_size), facts)
 
 
 def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:

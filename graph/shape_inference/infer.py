@@ -10,6 +10,7 @@ them. The shape of a loop's Merge is what all iterations have in common; with as
     op_shapes.py      the shapes of one node            tensor_lists.py  what is written to lists, and read
     holders.py        what queues, stacks and other holders of tensors give back
     unknown_sizes.py  the error for a size that nobody knows
+    known_steps.py    steps that were inferred before
 
 Values are followed by the rules in `analysis/value_rules.py`. With x fed as (32, 4):
 

@@ -72,6 +72,12 @@ class InferredShapes:
         part._fact_of = self._fact_of[outputs]
         return part
 
+    def of_equal(self, graph: JoinedGraph) -> InferredShapes:
+        """These shapes as those of a graph that is equal to theirs in all that they depend on."""
+        equal = copy(self)
+        equal.graph = graph
+        return equal
+
     def behind(self, n: int, output: int) -> Shapes | None:
         """The shapes behind the handle that an output is; None if that is unknown, or it is none."""
         fact = int(self._fact_of[self._out_start[n] + output])

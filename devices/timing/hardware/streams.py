@@ -68,16 +68,14 @@ class ComputePlace(Protocol):
 class _Queue:
     """Ready rows and their causes: first those of earlier instants, then those of the present one by number."""
 
-    __slots__ = ("_fresh", "_fresh_at", "_is_sorted", "_waiting")
+    __slots__ = ("_fresh", "_fresh_at", "_is_sorted", "_waiting", "has_rows")
 
     def __init__(self) -> None:
+        self.has_rows = False  # told, as it is asked more often than rows come and go
         self._waiting: deque[tuple[int, int]] = deque()
         self._fresh: list[tuple[int, int]] = []  # (row, cause) that became ready at `_fresh_at`
         self._fresh_at = -1
         self._is_sorted = True  # from the highest row down
-
-    def __bool__(self) -> bool:
-        return bool(self._fresh or self._waiting)
 
     def add(self, row: int, cause: int, now: int) -> None:
         """Adds a row that has become ready."""
@@ -87,17 +85,22 @@ class _Queue:
             self._fresh_at = now
         self._fresh.append((row, cause))
         self._is_sorted = False
+        self.has_rows = True
 
     def pop(self, now: int, before: int) -> tuple[int, int]:
         """The next row and the cause of its start: `before` if it had to wait, else what made it ready."""
         if self._fresh_at != now and self._fresh:
             self._settle()
         if self._waiting:
-            return self._waiting.popleft()[0], before
+            row = self._waiting.popleft()[0]
+            self.has_rows = bool(self._waiting or self._fresh)
+            return row, before
         if not self._is_sorted:
             self._fresh.sort(reverse=True)
             self._is_sorted = True
-        return self._fresh.pop()
+        first = self._fresh.pop()
+        self.has_rows = bool(self._fresh)
+        return first
 
     def state(self, name: RowName, now: int) -> Hashable:
         """The rows that wait, by name."""
@@ -166,9 +169,9 @@ class Lanes:
         self._is_asked = False
         queue, iterations, idle, log = self._queue, self._iterations, self._idle, self._log
         now = self._instants.now()
-        while idle and (queue or iterations):
+        while idle and (queue.has_rows or iterations):
             lane = heappop(idle)
-            if iterations and (iterations.has_small or not queue):
+            if iterations and (iterations.has_small or not queue.has_rows):
                 row, cause = iterations.pop(now, self._last[lane])
             else:
                 row, cause = queue.pop(now, self._last[lane])
@@ -183,7 +186,7 @@ class Lanes:
         self._is_asked = True  # so that what it releases does not ask again
         self._feeder.ended(row, entry)
         self._is_asked = False
-        if self._queue or self._iterations:
+        if self._queue.has_rows or self._iterations:
             if self._instants.is_last():
                 self._fill()
             else:
@@ -266,9 +269,9 @@ class Gpu:
 
     def _launch_next(self) -> None:
         self._is_asked = False
-        now = self._instants.now()
-        while self._queue and not self._is_launching:
-            row, cause = self._queue.pop(now, self._last_launch)
+        now, queue = self._instants.now(), self._queue
+        while queue.has_rows and not self._is_launching:
+            row, cause = queue.pop(now, self._last_launch)
             if not self._launch_ns:
                 self._enqueue(row, cause)
                 continue
@@ -282,7 +285,7 @@ class Gpu:
         self._is_asked = True  # so that what it releases does not ask again
         self._enqueue(row, self._last_launch)
         self._is_asked = False
-        if self._queue:
+        if self._queue.has_rows:
             if self._instants.is_last():
                 self._launch_next()
             else:

@@ -1,13 +1,13 @@
-"""From the properties, output shapes and device of a node to its memory: size, place and buffer of every output.
+"""From the properties, output shapes and kind of device of a node to its memory: size, place, buffer of every output.
 
-    MatMul, output (8, 4) of float, on device 1     128 bytes in memory 2, in a buffer of its own
-    Reshape of that output, on the same device      128 bytes in memory 2, in the buffer of input 0
+    MatMul, output (8, 4) of float, on a GPU        128 bytes in its memory, in a buffer of its own
+    Reshape of that output, on the same device      128 bytes in its memory, in the buffer of input 0
     Const                                           there for the whole step, and no op may write into it
 
-All nodes with the same properties, shapes and device have the same facts, a `MemoryKind`, which are worked out once: a
-hundred thousand nodes have a few hundred kinds. Only the sizes depend on the shapes. Memories are numbered. Device k
-has memory 2 * k ("device"; for a kind of device that computes in the memory of its host that is the host's), and
-2 * k + 1 for what it keeps in the memory of its host ("host").
+All nodes with the same properties, shapes and kind of device have the same facts, a `MemoryKind`, which are worked out
+once: a hundred thousand nodes have a few hundred kinds, on however many equal devices they run. Only the sizes depend
+on the shapes. Memories are numbered. Device k has memory 2 * k ("device"; for a kind of device that computes in the
+memory of its host that is the host's), and 2 * k + 1 for what it keeps in the memory of its host ("host").
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class MemoryKind(NamedTuple):
     """The facts of one kind of node; the lists are by output."""
 
     size_bytes: list[int]
-    memory: list[int]
+    on_host: list[int]
+    """1 for what is in the memory of the host though the device has its own"""
     dtype: list[int]
     shares: list[int]
     """the input whose buffer the output has"""
@@ -60,8 +61,8 @@ class MemoryKind(NamedTuple):
     """it reads or changes the content of the variable whose handle it has"""
 
 
-def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device: Device, number: int) -> MemoryKind:
-    """The facts of nodes of these properties and output shapes on device `number`."""
+def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device_type: str) -> MemoryKind:
+    """The facts of nodes of these properties and output shapes on a kind of device."""
     record = properties.op_def.record
     is_handle = record.state is State.VARIABLE and bool(record.handle_shape_attr)
     is_variable = is_handle or record.node_class is NodeClass.VARIABLE
@@ -72,13 +73,13 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device: Dev
         on_host: Sequence[bool] = [False]
     else:
         types = list(properties.output_types)
-        has_own_memory = device_kind(device.type).own_memory
-        on_host = memory_types(properties, device.type)[1] if has_own_memory else [False] * len(types)
+        has_own_memory = device_kind(device_type).own_memory
+        on_host = memory_types(properties, device_type)[1] if has_own_memory else [False] * len(types)
     is_merge = record.node_class is NodeClass.MERGE
     reads_variable = record.is_view and record.reads_handle is ReadsHandle.VALUE
     return MemoryKind(
         size_bytes=_sizes(shapes, types),
-        memory=[len(PLACES) * number + host for host in on_host],
+        on_host=list(map(int, on_host)),
         dtype=[base_type(dtype) for dtype in types],
         shares=[DECIDED_LATER] if reads_variable else _shares(properties, record),
         is_handle=is_handle,

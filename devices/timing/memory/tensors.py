@@ -192,7 +192,7 @@ class _Planner:
             node=self.node,
             port=np.arange(len(self.node)) - self.first[self.node],
             size_bytes=size_bytes,
-            memory=self.by_output(lambda k: k.memory),
+            memory=len(PLACES) * self.device[self.node] + self.by_output(lambda k: k.on_host),
             shares=resolved(shares),
             is_variable=is_variable,
             is_fixed=self._is_fixed()[self.node],
@@ -292,13 +292,16 @@ def _kinds(shapes: OutputShapes, devices: Sequence[Device], device: Integers) ->
         for number, kind in enumerate(graph.kinds)
     ]
     key = np.array(alike, np.int64)[graph.kind_of] * len(shapes.distinct) + shapes.shape_of
-    seen = first_seen(key * len(devices) + device)
+    types: dict[str, int] = {}
+    type_of = np.array([types.setdefault(each.type, len(types)) for each in devices], np.int64)[device]
+    seen = first_seen(key * len(types) + type_of)
+    names = list(types)
     kinds, of_any_shape = [], dict[tuple[int, int], MemoryKind]()
-    first = (column[seen.first].tolist() for column in (graph.kind_of, shapes.shape_of, device))
+    first = (column[seen.first].tolist() for column in (graph.kind_of, shapes.shape_of, type_of))
     for number, shape, where in zip(*first, strict=True):
         known = of_any_shape.get((alike[number], where))
         if known is None:
-            kind = memory_kind(graph.kinds[number], shapes.distinct[shape], devices[where], where)
+            kind = memory_kind(graph.kinds[number], shapes.distinct[shape], names[where])
             of_any_shape[alike[number], where] = kind
         else:
             kind = with_shapes(known, shapes.distinct[shape])

@@ -22,6 +22,7 @@ from .bounds import duration_bounds
 
 if TYPE_CHECKING:
     from ....graph.arrays import Integers, Numbers
+    from ...topology import Route
     from ..bodies.body import Body
     from ..costs.source import OpCost
     from ..hardware.log import Log
@@ -163,10 +164,15 @@ class _Recording:
         column[self.entries.kind == LAUNCH] = names["launch"]
         for entry, lane in self.log.lanes.items():
             column[entry] = names.setdefault(f"{COMPUTE_STREAM}:{lane}", len(names))
-        routes = [activation.body.routes for activation in self.activations]
-        for entry in np.flatnonzero(is_copy).tolist():
-            route = routes[self.entries.activation[entry]][int(self.entries.node[entry])]
-            column[entry] = names.setdefault(route.links[0].stream_name, len(names))
+        copies = np.flatnonzero(is_copy)
+        of_route: dict[int, int] = {}  # by identity: many copies take one route
+        numbers = []
+        for route in self._routes(copies):
+            number = of_route.get(id(route))
+            if number is None:
+                number = of_route[id(route)] = names.setdefault(route.links[0].stream_name, len(names))
+            numbers.append(number)
+        column[copies] = numbers
         return TextColumn(column, lambda: list(names))
 
     def _nodes(self, is_copy: Numbers) -> TextColumn:
@@ -217,17 +223,20 @@ class _Recording:
 
     def _bottlenecks(self, copies: Numbers) -> list[str]:
         """The name of the link that limited the rate of each copy."""
-        routes = [activation.body.routes for activation in self.activations]
-        nodes, activations = (column[copies].tolist() for column in (self.entries.node, self.entries.activation))
         slowest: dict[int, str] = {}  # by identity of the route
         names = []
-        for copy, node, activation in zip(copies.tolist(), nodes, activations, strict=True):
-            route = routes[activation][node]
+        for copy, route in zip(copies.tolist(), self._routes(copies), strict=True):
             name = self.log.bottlenecks.get(copy) or slowest.get(id(route))
             if name is None:
                 name = slowest[id(route)] = min(route.links, key=lambda link: link.bandwidth_bytes_per_s).name
             names.append(name)
         return names
+
+    def _routes(self, copies: Numbers) -> list[Route]:
+        """The route of each copy."""
+        routes = [activation.body.routes for activation in self.activations]
+        nodes, activations = self.entries.node[copies].tolist(), self.entries.activation[copies].tolist()
+        return [routes[activation][node] for node, activation in zip(nodes, activations, strict=True)]
 
     def _copied_bytes(self, copies: Numbers) -> list[int]:
         nodes, activations = self.entries.node[copies].tolist(), self.entries.activation[copies].tolist()

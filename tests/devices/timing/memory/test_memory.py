@@ -8,17 +8,21 @@ in which they are written down here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from partita.devices import local_cluster
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
+from partita.devices.timing.memory import tensors
+from partita.devices.timing.memory.kinds import MemoryKind, memory_kind
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType
-from partita.graph.dtypes import Dims
+from partita.graph.dtypes import Dims, Shape
 from partita.graph.ops.properties import NodeProperties
 
-from ..steps import StepBuilder, cluster, cpu
+from ..steps import StepBuilder, cluster, cpu, placed_parts
 
 UNIT = 400
 FILL = 12  # bytes of the constants behind all Fills of a step
@@ -346,3 +350,24 @@ def test_a_peak_that_does_not_fit_says_so() -> None:
     timeline = simulate(step.parts(), local_cluster("cpu"))
     assert not timeline.memory(cpu(0)).fits
     assert timeline.warnings == (f"{cpu(0)} needs 32.00 GiB of device memory and has 16.00 GiB",)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_equal_devices_share_the_facts_of_nodes(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory of four ranks that do the same is worked out from as many facts as that of one."""
+    asked: list[str] = []
+
+    def counted(properties: NodeProperties, shapes: Sequence[Shape], device_type: str) -> MemoryKind:
+        asked.append(properties.op)
+        return memory_kind(properties, shapes, device_type)
+
+    monkeypatch.setattr(tensors, "memory_kind", counted)
+    step = StepBuilder()
+    for rank in range(devices):
+        step.op(f"y{rank}", "MatMul", [step.feed(f"x{rank}", (10, 10), rank)] * 2, rank)
+    graph_def = step.graph.to_graph_def()  # nodes of one kind share their properties when they are read
+    for node in graph_def.node:
+        node.device = cpu(int(node.name[1:]))
+    timeline = simulate(placed_parts(graph_def), cluster(devices))
+    assert sorted(asked) == ["MatMul", "Placeholder"]
+    assert [timeline.memory(cpu(rank)).peak_bytes for rank in range(devices)] == [2 * UNIT] * devices
