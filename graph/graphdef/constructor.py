@@ -75,7 +75,7 @@ class Constructor:
             raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
         texts, properties = self._read_nodes()
         checks = NameChecks(self.graph, texts.names, self.options)
-        check_node_names(texts.names, internal=internal_names)
+        check_node_names(texts, internal=internal_names)
         inputs = NodeInputs(texts, checks.input_map)
         if self._check_call is not None:
             self._check_nodes(inputs, properties, self._check_call, checks.shown)
