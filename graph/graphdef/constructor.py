@@ -9,9 +9,7 @@ import leaves the graph unchanged.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,10 +29,11 @@ from .import_edges import NodeInputs, creation_order, edge_columns
 from .import_inputs import InputTexts
 from .import_names import NameChecks, check_node_names
 from .import_options import ImportOptions, ImportResults
+from .node_bytes import NodeBytes
 from .sources import GraphSource, parse_lazily, parsed
 
 _CHUNK = 4096  # nodes whose strings are decoded together
-_FULL_TYPE, _DEBUG_INFO = attrgetter("experimental_type"), attrgetter("experimental_debug_info")
+_SMALL = 512  # bytes: what nodes are beside names and inputs is remembered up to this size, larger ones differ mostly
 CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
 """checks the function that a node calls, and raises its errors"""
 
@@ -58,7 +57,7 @@ class Constructor:
         parsed(GraphDebugInfo, self.debug_info)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
-        self._nodes: Sequence[LazyNodeDef] = lazy.node
+        self._nodes = NodeBytes(lazy)
         self.graph = graph
         self.options = options
         self._check_call = check_call
@@ -68,6 +67,7 @@ class Constructor:
         self._on_read = on_read
         self._devices = array("i")
         self._device_numbers: dict[str, int] = {}
+        self._known: dict[bytes, tuple[NodeProperties, int]] = {}
 
     def run(self, *, internal_names: bool) -> ImportResults:
         """Imports the GraphDef; after an error the graph is unchanged. `internal_names` allows a leading "_"."""
@@ -92,38 +92,42 @@ class Constructor:
         texts = InputTexts(keep_all=bool(self.options.input_map))
         properties: list[NodeProperties] = []
         for first in range(0, len(self._nodes), _CHUNK):
-            nodes = self._nodes[first : first + _CHUNK]
-            inputs = [node.input[:] for node in nodes]
-            texts.add([node.name for node in nodes], list(chain.from_iterable(inputs)), map(len, inputs))
-            properties += self._remarked(nodes, self._properties_of(nodes))
-            numbers = self._device_numbers
-            self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
+            nodes = self._nodes.texts(first, first + _CHUNK)
+            texts.add(nodes.names, nodes.inputs, nodes.counts)
+            kinds = list(map(self._known.get, nodes.rests))
+            if None in kinds:
+                kinds = list(map(self._kind_of, nodes.names, nodes.rests))
+            shared, devices = zip(*filter(None, kinds), strict=True)
+            properties += shared
+            self._devices.extend(devices)
             if self._on_read is not None:
-                self._on_read(len(nodes))
-        self._nodes = ()  # frees the message, which is larger than the graph, before edges need memory
+                self._on_read(len(nodes.names))
+        del self._nodes  # the bytes are larger than the graph, and edges need memory
         return texts, properties
 
-    def _remarked(self, nodes: Sequence[LazyNodeDef], properties: Iterable[NodeProperties]) -> Iterable[NodeProperties]:
-        """The properties with what nodes say of themselves beside their attrs, which few do."""
-        if not any(map(_FULL_TYPE, nodes)) and not any(map(_DEBUG_INFO, nodes)):
-            return properties
-        return [
-            self.cache.remarked(shared, _remarks(node.experimental_debug_info, node.experimental_type))
-            for node, shared in zip(nodes, properties, strict=True)
-        ]
+    def _kind_of(self, name: str, rest: bytes) -> tuple[NodeProperties, int]:
+        """The properties and the number of the device of a node, from what it is beside its name and inputs."""
+        known = self._known.get(rest)
+        if known is not None:
+            return known
+        node = LazyNodeDef.FromString(rest)
+        shared = self._properties_of(name, node)
+        if node.experimental_type or node.experimental_debug_info:
+            shared = self.cache.remarked(shared, _remarks(node.experimental_debug_info, node.experimental_type))
+        kind = shared, self._device_numbers.setdefault(node.device, len(self._device_numbers))
+        if len(rest) <= _SMALL:
+            self._known[rest] = kind
+        return kind
 
-    def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
-        resolve = self.cache.resolve
-        for node in nodes:
-            try:
-                yield resolve(node.op, tuple(node.attr[:]))
-            except (InvalidArgumentError, NotFoundError) as error:
-                name = node.name
-                if not node.op:
-                    raise InvalidArgumentError(f"Node '{name}' does not specify an operation", node=name) from None
-                if self._check_call is not None:
-                    self._check_unresolved(name, node.op, node.attr[:])
-                raise error.located(node=name, op=node.op) from None
+    def _properties_of(self, name: str, node: LazyNodeDef) -> NodeProperties:
+        try:
+            return self.cache.resolve(node.op, tuple(node.attr[:]))
+        except (InvalidArgumentError, NotFoundError) as error:
+            if not node.op:
+                raise InvalidArgumentError(f"Node '{name}' does not specify an operation", node=name) from None
+            if self._check_call is not None:
+                self._check_unresolved(name, node.op, node.attr[:])
+            raise error.located(node=name, op=node.op) from None
 
     def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
         """Raises the validation error for attrs that determine no port types, which TensorFlow reports first."""
