@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...errors import InvalidArgumentError, NotFoundError, PartitaError
+from ..arrays import Numbers, first_rows
 from ..columns import CONTROL_SLOT, Ids
 from ..debug_info import debug_info_of
 from ..graph import Graph
@@ -21,6 +22,7 @@ from ..library.calls import is_call
 from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.properties import NodeProperties, PropertiesCache, split_entry
+from ..port_table import distinct_properties
 from ..protos import FunctionDefLibrary, GraphDebugInfo, LazyNodeDef, VersionDef
 from ..tensor_id import parse_tensor_name
 from ..validate import check_arity, check_attrs, check_op_deprecation
@@ -63,7 +65,6 @@ class Constructor:
         self._check_call = check_call
         self._lookup = self.library.lookup
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
-        self._checked: set[int] = set()
         self._on_read = on_read
         self._devices = array("i")
         self._device_numbers: dict[str, int] = {}
@@ -77,9 +78,10 @@ class Constructor:
         checks = NameChecks(self.graph, texts.names, self.options)
         check_node_names(texts, internal=internal_names)
         inputs = NodeInputs(texts, checks.input_map)
+        kinds, kind_of = distinct_properties(properties)
         if self._check_call is not None:
-            self._check_nodes(inputs, properties, self._check_call, checks.shown)
-        inputs.check_types(properties, self.graph, checks.shown)
+            self._check_nodes(inputs, kinds, kind_of, self._check_call, checks.shown)
+        inputs.check_types(kinds, kind_of, self.graph, checks.shown)
         order = creation_order(texts.names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order
@@ -138,26 +140,39 @@ class Constructor:
     def _check_nodes(
         self,
         inputs: NodeInputs,
-        properties: list[NodeProperties],
+        kinds: Sequence[NodeProperties],
+        kind_of: Numbers,
         check_call: CheckCall,
         shown: Callable[[str], str],
     ) -> None:
-        producer = self.versions.producer
-        num_data = inputs.num_data().tolist()
-        for i, shared in enumerate(properties):
-            name = inputs.names[i]
+        """Checks the first node of every kind against its op, and the number of inputs of all nodes."""
+        num_data = inputs.num_data()
+        wanted = np.array([len(kind.input_types) for kind in kinds], np.int64)[kind_of]
+        is_first = np.zeros(len(kind_of), np.bool_)
+        is_first[first_rows(kind_of, len(kinds))] = True
+        for i in np.flatnonzero(is_first | (num_data != wanted)).tolist():
+            name, kind = inputs.names[i], kinds[kind_of[i]]
             try:
-                if id(shared) not in self._checked:
-                    check_op_deprecation(shared.op_def, producer)
-                    check_attrs(shown(name), shared.op_def, shared.attrs)
-                    self._check_colocation(name, shared, inputs)
-                    if is_call(shared, self.library):
-                        check_call(shared, self.library)
-                    self._checked.add(id(shared))
-                if num_data[i] != len(shared.input_types):
-                    check_arity(shown(name), shared.op_def, shared.input_types, num_data[i])
+                if is_first[i]:
+                    self._check_kind(name, kind, inputs, check_call, shown)
+                if num_data[i] != wanted[i]:
+                    check_arity(shown(name), kind.op_def, kind.input_types, int(num_data[i]))
             except PartitaError as error:
-                raise error.located(node=name, op=shared.op) from None
+                raise error.located(node=name, op=kind.op) from None
+
+    def _check_kind(
+        self,
+        name: str,
+        kind: NodeProperties,
+        inputs: NodeInputs,
+        check_call: CheckCall,
+        shown: Callable[[str], str],
+    ) -> None:
+        check_op_deprecation(kind.op_def, self.versions.producer)
+        check_attrs(shown(name), kind.op_def, kind.attrs)
+        self._check_colocation(name, kind, inputs)
+        if is_call(kind, self.library):
+            check_call(kind, self.library)
 
     def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
         if not self.options.validate_colocation_constraints:
@@ -175,14 +190,15 @@ class Constructor:
     ) -> ImportResults:
         graph, first = self.graph, self.graph.num_node_ids
         names = checks.final_names(created)
+        rows = np.fromiter(created, np.int64, len(created))
         new_id = np.full(len(properties), -1, np.int32)
-        new_id[created] = np.arange(first, first + len(created), dtype=np.int32)
+        new_id[rows] = np.arange(first, first + len(created), dtype=np.int32)
         renamed = checks.renamed_properties(properties)
         columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
         results = self._results(new_id, inputs, properties, checks)
         interned = [graph.intern_device(name or self.options.default_device) for name in self._device_numbers]
-        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[created]]
-        graph.extend_nodes(names, [renamed[i] for i in created], requested.tolist())
+        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[rows]]
+        graph.extend_nodes(names, list(map(renamed.__getitem__, created)), requested.tolist())
         graph.extend_edges(*columns)
         graph.fix_source_and_sink_edges()
         graph.functions = self.library

@@ -179,12 +179,14 @@ class NameChecks:
 
         Raises InvalidArgumentError for a constraint on a node that the GraphDef does not have.
         """
+        if self._plain:
+            return properties
         cache: dict[int, NodeProperties] = {}
         return [cache.get(id(p)) or cache.setdefault(id(p), self._with_final_groups(p)) for p in properties]
 
     def _with_final_groups(self, properties: NodeProperties) -> NodeProperties:
         groups = properties.colocated_with
-        if not groups or self._plain:
+        if not groups:
             return properties
         value = AttrValue()
         value.list.s.extend(_LOC + self._renamed.get(group, self._prefix + group).encode() for group in groups)
