@@ -32,7 +32,7 @@ from .import_inputs import InputTexts
 from .import_names import NameChecks, check_node_names
 from .import_options import ImportOptions, ImportResults
 from .node_bytes import NodeBytes
-from .sources import GraphSource, parse_lazily, parsed
+from .sources import GraphSource, graph_bytes, parse_lazily, parsed
 
 _CHUNK = 4096  # nodes whose strings are decoded together
 _SMALL = 512  # bytes: what nodes are beside names and inputs is remembered up to this size, larger ones differ mostly
@@ -54,12 +54,13 @@ class Constructor:
         on_read: Callable[[int], object] | None = None,
     ) -> None:
         """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
-        lazy = parse_lazily(graph_def)
+        data = graph_bytes(graph_def)
+        lazy = parse_lazily(data)
         self.debug_info = debug_info_of(lazy)
         parsed(GraphDebugInfo, self.debug_info)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
-        self._nodes = NodeBytes(lazy)
+        self._nodes = NodeBytes(lazy, data)
         self.graph = graph
         self.options = options
         self._check_call = check_call
@@ -93,13 +94,12 @@ class Constructor:
         """Names, inputs and properties of all nodes; read in chunks so that few strings are in memory at a time."""
         texts = InputTexts(keep_all=bool(self.options.input_map))
         properties: list[NodeProperties] = []
+        known = self._known.get
         for first in range(0, len(self._nodes), _CHUNK):
             nodes = self._nodes.texts(first, first + _CHUNK)
             texts.add(nodes.names, nodes.inputs, nodes.counts)
-            kinds = list(map(self._known.get, nodes.rests))
-            if None in kinds:
-                kinds = list(map(self._kind_of, nodes.names, nodes.rests))
-            shared, devices = zip(*filter(None, kinds), strict=True)
+            pairs = zip(nodes.names, nodes.rests, strict=True)
+            shared, devices = zip(*[known(rest) or self._kind_of(name, rest) for name, rest in pairs], strict=True)
             properties += shared
             self._devices.extend(devices)
             if self._on_read is not None:
@@ -109,9 +109,6 @@ class Constructor:
 
     def _kind_of(self, name: str, rest: bytes) -> tuple[NodeProperties, int]:
         """The properties and the number of the device of a node, from what it is beside its name and inputs."""
-        known = self._known.get(rest)
-        if known is not None:
-            return known
         node = LazyNodeDef.FromString(rest)
         shared = self._properties_of(name, node)
         if node.experimental_type or node.experimental_debug_info:

@@ -14,6 +14,7 @@ node stand in the order of their numbers, as protobuf writes them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -29,20 +30,25 @@ _FEW = 8  # so few nodes are looked at one by one: a call of numpy takes as long
 
 
 class NodeTexts(NamedTuple):
-    """Texts of consecutive nodes; `inputs` has those of all nodes, `counts` how many each has."""
+    """Texts of consecutive nodes; `inputs` has those of all nodes, `counts` how many each has.
+
+    `rests` can be read once: large tensors are in them, so one is in memory at a time.
+    """
 
     names: list[str]
     inputs: list[str]
     counts: list[int]
-    rests: list[bytes]
+    rests: Iterator[bytes]
 
 
 class NodeBytes:
     """The nodes of a GraphDef as they are serialised."""
 
-    def __init__(self, graph_def: LazyGraphDef) -> None:
-        """The message is not kept. It has been parsed, so its bytes are whole and its texts are UTF-8."""
-        self._data = graph_def.SerializeToString()  # fields in order, the nodes first
+    def __init__(self, graph_def: LazyGraphDef, data: bytes) -> None:
+        """`graph_def` has been parsed from `data`, so these are whole and their texts are UTF-8; it is not kept."""
+        in_order = graph_def.SerializeToString()  # also the nodes before the other fields of the graph
+        self._data = data if data == in_order else in_order  # the former as a rule, and then there is no second copy
+        del in_order
         self._bytes: npt.NDArray[np.uint8] = np.frombuffer(self._data, np.uint8)
         sizes = np.fromiter(map(len, GraphNodes.FromString(self._data).node), np.int64)
         headers = 2 + sum(((sizes >> bits) > 0).astype(np.int64) for bits in (7, 14, 21, 28))  # a tag and a varint
@@ -63,7 +69,7 @@ class NodeBytes:
             [data[a:b].decode() for a, b in zip(name.tolist(), name_end.tolist(), strict=True)],
             [data[a:b].decode() for a, b in zip(begin.tolist(), end.tolist(), strict=True)],
             np.bincount(node, minlength=len(ends)).tolist(),
-            [data[a:b] + data[c:d] for a, b, c, d in rests],
+            (data[a:b] + data[c:d] for a, b, c, d in rests),
         )
 
     def _cut(self, at: Numbers, ends: Numbers, tag: int) -> tuple[Numbers, Numbers]:
