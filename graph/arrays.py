@@ -85,6 +85,13 @@ def first_seen(keys: Integers) -> Seen:
     return Seen(first[order], inverse(order)[by_size.reshape(-1)])
 
 
+def first_rows(number: Integers, count: int) -> Numbers:
+    """The first row of each of `count` numbers, all of which are there: of assignments to one place the last counts."""
+    rows = np.empty(count, np.int64)
+    rows[number[::-1]] = np.arange(len(number) - 1, -1, -1)
+    return rows
+
+
 def distinct(values: Integers) -> Integers:
     """The values without repetitions, by size.
 

@@ -23,7 +23,7 @@ from .protos import AttrValue, NodeDef
 
 AttrMessages = Mapping[str, AttrValue] | Mapping[str, bytes]
 
-NODE_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*(?:>[A-Za-z0-9.][A-Za-z0-9_.\-/]*)*"
+NODE_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*+(?:>[A-Za-z0-9.][A-Za-z0-9_.\-/]*+)*+"
 """a name that a node outside of the runtime may have, as a regular expression"""
 _EXTERNAL_NAME = re.compile(NODE_NAME)
 _EXTERNAL_DATA_INPUT = re.compile(rf"{NODE_NAME}(:(0|[1-9][0-9]*))?")

@@ -9,13 +9,12 @@ import leaves the graph unchanged.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ...errors import InvalidArgumentError, NotFoundError, PartitaError
+from ..arrays import Numbers, first_rows
 from ..columns import CONTROL_SLOT, Ids
 from ..debug_info import debug_info_of
 from ..graph import Graph
@@ -23,6 +22,7 @@ from ..library.calls import is_call
 from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.properties import NodeProperties, PropertiesCache, split_entry
+from ..port_table import distinct_properties
 from ..protos import FunctionDefLibrary, GraphDebugInfo, LazyNodeDef, VersionDef
 from ..tensor_id import parse_tensor_name
 from ..validate import check_arity, check_attrs, check_op_deprecation
@@ -31,10 +31,11 @@ from .import_edges import NodeInputs, creation_order, edge_columns
 from .import_inputs import InputTexts
 from .import_names import NameChecks, check_node_names
 from .import_options import ImportOptions, ImportResults
-from .sources import GraphSource, parse_lazily, parsed
+from .node_bytes import NodeBytes
+from .sources import GraphSource, graph_bytes, parse_lazily, parsed
 
 _CHUNK = 4096  # nodes whose strings are decoded together
-_FULL_TYPE, _DEBUG_INFO = attrgetter("experimental_type"), attrgetter("experimental_debug_info")
+_SMALL = 512  # bytes: what nodes are beside names and inputs is remembered up to this size, larger ones differ mostly
 CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
 """checks the function that a node calls, and raises its errors"""
 
@@ -53,21 +54,22 @@ class Constructor:
         on_read: Callable[[int], object] | None = None,
     ) -> None:
         """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
-        lazy = parse_lazily(graph_def)
+        data = graph_bytes(graph_def)
+        lazy = parse_lazily(data)
         self.debug_info = debug_info_of(lazy)
         parsed(GraphDebugInfo, self.debug_info)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
-        self._nodes: Sequence[LazyNodeDef] = lazy.node
+        self._nodes = NodeBytes(lazy, data)
         self.graph = graph
         self.options = options
         self._check_call = check_call
         self._lookup = self.library.lookup
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
-        self._checked: set[int] = set()
         self._on_read = on_read
         self._devices = array("i")
         self._device_numbers: dict[str, int] = {}
+        self._known: dict[bytes, tuple[NodeProperties, int]] = {}
 
     def run(self, *, internal_names: bool) -> ImportResults:
         """Imports the GraphDef; after an error the graph is unchanged. `internal_names` allows a leading "_"."""
@@ -75,11 +77,12 @@ class Constructor:
             raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
         texts, properties = self._read_nodes()
         checks = NameChecks(self.graph, texts.names, self.options)
-        check_node_names(texts.names, internal=internal_names)
+        check_node_names(texts, internal=internal_names)
         inputs = NodeInputs(texts, checks.input_map)
+        kinds, kind_of = distinct_properties(properties)
         if self._check_call is not None:
-            self._check_nodes(inputs, properties, self._check_call, checks.shown)
-        inputs.check_types(properties, self.graph, checks.shown)
+            self._check_nodes(inputs, kinds, kind_of, self._check_call, checks.shown)
+        inputs.check_types(kinds, kind_of, self.graph, checks.shown)
         order = creation_order(texts.names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order
@@ -91,39 +94,39 @@ class Constructor:
         """Names, inputs and properties of all nodes; read in chunks so that few strings are in memory at a time."""
         texts = InputTexts(keep_all=bool(self.options.input_map))
         properties: list[NodeProperties] = []
+        known = self._known.get
         for first in range(0, len(self._nodes), _CHUNK):
-            nodes = self._nodes[first : first + _CHUNK]
-            inputs = [node.input[:] for node in nodes]
-            texts.add([node.name for node in nodes], list(chain.from_iterable(inputs)), map(len, inputs))
-            properties += self._remarked(nodes, self._properties_of(nodes))
-            numbers = self._device_numbers
-            self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
+            nodes = self._nodes.texts(first, first + _CHUNK)
+            texts.add(nodes.names, nodes.inputs, nodes.counts)
+            pairs = zip(nodes.names, nodes.rests, strict=True)
+            shared, devices = zip(*[known(rest) or self._kind_of(name, rest) for name, rest in pairs], strict=True)
+            properties += shared
+            self._devices.extend(devices)
             if self._on_read is not None:
-                self._on_read(len(nodes))
-        self._nodes = ()  # frees the message, which is larger than the graph, before edges need memory
+                self._on_read(len(nodes.names))
+        del self._nodes  # the bytes are larger than the graph, and edges need memory
         return texts, properties
 
-    def _remarked(self, nodes: Sequence[LazyNodeDef], properties: Iterable[NodeProperties]) -> Iterable[NodeProperties]:
-        """The properties with what nodes say of themselves beside their attrs, which few do."""
-        if not any(map(_FULL_TYPE, nodes)) and not any(map(_DEBUG_INFO, nodes)):
-            return properties
-        return [
-            self.cache.remarked(shared, _remarks(node.experimental_debug_info, node.experimental_type))
-            for node, shared in zip(nodes, properties, strict=True)
-        ]
+    def _kind_of(self, name: str, rest: bytes) -> tuple[NodeProperties, int]:
+        """The properties and the number of the device of a node, from what it is beside its name and inputs."""
+        node = LazyNodeDef.FromString(rest)
+        shared = self._properties_of(name, node)
+        if node.experimental_type or node.experimental_debug_info:
+            shared = self.cache.remarked(shared, _remarks(node.experimental_debug_info, node.experimental_type))
+        kind = shared, self._device_numbers.setdefault(node.device, len(self._device_numbers))
+        if len(rest) <= _SMALL:
+            self._known[rest] = kind
+        return kind
 
-    def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
-        resolve = self.cache.resolve
-        for node in nodes:
-            try:
-                yield resolve(node.op, tuple(node.attr[:]))
-            except (InvalidArgumentError, NotFoundError) as error:
-                name = node.name
-                if not node.op:
-                    raise InvalidArgumentError(f"Node '{name}' does not specify an operation", node=name) from None
-                if self._check_call is not None:
-                    self._check_unresolved(name, node.op, node.attr[:])
-                raise error.located(node=name, op=node.op) from None
+    def _properties_of(self, name: str, node: LazyNodeDef) -> NodeProperties:
+        try:
+            return self.cache.resolve(node.op, tuple(node.attr[:]))
+        except (InvalidArgumentError, NotFoundError) as error:
+            if not node.op:
+                raise InvalidArgumentError(f"Node '{name}' does not specify an operation", node=name) from None
+            if self._check_call is not None:
+                self._check_unresolved(name, node.op, node.attr[:])
+            raise error.located(node=name, op=node.op) from None
 
     def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
         """Raises the validation error for attrs that determine no port types, which TensorFlow reports first."""
@@ -134,26 +137,39 @@ class Constructor:
     def _check_nodes(
         self,
         inputs: NodeInputs,
-        properties: list[NodeProperties],
+        kinds: Sequence[NodeProperties],
+        kind_of: Numbers,
         check_call: CheckCall,
         shown: Callable[[str], str],
     ) -> None:
-        producer = self.versions.producer
-        num_data = inputs.num_data().tolist()
-        for i, shared in enumerate(properties):
-            name = inputs.names[i]
+        """Checks the first node of every kind against its op, and the number of inputs of all nodes."""
+        num_data = inputs.num_data()
+        wanted = np.array([len(kind.input_types) for kind in kinds], np.int64)[kind_of]
+        is_first = np.zeros(len(kind_of), np.bool_)
+        is_first[first_rows(kind_of, len(kinds))] = True
+        for i in np.flatnonzero(is_first | (num_data != wanted)).tolist():
+            name, kind = inputs.names[i], kinds[kind_of[i]]
             try:
-                if id(shared) not in self._checked:
-                    check_op_deprecation(shared.op_def, producer)
-                    check_attrs(shown(name), shared.op_def, shared.attrs)
-                    self._check_colocation(name, shared, inputs)
-                    if is_call(shared, self.library):
-                        check_call(shared, self.library)
-                    self._checked.add(id(shared))
-                if num_data[i] != len(shared.input_types):
-                    check_arity(shown(name), shared.op_def, shared.input_types, num_data[i])
+                if is_first[i]:
+                    self._check_kind(name, kind, inputs, check_call, shown)
+                if num_data[i] != wanted[i]:
+                    check_arity(shown(name), kind.op_def, kind.input_types, int(num_data[i]))
             except PartitaError as error:
-                raise error.located(node=name, op=shared.op) from None
+                raise error.located(node=name, op=kind.op) from None
+
+    def _check_kind(
+        self,
+        name: str,
+        kind: NodeProperties,
+        inputs: NodeInputs,
+        check_call: CheckCall,
+        shown: Callable[[str], str],
+    ) -> None:
+        check_op_deprecation(kind.op_def, self.versions.producer)
+        check_attrs(shown(name), kind.op_def, kind.attrs)
+        self._check_colocation(name, kind, inputs)
+        if is_call(kind, self.library):
+            check_call(kind, self.library)
 
     def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
         if not self.options.validate_colocation_constraints:
@@ -171,14 +187,15 @@ class Constructor:
     ) -> ImportResults:
         graph, first = self.graph, self.graph.num_node_ids
         names = checks.final_names(created)
+        rows = np.fromiter(created, np.int64, len(created))
         new_id = np.full(len(properties), -1, np.int32)
-        new_id[created] = np.arange(first, first + len(created), dtype=np.int32)
+        new_id[rows] = np.arange(first, first + len(created), dtype=np.int32)
         renamed = checks.renamed_properties(properties)
         columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
         results = self._results(new_id, inputs, properties, checks)
         interned = [graph.intern_device(name or self.options.default_device) for name in self._device_numbers]
-        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[created]]
-        graph.extend_nodes(names, [renamed[i] for i in created], requested.tolist())
+        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[rows]]
+        graph.extend_nodes(names, list(map(renamed.__getitem__, created)), requested.tolist())
         graph.extend_edges(*columns)
         graph.fix_source_and_sink_edges()
         graph.functions = self.library

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError
-from ..arrays import ready_order
+from ..arrays import Numbers, ready_order
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import REF_OFFSET, dtype_name, types_compatible
 from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
-from ..port_table import PortTable, distinct_properties
+from ..port_table import PortTable
 from ..tensor_id import TensorId, parse_tensor_name
 from .import_inputs import InputTexts
 
@@ -102,21 +102,24 @@ class NodeInputs:
         return np.bincount(self.node[self.port != CONTROL_SLOT], minlength=len(self.names))
 
     def check_types(
-        self, properties: Sequence[NodeProperties], graph: Graph, shown: Callable[[str], str] = str
+        self, kinds: Sequence[NodeProperties], kind_of: Numbers, graph: Graph, shown: Callable[[str], str] = str
     ) -> None:
         """Raises InvalidArgumentError for an input from a port that its source lacks, or of a wrong type.
 
-        `shown` makes of the name of an imported node the one that messages have.
+        Node `i` is of kind `kinds[kind_of[i]]`; `shown` makes of the name of an imported node the one that messages
+        have.
         """
         rows = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source >= 0))
-        kinds, kind_of = distinct_properties(properties)
         outputs, inputs = PortTable([k.output_types for k in kinds]), PortTable([k.input_types for k in kinds])
         available = outputs.at(kind_of[self.source[rows]], self.port[rows])
         expected = inputs.at(kind_of[self.node[rows]], self.slot[rows])
         good = (available > 0) & ((available == expected) | (available == expected + REF_OFFSET)) & (expected > 0)
         mapped = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source < 0))
-        for row in np.sort(np.concatenate([rows[~good], mapped])).tolist():
-            self._check_row(row, properties, graph, shown)
+        wrong = np.sort(np.concatenate([rows[~good], mapped])).tolist()
+        if wrong:
+            properties = list(map(kinds.__getitem__, kind_of.tolist()))
+            for row in wrong:
+                self._check_row(row, properties, graph, shown)
 
     def _check_row(
         self, row: int, properties: Sequence[NodeProperties], graph: Graph, shown: Callable[[str], str]

@@ -17,16 +17,21 @@ from ..protos import AttrValue
 from ..tensor_id import TensorId, parse_tensor_name
 from ..validate import NODE_NAME
 from .import_edges import NodeInputs
+from .import_inputs import InputTexts
 from .import_options import ImportOptions
 
-_LEGAL = re.compile(NODE_NAME).fullmatch
-_LEGAL_INTERNAL = re.compile(f"_[A-Za-z0-9_.\\-/]*(?:>{NODE_NAME})?|{NODE_NAME}").fullmatch
+_INTERNAL_NAME = f"_[A-Za-z0-9_.\\-/]*(?:>{NODE_NAME})?|{NODE_NAME}"
+_LEGAL, _LEGAL_INTERNAL = (re.compile(name).fullmatch for name in (NODE_NAME, _INTERNAL_NAME))
+_LINES, _LINES_INTERNAL = (re.compile(f"(?:(?:{name})\n)*+").fullmatch for name in (NODE_NAME, _INTERNAL_NAME))
 _COLOCATION = "_class"
 _LOC = b"loc:@"
 
 
-def check_node_names(names: Sequence[str], *, internal: bool) -> None:
+def check_node_names(texts: InputTexts, *, internal: bool) -> None:
     """Raises InvalidArgumentError for the first illegal or repeated name; `internal` allows a leading "_"."""
+    names = texts.names
+    if len(texts.index) == len(names) and _all_legal(names, internal=internal):
+        return  # as nearly always; the loop is for the first name that is repeated or illegal
     legal = _LEGAL_INTERNAL if internal else _LEGAL
     seen: set[str] = set()
     for name in names:
@@ -35,6 +40,12 @@ def check_node_names(names: Sequence[str], *, internal: bool) -> None:
         if name in seen:
             raise InvalidArgumentError(f"Node '{name}' is not unique", node=name)
         seen.add(name)
+
+
+def _all_legal(names: Sequence[str], *, internal: bool) -> bool:
+    """Whether every name is legal, by one match of all of them, each on a line of its own."""
+    lines = "\n".join(names) + "\n" if names else ""
+    return lines.count("\n") == len(names) and (_LINES_INTERNAL if internal else _LINES)(lines) is not None
 
 
 def _taken(name: str) -> InvalidArgumentError:
@@ -168,12 +179,14 @@ class NameChecks:
 
         Raises InvalidArgumentError for a constraint on a node that the GraphDef does not have.
         """
+        if self._plain:
+            return properties
         cache: dict[int, NodeProperties] = {}
         return [cache.get(id(p)) or cache.setdefault(id(p), self._with_final_groups(p)) for p in properties]
 
     def _with_final_groups(self, properties: NodeProperties) -> NodeProperties:
         groups = properties.colocated_with
-        if not groups or self._plain:
+        if not groups:
             return properties
         value = AttrValue()
         value.list.s.extend(_LOC + self._renamed.get(group, self._prefix + group).encode() for group in groups)

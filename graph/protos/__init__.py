@@ -36,7 +36,12 @@ from .graph_pb2 import (
     NodeDef as NodeDef,
     VersionDef as VersionDef,
 )
-from .lazy_graph_pb2 import LazyAttr as LazyAttr, LazyGraphDef as LazyGraphDef, LazyNodeDef as LazyNodeDef
+from .lazy_graph_pb2 import (
+    GraphNodes as GraphNodes,
+    LazyAttr as LazyAttr,
+    LazyGraphDef as LazyGraphDef,
+    LazyNodeDef as LazyNodeDef,
+)
 from .meta_graph_pb2 import (
     AssetFileDef as AssetFileDef,
     CollectionDef as CollectionDef,

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%partita/graph/protos/lazy_graph.proto\x12\x07partita\"\x90\x01\n\x0bLazyNodeDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05input\x18\x03 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12\x0c\n\x04\x61ttr\x18\x05 \x03(\x0c\x12\x1f\n\x17\x65xperimental_debug_info\x18\x06 \x01(\x0c\x12\x19\n\x11\x65xperimental_type\x18\x07 \x01(\x0c\"U\n\x0cLazyGraphDef\x12\"\n\x04node\x18\x01 \x03(\x0b\x32\x14.partita.LazyNodeDef\x12\x0f\n\x07library\x18\x02 \x01(\x0c\x12\x10\n\x08versions\x18\x04 \x01(\x0c\"&\n\x08LazyAttr\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%partita/graph/protos/lazy_graph.proto\x12\x07partita\"\x90\x01\n\x0bLazyNodeDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02op\x18\x02 \x01(\t\x12\r\n\x05input\x18\x03 \x03(\t\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\t\x12\x0c\n\x04\x61ttr\x18\x05 \x03(\x0c\x12\x1f\n\x17\x65xperimental_debug_info\x18\x06 \x01(\x0c\x12\x19\n\x11\x65xperimental_type\x18\x07 \x01(\x0c\"U\n\x0cLazyGraphDef\x12\"\n\x04node\x18\x01 \x03(\x0b\x32\x14.partita.LazyNodeDef\x12\x0f\n\x07library\x18\x02 \x01(\x0c\x12\x10\n\x08versions\x18\x04 \x01(\x0c\"\x1a\n\nGraphNodes\x12\x0c\n\x04node\x18\x01 \x03(\x0c\"&\n\x08LazyAttr\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,6 +25,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_LAZYNODEDEF']._serialized_end=195
   _globals['_LAZYGRAPHDEF']._serialized_start=197
   _globals['_LAZYGRAPHDEF']._serialized_end=282
-  _globals['_LAZYATTR']._serialized_start=284
-  _globals['_LAZYATTR']._serialized_end=322
+  _globals['_GRAPHNODES']._serialized_start=284
+  _globals['_GRAPHNODES']._serialized_end=310
+  _globals['_LAZYATTR']._serialized_start=312
+  _globals['_LAZYATTR']._serialized_end=350
 # @@protoc_insertion_point(module_scope)

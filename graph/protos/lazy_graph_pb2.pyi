@@ -33,6 +33,12 @@ class LazyGraphDef(_message.Message):
     versions: bytes
     def __init__(self, node: _Optional[_Iterable[_Union[LazyNodeDef, _Mapping]]] = ..., library: _Optional[bytes] = ..., versions: _Optional[bytes] = ...) -> None: ...
 
+class GraphNodes(_message.Message):
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, node: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class LazyAttr(_message.Message):
     __slots__ = ("key", "value")
     KEY_FIELD_NUMBER: _ClassVar[int]

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from partita.graph.arrays import (
     distinct,
+    first_rows,
     first_seen,
     grouped,
     inverse,
@@ -52,6 +53,13 @@ def test_values_are_numbered_as_they_come(values: list[int]) -> None:
     assert seen.number.tolist() == [numbers.setdefault(value, len(numbers)) for value in values]
     assert [values[i] for i in seen.first.tolist()] == list(numbers)
     assert seen.first.tolist() == [values.index(value) for value in numbers]
+
+
+@given(st.lists(st.integers(0, 5), max_size=40))
+def test_first_rows_are_where_numbers_come_first(values: list[int]) -> None:
+    """Numbers in the order in which they come first are first seen in ascending rows."""
+    number = first_seen(np.array(values, np.int64)).number
+    assert first_rows(number, len(set(values))).tolist() == [values.index(value) for value in dict.fromkeys(values)]
 
 
 @given(st.permutations(range(12)))

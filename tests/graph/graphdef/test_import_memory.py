@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
+import numpy as np
+
 from partita.collector import collector_paused
-from partita.graph import Graph, import_graph_def
+from partita.graph import Graph, GraphDef, import_graph_def
+from partita.graph.attrs import encode
+from partita.graph.protos import NodeDef
 from tests.large_graphs import many_nodes
 
 NODES = 20_000
@@ -28,6 +32,22 @@ def test_a_node_costs_its_name_and_some_integers() -> None:
     assert graph.num_nodes == NODES + 3
     assert kept / NODES < MOST_PER_NODE
     assert peak / NODES < MOST_WHILE_READING
+
+
+def test_large_tensors_are_copied_twice_at_most() -> None:
+    """Beside the bytes of the file there are those of the attrs, and of the values that were looked at."""
+    value = encode(np.zeros(1 << 18, np.float32), "tensor")
+    constants = [NodeDef(name=f"c{i}", op="Const", attr={"dtype": encode("float32", "type")}) for i in range(8)]
+    for node in constants:
+        node.attr["value"].CopyFrom(value)
+    data = GraphDef(node=constants).SerializeToString(deterministic=True)
+    tracemalloc.start()
+    try:
+        import_graph_def(data, Graph())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2.2 * len(data)
 
 
 def test_importing_leaves_nothing_to_the_garbage_collector() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
 from partita.graph.attrs import encode
+from partita.graph.protos import NodeDef
 from partita.graph.protos.full_type_pb2 import FullTypeDef, FullTypeId
 from tests.graph.graphdef.lines import edges, nodes
 from tests.strategies import GraphCase, graph_cases
@@ -239,6 +240,27 @@ def test_a_backslash_is_shown_as_it_is() -> None:
     with pytest.raises(InvalidArgumentError) as refused:
         graph_def_to_graph(nodes("a\\b = NoOp()"))
     assert refused.value.message == r"Node 'a\b': Node name contains invalid characters"
+
+
+@given(
+    st.lists(st.text("a_/>-.\n\u00e9", max_size=4), max_size=4, unique=True), st.booleans()
+)  # few characters, so that many names are legal and many nearly so
+def test_names_are_legal_together_if_each_is_legal_alone(names: list[str], internal: bool) -> None:
+    """The error of many nodes is that of the first node whose name is refused alone, whatever characters it has."""
+    graph_def = GraphDef()
+    for name in names:
+        graph_def.node.add(name=name, op="NoOp")
+    refused = [name for name in names if _refusal(GraphDef(node=[NodeDef(name=name, op="NoOp")]), internal)]
+    expected = f"Node '{refused[0]}': Node name contains invalid characters" if refused else ""
+    assert _refusal(graph_def, internal) == expected
+
+
+def _refusal(graph_def: GraphDef, internal: bool) -> str:
+    try:
+        graph_def_to_graph(graph_def, allow_internal_names=internal)
+    except InvalidArgumentError as error:
+        return error.message
+    return ""
 
 
 def test_control_dependencies_run_before_what_has_no_imported_input() -> None:
