@@ -2,8 +2,6 @@
 
     s5 = Exp(s5)        np.exp(x) would allocate; np.exp(x, out=x) writes over x, which nobody needs any more
 
-    s5 = Exp(s5)        np.exp(x) would allocate; np.exp(x, out=x) writes over x, which nobody needs any more
-
 An instruction whose output has the slot of an input is a candidate: the allocator of slots gives an output such a slot
 only if the input is not needed any more. At run time the array is overwritten only if the slot has the sole reference
 to it; a view, a variable, a rendezvous, a fetch or the caller of the step would each hold another.
