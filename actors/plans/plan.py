@@ -99,7 +99,8 @@ class Segment:
     `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
     so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers,
     `slow_once` that of every chunk that took long once, which may have been an accident. `joinable` counts by identity
-    how often in a row a chunk was fast that may join a neighbour.
+    how often in a row a chunk was fast that may join a neighbour, `on_trial` the runs that are left until a chunk keeps
+    only those instructions which have reused a buffer.
     """
 
     chunks: tuple[Chunk, ...]
@@ -110,6 +111,7 @@ class Segment:
     reusing: frozenset[int] = NO_CHUNKS
     slow_once: frozenset[int] = NO_CHUNKS
     joinable: dict[int, int] = field(default_factory=dict)
+    on_trial: dict[int, int] = field(default_factory=dict)
     has_run: bool = False
 
     def set_apart_file_waits(self, properties: Sequence[NodeProperties]) -> None:

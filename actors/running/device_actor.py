@@ -37,7 +37,7 @@ from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
 from .chunks.chunk import SlowChunk, locate_error, run_slow_chunk
 from .chunks.executor import run_in_turns
-from .chunks.learning import learn
+from .chunks.learning import is_observed, learn
 from .messages import (
     Begin,
     Continue,
@@ -197,8 +197,7 @@ class DeviceActor:
             part.step.interrupt(error)
         pacer = self._actor_group.pacer
         ended = pacer.clock()
-        chunk_id = id(chunks[next_chunk])
-        if ended - now > pacer.notice_s or chunk_id in segment.slow_once or chunk_id in segment.joinable:
+        if ended - now > pacer.notice_s or is_observed(segment, id(chunks[next_chunk])):
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 

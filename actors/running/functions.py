@@ -232,7 +232,7 @@ class Functions:
 
         Raises InvalidArgumentError for a device that the session, or the task, does not have.
         """
-        handle = value.flat[0] if isinstance(value, np.ndarray) and value.size else value
+        handle = value.item(0) if isinstance(value, np.ndarray) and value.size else value
         if not isinstance(handle, ResourceHandle):
             return default
         if handle.device not in self._actors:

@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...devices.state import ResourceHandle
 from ...graph.dtypes import DataType, Types, base_type
 from ...graph.library.calls import called_by, calls_gradient, inputs_before_arguments, is_partitioned_call
 from ...graph.ops.record import Calls
@@ -38,6 +42,39 @@ if TYPE_CHECKING:
 CalleeCheck = Callable[[CalledSignature, Types], None]
 
 
+class DevicesOfResources:
+    """A function from the arguments of a call to the devices of the resources among them, in their order.
+
+    Nearly every call of a node passes the same handles as the last one, so that what they say is read once.
+    """
+
+    __slots__ = ("_default", "_functions", "_latest", "_numbers")
+
+    def __init__(self, functions: Callees, default: str, argument_types: Types) -> None:
+        """`default` is the device of the caller, where the resources are that no handle names."""
+        self._functions = functions
+        self._default = default
+        self._numbers = [number for number, dtype in enumerate(argument_types) if dtype is DataType.RESOURCE]
+        self._latest: tuple[Values, ResourceDevices] = (), ()
+
+    def __call__(self, arguments: Values) -> ResourceDevices:
+        """The devices; raises the errors of `Callees.resource_device`."""
+        handles = [arguments[number] for number in self._numbers]
+        latest, devices = self._latest
+        if len(handles) == len(latest) and all(map(is_, handles, latest)):
+            return devices
+        resource_device = self._functions.resource_device
+        devices = tuple([resource_device(handle, self._default) for handle in handles])
+        if all(map(_only_names, handles)):
+            self._latest = handles, devices
+        return devices
+
+
+def _only_names(handle: Any) -> bool:
+    """Whether a tensor says no more than a resource's name; one that carries the resource must not outlive its step."""
+    return isinstance(handle, np.ndarray) and handle.size == 1 and isinstance(handle.item(), ResourceHandle)
+
+
 @dataclass(frozen=True, slots=True)
 class LazyCallee:
     """A function that a node calls.
@@ -58,10 +95,15 @@ class LazyCallee:
     is_gradient: bool
     site: str
     _callees: dict[ResourceDevices | None, Callee] = field(init=False, default_factory=dict)
+    _resource_devices: DevicesOfResources = field(init=False)
+
+    def __post_init__(self) -> None:
+        resource_devices = DevicesOfResources(self.functions, self.device, self.argument_types)
+        object.__setattr__(self, "_resource_devices", resource_devices)
 
     def __call__(self, arguments: Values) -> Callee:
         """The compiled function for a call with these arguments; raises the errors of `call_checks`."""
-        devices = self._resource_devices(arguments)
+        devices = self._resource_devices(arguments) if self.is_multi_device else None
         callee = self._callees.get(devices)
         if callee is None:
             callee = self.functions.callee(self._called(devices))
@@ -94,17 +136,6 @@ class LazyCallee:
 
     def _all_on(self, device: str) -> ResourceDevices | None:
         return (device,) * self.argument_types.count(DataType.RESOURCE) if self.is_multi_device else None
-
-    def _resource_devices(self, arguments: Values) -> ResourceDevices | None:
-        if not self.is_multi_device:
-            return None
-        if DataType.RESOURCE not in self.argument_types:
-            return ()
-        return tuple(
-            self.functions.resource_device(value, self.device)
-            for value, dtype in zip(arguments, self.argument_types, strict=True)
-            if dtype is DataType.RESOURCE
-        )
 
 
 def callees_of(

@@ -21,7 +21,7 @@ import trio
 from ...plans.instructions import SEND_SLOT, Slots
 from .chunk import SlowChunk, Turns, run_chunk, run_slow_chunk
 from .first_run import first_run
-from .learning import LearningLimits, learn
+from .learning import LearningLimits, is_observed, learn
 
 if TYPE_CHECKING:
     from ...plans.plan import Plan, Segment
@@ -48,7 +48,7 @@ def run_in_turns(
         started = clock()
         run_chunk(plan, segment, chunks, number, slots)
         ended = clock()
-        if ended - started > notice_s or id(chunk) in segment.slow_once or id(chunk) in segment.joinable:
+        if ended - started > notice_s or is_observed(segment, id(chunk)):
             learn(plan, segment, chunks, number, ended - started, limits)
         if ended > pacer.slice.end:
             yield None

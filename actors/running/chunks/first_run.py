@@ -124,6 +124,7 @@ def _cut(
     segment.slow_once = frozenset(ids[number] for number, at_once in apart.items() if not at_once) or NO_CHUNKS
     segment.reusing = NO_CHUNKS
     segment.joinable = {}
+    segment.on_trial = {}
     if len(starts) > 1:
         watch(segment, segment.chunks)
 

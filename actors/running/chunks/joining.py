@@ -59,5 +59,8 @@ def _replace(segment: Segment, first: Chunk, second: Chunk) -> None:
     both = {id(first), id(second)}
     if both <= segment.reusing:
         segment.reusing = (segment.reusing - both) | {id(joined)}
+    left = [segment.on_trial.pop(one) for one in both if one in segment.on_trial]
+    if left:
+        segment.on_trial[id(joined)] = max(left)
     del segment.joinable[id(first)], segment.joinable[id(second)]
     watch(segment, [joined])

@@ -18,7 +18,7 @@ from ....graph.dtypes import DataType, is_ref
 from ...plans.plan import NO_CHUNKS
 from ...plans.roles import Role, role_of
 from .joining import note_run, watch
-from .reuse import reusing
+from .reuse import kept, reusing
 
 if TYPE_CHECKING:
     from ....graph.ops.properties import NodeProperties
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FAST_AGAIN = 0.75  # of the limit: a kernel that takes less than this leaves its thread
 _WORTH_NOTICE_S = 1e-4
 _WORTH_REUSE_S = 5e-6  # a slower instruction has large results, which are worth reusing buffers for
+_TRIAL_RUNS = 16
 VERY_LONG = 10  # times the limit: no accident of a busy machine
 
 
@@ -42,19 +43,28 @@ class LearningLimits(NamedTuple):
         return min(_WORTH_NOTICE_S, *self)
 
 
+def is_observed(segment: Segment, chunk_id: int) -> bool:
+    """Whether `learn` has to be called for every run of a chunk, even if it took little."""
+    return chunk_id in segment.slow_once or chunk_id in segment.joinable or chunk_id in segment.on_trial
+
+
 def learn(
     plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: LearningLimits
 ) -> None:
     """Draws the conclusions from how long one chunk took, as the states above say.
 
-    Chunks with slow instructions also begin to reuse buffers. In the body of a loop a single very slow run counts as
-    slow once only: among so many runs one is very slow by accident now and then.
+    Chunks with slow instructions also begin to reuse buffers, on trial: in a busy moment all instructions are slow. In
+    the body of a loop a single very slow run counts as slow once only: among so many runs one is very slow by accident
+    now and then.
     """
     chunk = chunks[number]
     if id(chunk) in segment.joinable:
         note_run(segment, chunk, took_s, limits.chunk_s)
+    if id(chunk) in segment.on_trial:
+        _go_on_with_trial(segment, chunk)
     if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
         segment.reusing |= {id(chunk)}
+        segment.on_trial[id(chunk)] = _TRIAL_RUNS
         _reuse_buffers(plan, segment, chunks, number)
     if took_s <= min(limits):
         segment.slow_once = segment.slow_once - {id(chunk)} or NO_CHUNKS
@@ -83,6 +93,14 @@ def _reuse_buffers(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], numb
             chunks[number][position] = reusing(instruction, function)
 
 
+def _go_on_with_trial(segment: Segment, chunk: Chunk) -> None:
+    """Counts one run; after the last one what has found no buffer worth reusing is what it was before."""
+    segment.on_trial[id(chunk)] -= 1
+    if not segment.on_trial[id(chunk)]:
+        del segment.on_trial[id(chunk)]
+        chunk[:] = map(kept, chunk)
+
+
 def may_run_in_thread(properties: NodeProperties) -> bool:
     """Whether a node only computes, or waits for files: others may share state with nodes that run at the same time."""
     if properties.op_def.record.waits_for_files:
@@ -102,3 +120,6 @@ def _split(segment: Segment, chunk: Chunk) -> None:
         watch(segment, halves)
         if id(chunk) in segment.reusing:
             segment.reusing = (segment.reusing - {id(chunk)}) | set(map(id, halves))
+        runs = segment.on_trial.pop(id(chunk), 0)
+        if runs:
+            segment.on_trial.update((id(half), runs) for half in halves)

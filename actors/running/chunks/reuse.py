@@ -2,13 +2,12 @@
 
     s5 = Exp(s5)        np.exp(x) would allocate; np.exp(x, out=x) writes over x, which nobody needs any more
 
-    s5 = Exp(s5)        np.exp(x) would allocate; np.exp(x, out=x) writes over x, which nobody needs any more
-
 An instruction whose output has the slot of an input is a candidate: the allocator of slots gives an output such a slot
 only if the input is not needed any more. At run time the array is overwritten only if the slot has the sole reference
 to it; a view, a variable, a rendezvous, a fetch or the caller of the step would each hold another.
 
-Counting references costs about 0.3 us, so only instructions of slow chunks are replaced (`learning.learn`).
+Counting references costs about 0.3 us, so only instructions of slow chunks are replaced (`learning.learn`), and those
+that reuse nothing in some runs, because their tensors are small, are put back.
 """
 
 from __future__ import annotations
@@ -34,11 +33,20 @@ def reusing(instruction: Instruction, into: Into) -> Instruction:
     kernel, first, second, out = instruction
     if not first or out not in (first, second):
         return instruction
-    step = _binary(kernel, into, first, second, out) if second else _unary(kernel, into, first)
+    reused: set[int] = set()
+    step = _binary(kernel, into, first, second, out, reused) if second else _unary(kernel, into, first, reused)
+    vars(step).update(plain=instruction, reused=reused)
     return whole(step, slots_read(instruction), (out,))
 
 
-def _unary(kernel: Kernel, into: Into, slot: int) -> SlotStep:
+def kept(instruction: Instruction) -> Instruction:
+    """The instruction itself, or what `reusing` was given for it if it has never reused a buffer."""
+    facts = getattr(instruction[0], "__dict__", {})
+    plain: Instruction = facts.get("plain", instruction)
+    return plain if not facts.get("reused", True) else instruction
+
+
+def _unary(kernel: Kernel, into: Into, slot: int, reused: set[int]) -> SlotStep:
     def run(slots: Slots) -> None:
         value = slots[slot]
         if (
@@ -48,13 +56,14 @@ def _unary(kernel: Kernel, into: Into, slot: int) -> SlotStep:
             and _owns_memory(value)
         ):
             into(value, out=value)
+            reused.add(slot)
         else:
             slots[slot] = kernel(value)
 
     return run
 
 
-def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> SlotStep:
+def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int, reused: set[int]) -> SlotStep:
     other_slot = first if out == second else second
 
     def run(slots: Slots) -> None:
@@ -63,6 +72,7 @@ def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> Sl
             other = slots[other_slot]
             if isinstance(other, _TENSORS) and _owns_memory(target) and _fits(other.shape, target.shape):
                 into(slots[first], slots[second], out=target)
+                reused.add(out)
                 return
         slots[out] = kernel(slots[first], slots[second])
 

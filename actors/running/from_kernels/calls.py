@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from ....devices.kernels.functions import Values
 from ....devices.pipeline.bodies import body_of
 from ....errors import CancelledError, InvalidArgumentError, PartitaError, of_kernel
-from ....graph.dtypes import DataType
 from ....rendezvous import LocalRendezvous
 from ..callee import CalledFunction, Callee, CallTurn
+from ..lazy_callee import DevicesOfResources
 from ..pending import NodeNames, PendingCall
 from ..step import Step
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class KernelCallees:
     """A function compiled for calls by kernels on one device: once for each combination of devices of its resources."""
 
-    __slots__ = ("_callees", "_device", "_function", "_functions", "_num_arguments", "_resources")
+    __slots__ = ("_callees", "_device", "_function", "_functions", "_num_arguments", "_resource_devices")
 
     def __init__(self, functions: Callees, function: NameAttrList, device: str) -> None:
         """Raises the errors of instantiation."""
@@ -43,7 +43,7 @@ class KernelCallees:
         self._function = function
         self._device = device
         self._num_arguments = len(types)
-        self._resources = [number for number, dtype in enumerate(types) if dtype is DataType.RESOURCE]
+        self._resource_devices = DevicesOfResources(functions, device, types)
         self._callees: dict[tuple[str, ...], Callee] = {}
 
     def find(self, arguments: Values) -> Callee:
@@ -53,8 +53,7 @@ class KernelCallees:
                 f"Expects {self._num_arguments} arguments, but {len(arguments)} is provided: "
                 f"function {self._function.name!r}"
             )
-        resource_device = self._functions.resource_device
-        devices = tuple([resource_device(arguments[number], self._device) for number in self._resources])
+        devices = self._resource_devices(arguments)
         callee = self._callees.get(devices)
         if callee is None:
             called = CalledFunction(

@@ -1,7 +1,7 @@
 """Broadcasting with TensorFlow's error for shapes that do not broadcast, in place of numpy's ValueError.
 
 Shapes whose result is larger than all operands may have a result that there is no memory for, which is checked where it
-could be large. A call that succeeds costs one extra Python call and the product of two sizes.
+could be large. A call that succeeds costs one extra Python call and, for two arrays, the product of their sizes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..output_size import output_shape
 
 SMALL = 1 << 20
 """elements of a result that always has memory"""
+_ARRAY = np.ndarray
 
 
 def incompatible(*values: Array) -> InvalidArgumentError:
@@ -50,11 +51,14 @@ def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def broadcasting_binary(function: Callable[[Any, Any], Any], *, is_test: bool = False) -> Callable[[Any, Any], Any]:
-    """`broadcasting` for exactly two operands, which Python calls faster; the results of a test are truth values."""
+    """`broadcasting` for exactly two operands, which Python calls faster; the results of a test are truth values.
+
+    With a numpy scalar the result is as large as the other operand. To see its class takes a tenth of asking its size.
+    """
 
     def kernel(x: Array, y: Array) -> Any:
         try:
-            if x.size * y.size > SMALL and x.shape != y.shape:
+            if x.__class__ is _ARRAY is y.__class__ and x.size * y.size > SMALL and x.shape != y.shape:
                 check_result(x, y, is_test=is_test)
             return function(x, y)
         except ValueError:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from typing import Any
+from itertools import product
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from partita.actors import open_session
+from partita.actors.running.callee import Callees
+from partita.actors.running.lazy_callee import DevicesOfResources
+from partita.devices.kernels.carried import carrying
+from partita.devices.state import ResourceHandle, handle_array, handle_of
 from partita.errors import InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
+from partita.graph.dtypes import DataType
 from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import LOWER, function_of
 from tests.runs import HARD_PLACEMENT
@@ -20,6 +27,8 @@ from tests.strategies import cpu
 INLINED = ConfigProto()
 INLINED.graph_options.optimizer_options.do_function_inlining = True
 CALL = "StatefulPartitionedCall"
+ARGUMENT_TYPES = (DataType.RESOURCE, DataType.FLOAT, DataType.RESOURCE)
+ELSEWHERE = cpu(9)
 
 
 def named(name: str) -> NameAttrList:
@@ -290,3 +299,50 @@ async def test_a_conflict_that_no_device_can_meet_is_still_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="Cannot colocate nodes") as caught:
         await fetched(calling(body(build), device=0), x=1.0)
     assert (caught.value.function, caught.value.calls) == ("f", ("y",))
+
+
+class Reader:
+    """Stands for the functions of a session; it counts how many handles were read."""
+
+    count = 0
+
+    def resource_device(self, value: Any, default: str) -> str:
+        self.count += 1
+        return handle_of(value).device if isinstance(value.item(), ResourceHandle) else default
+
+
+def devices_read_by(reader: Reader) -> DevicesOfResources:
+    return DevicesOfResources(cast("Callees", reader), ELSEWHERE, ARGUMENT_TYPES)
+
+
+def test_devices_are_those_of_the_handles_in_every_call() -> None:
+    """In any order of calls, each pair of handles gives its own devices."""
+    handles = [handle_array(ResourceHandle(cpu(i), "", f"v{i}", "t")) for i in range(3)]
+    devices = devices_read_by(Reader())
+    pairs = list(product(range(3), repeat=2))
+    for a, b in [*pairs, *reversed(pairs)]:
+        assert devices((handles[a], np.float32(1), handles[b])) == (cpu(a), cpu(b))
+
+
+def test_handles_of_the_last_call_are_not_read_again() -> None:
+    reader = Reader()
+    devices = devices_read_by(reader)
+    one, other = (handle_array(ResourceHandle(cpu(i), "", "v", "t")) for i in range(2))
+    for number in range(3):
+        assert devices((one, np.float32(number), other)) == (cpu(0), cpu(1))
+    assert reader.count == 2
+
+
+def test_what_carries_its_resource_is_not_kept() -> None:
+    """The handle of a tensor array holds the tensors: after the call nothing here refers to it."""
+    devices = devices_read_by(Reader())
+    bearer = carrying([1, 2])
+    alive = weakref.ref(bearer)
+    variable = handle_array(ResourceHandle(cpu(0), "", "v", "t"))
+    assert devices((variable, np.float32(1), bearer)) == (cpu(0), ELSEWHERE)
+    del bearer
+    assert alive() is None
+
+
+def test_a_function_without_resources_has_no_devices() -> None:
+    assert DevicesOfResources(cast("Callees", Reader()), ELSEWHERE, (DataType.FLOAT,))((np.float32(1),)) == ()

@@ -11,7 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from partita.actors import open_session
 from partita.actors.plans.instructions import Instruction, Slots
-from partita.actors.running.chunks.reuse import reusing
+from partita.actors.plans.plan import Plan, Segment
+from partita.actors.running.chunks.learning import LearningLimits, is_observed, learn
+from partita.actors.running.chunks.reuse import kept, reusing
 from partita.devices.kernels.registry import Kernel
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array
@@ -92,3 +94,22 @@ async def test_steps_give_the_same_values_for_ever(
         for value, expected in zip(values, copies, strict=True):
             np.testing.assert_array_equal(value, expected)
     np.testing.assert_array_equal(feed, np.linspace(-1, 1, BIG, dtype=np.float32))
+
+
+def test_what_has_reused_nothing_is_put_back() -> None:
+    """After a trial small tensors have their plain instruction again, large ones go on reusing."""
+    plain: list[Instruction] = [(ADD, i, 1 + i, 1 + i) for i in (1, 3)] + [(np.exp, 5, 0, 5), (np.exp, 6, 0, 6)]
+    chunk = [reusing(instruction, np.exp if instruction[0] is np.exp else np.add) for instruction in plain]
+    segment = Segment((chunk,), [0] * len(chunk))  # type: ignore[list-item]  # numbers of nodes
+    segment.on_trial[id(chunk)] = 3
+    tried = list(chunk)
+    for run in range(3):
+        assert chunk == tried, run
+        assert is_observed(segment, id(chunk))
+        slots: Slots = [None, np.float32(1), np.ones(2), big(1), big(2), big(0), np.ones(2, np.float32)]
+        for instruction in chunk:
+            after(instruction, slots)
+        learn(Plan("/device:CPU:0", [], [], []), segment, (chunk,), 0, 0.0, LearningLimits(1, 1))
+    assert chunk == [plain[0], tried[1], tried[2], plain[3]]
+    assert [kept(instruction) for instruction in chunk] == chunk
+    assert not is_observed(segment, id(chunk))
