@@ -201,9 +201,10 @@ class Functions:
         if called.key not in self._whole_bodies:
             placed = self._compilation(called)
             binder = self._binders_at(called)[called.device]
-            is_whole = [*placed.parts] == [called.device]
             self._whole_bodies[called.key] = (
-                running.whole_body(placed.body, placed.parts[called.device], binder) if is_whole else None
+                running.whole_body(placed.body, placed.parts[called.device], binder)
+                if [*placed.parts] == [called.device] and not _sends(placed.parts[called.device])
+                else None
             )
         return self._whole_bodies[called.key]
 
@@ -301,3 +302,8 @@ class Functions:
                 elif calls_functions(kind, self.library):
                     size += _CALL_SIZE - 1 + running.size_of_call(kind, self, plan.device)
         return size
+
+
+def _sends(part: Graph) -> bool:
+    """Whether a partition sends something, which one with memory of its own may do to itself."""
+    return any(kind.op_def.record.is_transfer for kind in part.distinct_properties()[0])

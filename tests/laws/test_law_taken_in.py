@@ -35,10 +35,12 @@ class Failure(NamedTuple):
     message: str
 
 
-async def outcomes(program: NestProgram, graph_def: GraphDef, config: ConfigProto = SOFT) -> list[Array | Failure]:
+async def outcomes(
+    program: NestProgram, graph_def: GraphDef, config: ConfigProto = SOFT, devices: str = "cpu:2"
+) -> list[Array | Failure]:
     """What each fetch is, or how it fails, in two steps each."""
     values: list[Array | Failure] = []
-    async with open_session(graph_def, "cpu:2", config=config) as session:
+    async with open_session(graph_def, devices, config=config) as session:
         await session.run([], targets=[program.init])
         for _ in range(2):
             for fetch in program.fetches:
@@ -51,11 +53,19 @@ async def outcomes(program: NestProgram, graph_def: GraphDef, config: ConfigProt
     return values
 
 
-async def called(program: NestProgram) -> list[Array | Failure]:
+async def called(program: NestProgram, graph_def: GraphDef, devices: str = "cpu:2") -> list[Array | Failure]:
     """The outcomes where no function is taken in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(call_kernels, "loop_of", lambda *_: None)
-        return await outcomes(program, program.called)
+        return await outcomes(program, graph_def, devices=devices)
+
+
+def on_gpus(graph_def: GraphDef) -> GraphDef:
+    """The graph with GPUs, which have memory of their own, in place of its CPUs."""
+    moved = GraphDef.FromString(graph_def.SerializeToString())
+    for node in (*moved.node, *(node for function in moved.library.function for node in function.node_def)):
+        node.device = node.device.replace("CPU", "GPU")
+    return moved
 
 
 def assert_alike(ours: list[Array | Failure], theirs: list[Array | Failure], *, to_the_letter: bool) -> None:
@@ -76,16 +86,25 @@ def assert_alike(ours: list[Array | Failure], theirs: list[Array | Failure], *, 
 async def test_taken_in_functions_compute_and_fail_as_called_and_lowered_ones(program: NestProgram) -> None:
     """Values bit for bit; errors with node, op, device, function and calls."""
     ours = await outcomes(program, program.called)
-    assert_alike(ours, await called(program), to_the_letter=True)
+    assert_alike(ours, await called(program, program.called), to_the_letter=True)
     assert_alike(ours, await outcomes(program, program.called, INLINED), to_the_letter=False)
     assert_alike(ours, await outcomes(program, program.lowered), to_the_letter=False)
+
+
+@settings(max_examples=20)
+@given(nest_programs())
+async def test_functions_on_devices_with_memory_of_their_own_compute_and_fail_alike(program: NestProgram) -> None:
+    """Those that copy between the host and the device are called, others taken in."""
+    moved = on_gpus(program.called)
+    ours = await outcomes(program, moved, devices="gpu:2")
+    assert_alike(ours, await called(program, moved, "gpu:2"), to_the_letter=True)
 
 
 @settings(max_examples=40)
 @given(nest_programs(is_random=True))
 async def test_taken_in_functions_draw_the_random_numbers_of_called_ones(program: NestProgram) -> None:
     """Generators are those of the same nodes and calls, and go on from step to step."""
-    assert_alike(await outcomes(program, program.called), await called(program), to_the_letter=True)
+    assert_alike(await outcomes(program, program.called), await called(program, program.called), to_the_letter=True)
 
 
 async def test_most_of_the_drawn_loops_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,9 @@ from .graph_run import GraphRun, VirtualCall
 from .kernel_call import KernelCall
 
 if TYPE_CHECKING:
-    from ..callee import CallTurn
+    from ..callee import CalledFunction, CallTurn
     from ..device_actor import DeviceActor
+    from ..loops.whole_body import WholeBody
     from ..pending import PendingCall
 
 
@@ -64,6 +65,10 @@ class VirtualFunctions(Functions):
     def for_kernels(self) -> Functions:
         """The same functions, as deferred kernels call them: they take no simulated time of their own."""
         return self._untraced
+
+    def whole_body(self, called: CalledFunction) -> WholeBody | None:
+        """None: a loop that took its functions in would be one node, and their nodes take simulated time."""
+        return None
 
     def _finished(self, compilation: Compilation) -> Callee:
         """Prepares a body whose callees are known."""

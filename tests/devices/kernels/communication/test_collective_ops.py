@@ -109,7 +109,7 @@ def mesh_graph(
 
 
 @on_every_deployment
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(meshes(), st.integers(0, 2**32 - 1))
 async def test_members_get_what_their_group_brings(deployment: Deployment, mesh: Any, seed: int) -> None:
     """Rounds of groups with the same instances, in two steps at once; members are in the order of devices."""
