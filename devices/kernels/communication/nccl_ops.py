@@ -10,26 +10,26 @@ import numpy as np
 
 from ....graph.dtypes import Array
 from ..checks import require
-from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel, simple
-from .collective_ops import join
+from ..registry import Construction, Kernel, kernel, simple
+from .collective_ops import FindSeat, Form, Seat, collective
 from .combining import merged, reduced
-from .meeting import InstanceKey, Member, Terms
+from .meeting import InstanceKey
 
 _MERGE_OPS = {b"sum": b"Add", b"prod": b"Mul", b"min": b"Min", b"max": b"Max"}
 
 
-@deferred_kernel("NcclAllReduce")
-def all_reduce(node: Construction) -> Start:
-    """All members of the group `shared_name` get the values merged."""
-    attrs, combine = node.attrs, reduced(_MERGE_OPS[node.attrs["reduction"]])
-    key = InstanceKey(f"'{attrs['shared_name'].decode(errors='replace')}' of NCCL", 0)
+def _by_shared_name(node: Construction) -> FindSeat:
+    """The seats of members that name their group."""
+    name = node.attrs["shared_name"].decode(errors="replace")
+    seat = Seat(InstanceKey(f"'{name}' of NCCL", 0), node.attrs["num_devices"])
+    return lambda: seat
 
-    def start(call: Call, value: Array) -> None:
-        value = np.asarray(value)
-        terms = Terms("an NCCL all-reduce", attrs["num_devices"], node.output_types[0], value.shape)
-        join(node, call, key, Member(call, node.device, value, terms, combine))
 
-    return start
+def _all_reduce(node: Construction) -> Form:
+    return Form("an NCCL all-reduce", reduced(_MERGE_OPS[node.attrs["reduction"]]))
+
+
+collective("NcclAllReduce", seat=_by_shared_name, form=_all_reduce)
 
 
 @kernel("NcclReduce")

@@ -21,7 +21,7 @@ from ....errors import InvalidArgumentError
 from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...device import Device
-from ...topology import Route
+from ...topology import Route, Topology
 from ..fits.calibration import Calibration
 from .algorithms import GroupWay
 from .measured import CollectiveModel
@@ -42,7 +42,7 @@ class HostGroup(NamedTuple):
 class RankGroup:
     """The ranks of a collective, in the order of the cluster and by host; `hosts` has those that differ."""
 
-    cluster: Cluster
+    topology: Topology
     by_host: Sequence[Sequence[Device]]
     calibration: Calibration | None
 
@@ -67,7 +67,7 @@ class RankGroup:
         for group, following in zip(self.by_host, [*self.by_host[1:], self.by_host[0]], strict=True):
             for i in range(rings):
                 src, dst = group[i * len(group) // rings], following[i * len(following) // rings]
-                routes.append(_network_route(self.cluster, src, dst))
+                routes.append(_network_route(self.topology, src, dst))
         return GroupWay(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
 
     def _host(self, devices: Sequence[Device]) -> HostGroup:
@@ -79,11 +79,12 @@ class RankGroup:
     def _inside_way(self, devices: Sequence[Device]) -> GroupWay:
         """The slowest way between ranks that follow each other, links that several ways share counted."""
         pairs = zip(devices, [*devices[1:], devices[0]], strict=True)
-        routes = [self.cluster.topology.route(a.name, b.name) for a, b in pairs]
+        routes = [self.topology.route(a.name, b.name) for a, b in pairs]
         return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
 
 
 _NO_WAY = GroupWay(_SAME_MEMORY_BYTES_PER_S, 0)  # of ranks with curves, which nobody asks for
+# A group has the topology, not the cluster: a value that referred to its key would keep it for ever.
 _kept: WeakKeyDictionary[Cluster, dict[tuple[tuple[str, ...], int], RankGroup]] = WeakKeyDictionary()
 
 
@@ -97,7 +98,7 @@ def group_of(kind: str, ranks: Sequence[str], cluster: Cluster, calibration: Cal
         devices = _devices(kind, ranks, cluster)
         if len(groups) >= _MOST_KEPT:
             del groups[next(iter(groups))]
-        group = groups[key] = RankGroup(cluster, devices, calibration)
+        group = groups[key] = RankGroup(cluster.topology, devices, calibration)
     if kind == "send_recv" and len(ranks) != 2:
         raise InvalidArgumentError(f"{kind}: {len(ranks)} ranks; it has a sender and a receiver")
     return group
@@ -136,8 +137,8 @@ def _rate_of_slowest(routes: Sequence[Route]) -> float:
     return min(rates, default=_SAME_MEMORY_BYTES_PER_S)
 
 
-def _network_route(cluster: Cluster, src: Device, dst: Device) -> Route:
-    return cluster.topology.route(
+def _network_route(topology: Topology, src: Device, dst: Device) -> Route:
+    return topology.route(
         src.name,
         dst.name,
         src_on_host=not device_kind(src.type).own_memory,
