@@ -11,7 +11,6 @@ A written index is byte for byte TensorFlow's for the same entries.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TypeVar
@@ -63,9 +62,17 @@ class BundleIndex:
         self.prefix = prefix
         self._files = files
         self._path = index_file(prefix) if path is None else path
-        data, self._identity = _content(prefix, self._path, files)
+        with file_errors(self._path):
+            try:
+                self._data, self._identity = _content(self._path, files)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_FILE:
+                    raise
+                raise NotFoundError(
+                    f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
+                ) from error
         try:
-            self._table = SortedTable(data)
+            self._table = SortedTable(self._data)
         except DataLossError as error:
             raise DataLossError(f"{error.message}; {self._path} is damaged") from error
         self.header = self._read_header()
@@ -101,11 +108,16 @@ class BundleIndex:
             return self.is_at(self._path)
 
     def is_at(self, path: str) -> bool:
-        """Whether a path is one of this index; raises OSError."""
+        """Whether a path is one of this index; raises OSError.
+
+        The bytes are compared too: a file that is made right after another was removed often gets its inode, and within
+        one tick of the kernel's clock its time. Equal bytes have the checksums of equal tensors.
+        """
         try:
-            return _identity(self._files.stat(path)) == self._identity
+            data, identity = _content(path, self._files)
         except FileNotFoundError:
             return False
+        return identity == self._identity and data == self._data
 
     def entry(self, name: str) -> BundleEntryProto:
         """The entry of a tensor; NotFoundError for an unknown name."""
@@ -168,26 +180,14 @@ class BundleIndex:
         return message
 
 
-def _content(prefix: str, path: str, files: FileSystem) -> tuple[bytes, tuple[int, ...]]:
-    """The bytes of an index file, and an identity that no earlier or later file of that name has."""
-    with file_errors(path):
-        try:
-            handle = files.open(path)
-        except OSError as error:
-            if error.errno not in _NO_SUCH_FILE:
-                raise
-            raise NotFoundError(
-                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
-            ) from error
-        try:
-            facts = files.stat(handle)
-            data, size = bytearray(facts.st_size), 0
-            while count := files.read(handle, memoryview(data)[size:], size):
-                size += count
-            return bytes(data[:size]), _identity(facts)
-        finally:
-            files.close(handle)
-
-
-def _identity(facts: os.stat_result) -> tuple[int, ...]:
-    return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size
+def _content(path: str, files: FileSystem) -> tuple[bytes, tuple[int, ...]]:
+    """The bytes of an index file, and what tells its file from others that exist; raises OSError."""
+    handle = files.open(path)
+    try:
+        facts = files.stat(handle)
+        data, size = bytearray(facts.st_size), 0
+        while count := files.read(handle, memoryview(data)[size:], size):
+            size += count
+        return bytes(data[:size]), (facts.st_dev, facts.st_ino)
+    finally:
+        files.close(handle)

@@ -96,6 +96,21 @@ def test_another_save_at_any_moment_does_not_disturb(tmp_path: Path, write: Writ
     assert moment > 20
 
 
+def test_an_index_that_got_the_inode_and_the_time_of_the_one_before_is_another(tmp_path: Path) -> None:
+    """File systems give both again at once."""
+    for name, value in (("old", 0.0), ("new", 1.0)):
+        with BundleWriter(str(tmp_path / name)) as writer:
+            writer.add("w", np.full(4, value))
+    path = tmp_path / "old.index"
+    index, facts = BundleIndex(str(tmp_path / "old")), path.stat()
+    assert index.is_current()
+    path.write_bytes((tmp_path / "new.index").read_bytes())
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (facts.st_ino, facts.st_size, facts.st_mtime_ns)
+    assert not index.is_current()
+
+
 def test_a_writer_at_work_is_not_swept(tmp_path: Path) -> None:
     """However many other saves of its prefix end meanwhile: the save that ends last wins."""
     prefix = str(tmp_path / "ckpt")
