@@ -50,6 +50,7 @@ INNER_FLOORS = {
         "passes",
         "gradients",
         "partition",
+        "parallel",
         "tasks checked_import",
         "formats",
     ],
