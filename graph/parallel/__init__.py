@@ -1,1 +1,1 @@
-"""Training graphs that are made parallel, or smaller in memory: each pass returns a new graph that computes the same."""
+"""Training graphs made parallel, or smaller in memory: each pass returns a new graph that computes the same."""

@@ -3,11 +3,11 @@
 A training step keeps every activation from the forward pass until its gradient has read it. Here only the outputs of
 segments are kept. `hidden` is read by the forward pass and by two nodes of the backward pass:
 
-    layer/hidden: float = Relu(layer/sum)                 becomes   layer/hidden: float = Relu(layer/sum)
-    logits: float = MatMul(layer/hidden, w2)                        logits: float = MatMul(layer/hidden, w2)
-    d_hidden: float = MatMul(d_logits, w2)                          d_hidden: float = MatMul(d_logits, w2)
-    d_sum: float = ReluGrad(d_hidden, layer/hidden)                 layer/hidden/again: float = Relu(layer/sum, ^d_hidden)
-                                                                    d_sum: float = ReluGrad(d_hidden, layer/hidden/again)
+    hidden = Relu(sum)               becomes      hidden = Relu(sum)
+    logits = MatMul(hidden, w2)                   logits = MatMul(hidden, w2)
+    d_hidden = MatMul(d_logits, w2)               d_hidden = MatMul(d_logits, w2)
+    d_sum = ReluGrad(d_hidden, hidden)            hidden/again = Relu(sum, ^d_hidden)
+                                                  d_sum = ReluGrad(d_hidden, hidden/again)
 
 The control edge holds the second run back until the gradient arrives, so that the first result can be freed meanwhile.
 The values are the same bit by bit: the same kernels read the same inputs. (Chen et al.: Training Deep Nets with
@@ -16,6 +16,7 @@ Sublinear Memory Cost, 2016; "products" is the policy `checkpoint_dots` of JAX.)
     recompute_flow.py      forward and backward pass, and which gradients a segment waits for
     recompute_segments.py  segments from name scopes, or of about equal size
     recompute_keeping.py   what is kept
+    recompute_references.py  updates of reference variables wait for what reads these again
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ..node import Node
 from ..ops.properties import NodeProperties
 from .recompute_flow import Awaited, TrainingFlow
 from .recompute_keeping import Keeping
+from .recompute_references import hold_updates
 from .recompute_segments import RecomputedSegment, by_scopes, of_equal_size
 
 RecomputePolicy: TypeAlias = Literal["full", "products"] | Sequence[str]
@@ -40,9 +42,7 @@ RECOMPUTED = "_recomputed"
 """the attr of nodes that run a node of the forward pass again"""
 
 
-def recompute(
-    graph: Graph, *, loss: str, segments: Sequence[str] | int, policy: RecomputePolicy = "full"
-) -> Graph:
+def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int, policy: RecomputePolicy = "full") -> Graph:
     """The training graph with forward nodes of each segment repeated before the gradients of that segment.
 
     `loss` is a tensor; the forward pass is what it depends on. `segments` are name scopes of the forward pass, or a
@@ -53,9 +53,9 @@ def recompute(
     references, calls of stateful functions (inline these first), and nodes in loops and conditionals of plain nodes.
 
     New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
-    not exist; InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one that
-    computes the loss itself, for a number of segments that the forward pass has not, and for a graph without a backward
-    pass.
+    not exist. InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one
+    that computes the loss itself, for a number of segments that the forward pass does not have, and for a graph without
+    a backward pass. UnimplementedError if a reference variable changes before its value is read again.
     """
     check_graph(graph)
     flow = TrainingFlow(graph, loss)
@@ -103,6 +103,9 @@ class _Repeated:
             self.result.update_edge(self.copies[source], output, self.result.node(reader), port)
             self.flow.add_edge(self.copies[source].id, reader)
         self._hold_back({reader for reader, *_ in wanted})
+        trained = self.awaited.updates()
+        for node, copy in self.copies.items():
+            hold_updates(self.flow, self.result, node, copy, trained)
         return bool(reads)
 
     def _is_repeated(self, tensor: Output) -> bool:
@@ -115,7 +118,9 @@ class _Repeated:
             node = waiting.pop()
             if node not in closure:
                 closure.add(node)
-                waiting += [source for source, port in self.flow.data.sources(node) if self._is_repeated((source, port))]
+                waiting += [
+                    source for source, port in self.flow.data.sources(node) if self._is_repeated((source, port))
+                ]
         return sorted(closure, key=self.flow.position.__getitem__)
 
     def _copy(self, node: int) -> None:

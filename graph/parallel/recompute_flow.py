@@ -1,4 +1,4 @@
-"""Forward and backward pass of a training graph, as recomputation needs them, and what the gradients of a segment await.
+"""The forward and backward pass of a training graph, and what the gradients of a segment wait for.
 
 The forward pass is what the loss depends on. A node of the backward pass reads a gradient, or prepares something that
 is combined with a gradient:
@@ -29,7 +29,6 @@ from ..ops.record import NodeClass
 from ..printer import topological_order
 from ..suggestions import suggestion
 from ..tensor_id import parse_tensor_name
-
 
 Neighbours = Callable[[int], Iterable[int]]
 
@@ -108,9 +107,7 @@ class Awaited:
     def reads(self) -> list[Read]:
         """What the backward pass reads of the segment, in the order of the forward pass and of readers."""
         data, forward = self._flow.data, self._flow.forward
-        readers = {
-            reader for node in self._segment for reader in self._flow.readers(node) if reader not in forward
-        }
+        readers = {reader for node in self._segment for reader in self._flow.readers(node) if reader not in forward}
         found = [
             Read(reader, port, tensor)
             for reader in readers & self._combined
@@ -118,6 +115,10 @@ class Awaited:
             if tensor[0] in self._segment
         ]
         return sorted(found, key=lambda read: (self._flow.position[read.tensor[0]], read))
+
+    def updates(self) -> set[int]:
+        """All nodes that wait for what follows from the segment: gradients, and updates of variables."""
+        return self._flow.behind(self._later)
 
     def _preparing(self, node: int) -> list[int]:
         """What a node reads of nodes outside of the forward pass."""
@@ -159,7 +160,9 @@ def tensor_of(graph: Graph, name: str, what: str) -> Output:
     tensor = parse_tensor_name(name)
     node = graph.find_node(tensor.node)
     if node is None:
-        raise NotFoundError(f"{what} {name!r}: the graph has no node of that name{suggestion(tensor.node, names(graph))}")
+        raise NotFoundError(
+            f"{what} {name!r}: the graph has no node of that name{suggestion(tensor.node, names(graph))}"
+        )
     if not 0 <= tensor.index < node.num_outputs:
         raise NotFoundError(f"{what} {name!r}: {node.name!r} has {node.num_outputs} outputs", node=node.name)
     return node.id, tensor.index

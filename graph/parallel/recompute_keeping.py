@@ -35,11 +35,11 @@ class Keeping:
         kept = set(waiting)
         while waiting:
             node, port = waiting.pop()
-            record = self._flow.graph.node_properties(node).op_def.record
-            if port == 0 and record.is_view and (sources := self._flow.data.sources(node)):
-                if sources[0][0] in segment and sources[0] not in kept:
-                    kept.add(sources[0])
-                    waiting.append(sources[0])
+            is_view = port == 0 and self._flow.graph.node_properties(node).op_def.record.is_view
+            viewed = self._flow.data.sources(node)[:1] if is_view else ()
+            new = [source for source in viewed if source[0] in segment and source not in kept]
+            kept.update(new)
+            waiting += new
         return kept
 
     def _outputs(self, node: int) -> list[Output]:
@@ -52,11 +52,19 @@ class Keeping:
             tensor in self._named
             or (self._products and properties.op_def.record.is_product)
             or not can_repeat(properties)
+            or self._reads_variable(node)
             or not self._flow.always_runs(node)
             or any(
                 port == read and reader in self._flow.forward and reader not in segment
                 for reader, read in self._flow.data.readers(node)
             )
+        )
+
+    def _reads_variable(self, node: int) -> bool:
+        """Whether a node reads what a reference refers to, which an update may have changed meanwhile."""
+        graph = self._flow.graph
+        return any(
+            is_ref(graph.node_properties(source).output_types[port]) for source, port in self._flow.data.sources(node)
         )
 
 
