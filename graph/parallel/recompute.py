@@ -42,12 +42,13 @@ RECOMPUTED = "_recomputed"
 """the attr of nodes that run a node of the forward pass again"""
 
 
-def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int, policy: RecomputePolicy = "full") -> Graph:
+def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full") -> Graph:
     """The training graph with forward nodes of each segment repeated before the gradients of that segment.
 
     `loss` is a tensor; the forward pass is what it depends on. `segments` are name scopes of the forward pass, or a
     number: then the forward pass is cut into so many parts that hold about equally many bytes for the backward pass, of
-    which the last, whose gradients come first, is left as it is. Kept are what other parts of the forward pass read,
+    which the last, whose gradients come first, is left as it is; None stands for the square root of how many activations
+    gradients read (Chen et al., section 4.2). Kept are what other parts of the forward pass read,
     what `policy` says ("full": nothing more; "products": the outputs of products and convolutions; or names of
     tensors), and the outputs of nodes that must not run twice: random and other stateful ones, reads of variables,
     references, calls of stateful functions (inline these first), and nodes in loops and conditionals of plain nodes.
@@ -59,7 +60,7 @@ def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int, policy:
     """
     check_graph(graph)
     flow = TrainingFlow(graph, loss)
-    if isinstance(segments, int):
+    if segments is None or isinstance(segments, int):
         chosen = of_equal_size(flow, segments)
     else:
         chosen = by_scopes(flow, _texts(segments, "segments", "name scopes, or their number"))

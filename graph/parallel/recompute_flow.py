@@ -50,16 +50,17 @@ class TrainingFlow:
         self.data = DataEdges(graph)
         self.loss = tensor_of(graph, loss, "loss")[0]
         edges = graph.edge_arrays()
+        self.forward: set[int] = reached([self.loss], lambda node: [source for source, _ in self.data.sources(node)])
         self._consumers: dict[int, list[int]] = {}
         producers: dict[int, list[int]] = {}
         for src, dst in zip(edges.src.tolist(), edges.dst.tolist(), strict=True):
             if src != SOURCE_ID and dst != SINK_ID:
                 self._consumers.setdefault(src, []).append(dst)
                 producers.setdefault(dst, []).append(src)
-        self.forward: set[int] = reached([self.loss], lambda node: producers.get(node, ()))
-        self.order = [node for node in topological_order(graph) if node in self.forward]
+        order = topological_order(graph)
+        self.order = [node for node in order if node in self.forward]
         self.position = {node: number for number, node in enumerate(self.order)}
-        self._uncertain = _framed(graph) | self._conditional(topological_order(graph), producers)
+        self._uncertain = _framed(graph) | self._conditional(order, producers)
 
     def readers(self, node: int) -> list[int]:
         """The nodes that read an output of `node`."""

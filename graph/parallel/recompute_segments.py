@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from math import prod
+from math import isqrt, prod
 from typing import NamedTuple
 
 from ...errors import InvalidArgumentError, NotFoundError
@@ -71,12 +71,13 @@ def _scopes(flow: TrainingFlow) -> list[str]:
     return list(dict.fromkeys("/".join(some[:depth]) for some in parts for depth in range(1, len(some) + 1)))
 
 
-def of_equal_size(flow: TrainingFlow, count: int) -> list[RecomputedSegment]:
-    """All parts of the forward pass but the last, after cutting it into `count`."""
-    if count < 2:
+def of_equal_size(flow: TrainingFlow, count: int | None) -> list[RecomputedSegment]:
+    """All parts of the forward pass but the last, after cutting it into `count`; None as `recompute` says."""
+    if count is not None and count < 2:
         raise InvalidArgumentError(f"segments={count}: give at least 2, of which the last is not computed again")
     sizes = _sizes(flow)
     held = sum(size > 0 for size in sizes)
+    count = count or max(2, isqrt(held))
     if held < count:
         raise InvalidArgumentError(
             f"segments={count}: gradients read {held} activations of the forward pass; give at most {held}"
