@@ -55,8 +55,8 @@ def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int | None =
 
     New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
     not exist. InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one
-    that computes the loss itself, for a number of segments that the forward pass does not have, and for a graph without
-    a backward pass. UnimplementedError if a reference variable changes before its value is read again.
+    that computes the loss itself, for a number of segments that the forward pass does not have, and if no gradient reads
+    what the segments compute. UnimplementedError if a reference variable changes before its value is read again.
     """
     check_graph(graph)
     flow = TrainingFlow(graph, loss)
@@ -69,8 +69,8 @@ def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int | None =
     repeated = [_Repeated(flow, keeping, result, segment).add() for segment in reversed(chosen)]
     if not any(repeated):
         raise InvalidArgumentError(
-            f"no gradient reads what segments of the forward pass of {loss!r} compute: there is no backward pass; add "
-            "the gradients and the updates of variables first"
+            f"no gradient of {loss!r} reads what the segments compute: name scopes of layers, and give a graph that "
+            "has the backward pass too"
         )
     result.fix_source_and_sink_edges()
     return result

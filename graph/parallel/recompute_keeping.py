@@ -30,17 +30,23 @@ class Keeping:
             raise InvalidArgumentError(f"policy {policy!r}: give {FULL!r}, {PRODUCTS!r} or a list of names of tensors")
 
     def of(self, segment: Collection[int]) -> set[Output]:
-        """The outputs of nodes of a segment that are kept; what a kept tensor is a view of is kept at no cost."""
-        waiting = [tensor for node in segment for tensor in self._outputs(node) if self._is_kept(tensor, segment)]
-        kept = set(waiting)
-        while waiting:
-            node, port = waiting.pop()
-            is_view = port == 0 and self._flow.graph.node_properties(node).op_def.record.is_view
-            viewed = self._flow.data.sources(node)[:1] if is_view else ()
-            new = [source for source in viewed if source[0] in segment and source not in kept]
-            kept.update(new)
-            waiting += new
+        """The outputs of nodes of a segment that are kept: with a tensor also, at no cost, what shares its buffer."""
+        ordered = sorted(segment, key=self._flow.position.__getitem__)
+        kept = {tensor for node in ordered for tensor in self._outputs(node) if self._is_kept(tensor, segment)}
+        views = [node for node in ordered if self._is_view(node)]
+        for node in reversed(views):
+            (viewed, *_) = self._flow.data.sources(node)
+            if (node, 0) in kept and viewed[0] in segment:
+                kept.add(viewed)
+        for node in views:
+            (viewed, *_) = self._flow.data.sources(node)
+            if viewed in kept or viewed[0] not in segment:
+                kept.add((node, 0))
         return kept
+
+    def _is_view(self, node: int) -> bool:
+        properties = self._flow.graph.node_properties(node)
+        return properties.op_def.record.is_view and len(properties.output_types) == 1 and bool(properties.input_types)
 
     def _outputs(self, node: int) -> list[Output]:
         return [(node, port) for port in range(len(self._flow.graph.node_properties(node).output_types))]

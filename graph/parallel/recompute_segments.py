@@ -52,7 +52,7 @@ def by_scopes(flow: TrainingFlow, scopes: Sequence[str]) -> list[RecomputedSegme
 
 
 def _of_scope(flow: TrainingFlow, scope: str) -> list[int]:
-    prefix = scope.rstrip("/") + "/"
+    prefix = _full_scope(flow, scope) + "/"
     everywhere = [name for name in names(flow.graph) if f"{name}/".startswith(prefix)]
     if not everywhere:
         raise NotFoundError(f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, _scopes(flow))}")
@@ -63,6 +63,17 @@ def _of_scope(flow: TrainingFlow, scope: str) -> list[int]:
             f"{flow.graph.node_name(flow.loss)!r}"
         )
     return nodes
+
+
+def _full_scope(flow: TrainingFlow, scope: str) -> str:
+    """The scope that is meant: that of the name, or else the only one of a forward node that ends with it."""
+    scope, known = scope.strip("/"), _scopes(flow)
+    inner = [name for name in known if name.endswith(f"/{scope}")]
+    if scope in known or not inner:
+        return scope
+    if len(inner) > 1:
+        raise InvalidArgumentError(f"segment {scope!r}: there are {', '.join(map(repr, inner))}; write the one in full")
+    return inner[0]
 
 
 def _scopes(flow: TrainingFlow) -> list[str]:

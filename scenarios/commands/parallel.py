@@ -11,7 +11,7 @@ Device k of replica r is number r * stages + k of the cluster's accelerators, or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...devices import Cluster, local_cluster
@@ -20,6 +20,7 @@ from ...graph.device_name import find_full_name
 from ...graph.formats.saved_model import Signature
 from ...graph.node import Node
 from ...graph.ops.device_kinds import CPU, device_kind
+from ...graph.suggestions import suggestion
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ..parallel_options import ParallelOptions, flag_of
 from .failure import ConfigurationError, configuring
@@ -114,7 +115,7 @@ class _Names:
 
     def inputs(self, text: str | None, flag: str) -> list[str]:
         """The tensors of a list of inputs."""
-        return [self._inputs[name].tensor if name in self._inputs else name for name in _listed(text, flag)]
+        return [self._input(name) for name in _listed(text, flag)]
 
     def outputs(self, text: str | None, flag: str) -> list[str]:
         """The tensors of a list of outputs."""
@@ -124,8 +125,23 @@ class _Names:
         """The tensor of the loss."""
         return self._output(options.loss or "")
 
+    def _input(self, name: str) -> str:
+        if name in self._inputs:
+            return self._inputs[name].tensor
+        self._check(name, "an input", self._inputs)
+        return name
+
     def _output(self, name: str) -> str:
-        return str(_computed(self._graph, self._outputs[name].tensor)) if name in self._outputs else name
+        if name in self._outputs:
+            return str(_computed(self._graph, self._outputs[name].tensor))
+        self._check(name, "an output", self._outputs)
+        return name
+
+    def _check(self, name: str, what: str, known: Collection[str]) -> None:
+        """ConfigurationError for a name that neither the signature has, if there is one, nor the graph."""
+        if known and self._graph.find_node(parse_tensor_name(name).node) is None:
+            hint = suggestion(name, known)
+            raise ConfigurationError(f"{name!r} is neither {what} of the signature nor a tensor of the graph{hint}")
 
 
 def _listed(text: str | None, flag: str) -> list[str]:

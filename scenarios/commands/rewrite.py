@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...graph import graph_def_to_graph, save_graph_def
+from ...graph.device_name import find_full_name
 from .failure import ConfigurationError, configuring
 from .outputs import check_outputs
 from .request import Request, live_nodes, read
@@ -24,7 +25,8 @@ def rewrite(request: Request, out: Path, as_json: bool) -> None:
     with screen.working(f"writing {out.name}"), configuring("--out"):
         graph = graph_def_to_graph(inputs.graph.data)
         save_graph_def(graph.to_graph_def(), out)
-    devices = sorted(name for name in graph.device_names() if name)
+    named_devices = (name for name in graph.device_names() if (parsed := find_full_name(name)) and parsed.id is not None)
+    devices = sorted(named_devices)
     named = inputs.signature
     feeds = {} if named is None else {name: spec.tensor for name, spec in named.inputs.items()}
     fetches = {} if named is None else {name: spec.tensor for name, spec in named.outputs.items()}
