@@ -38,10 +38,10 @@ class UpdateRegion:
 
 def update_region(flow: ValueFlow, shapes: BatchShapes, cut_from: Region) -> UpdateRegion:
     """The update region of a training step."""
-    return _Search(flow, shapes, cut_from).run()
+    return _RegionSearch(flow, shapes, cut_from).run()
 
 
-class _Search:
+class _RegionSearch:
     """One search for the update region."""
 
     def __init__(self, flow: ValueFlow, shapes: BatchShapes, cut_from: Region) -> None:
