@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from ..columns import SINK_ID
-from ..ops.record import State
-from .training_step import TrainingStep
-from .value_flow import ValueFlow, is_handle
+from ...columns import SINK_ID
+from ...ops.record import State
+from ..training_step import TrainingStep
+from ..value_flow import ValueFlow, is_handle
 
 
 class Parts(NamedTuple):

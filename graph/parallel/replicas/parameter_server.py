@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ..columns import SINK_ID
+from ...columns import SINK_ID
 from .program import Parts
-from .training_step import TrainingStep
-from .value_flow import ValueFlow, is_handle
+from ..training_step import TrainingStep
+from ..value_flow import ValueFlow, is_handle
 
 
 class ServerParts(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..columns import SINK_ID
-from ..edge_ends import EdgeEnds, Output
-from ..graph import Graph
+from ...columns import SINK_ID
+from ...edge_ends import EdgeEnds, Output
+from ...graph import Graph
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
 from .feeding import split_batch, take_part
@@ -16,10 +16,10 @@ from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
 from .parameter_server import without_parameters
 from .program import Parts, program_of
 from .refusals import check_sources
-from .replica_devices import ReplicaDevices, device_maps, host_of
+from .devices import ReplicaDevices, device_maps, host_of
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
-from .training_step import TrainingStep
+from ..training_step import TrainingStep
 
 
 class Replication:
