@@ -49,6 +49,7 @@ INNER_FLOORS = {
         "ops/*",
         "passes",
         "gradients",
+        "parallel",
         "partition",
         "parallel",
         "tasks checked_import",
