@@ -59,6 +59,7 @@ NOT_PARALLEL = ParallelOptions()
 
 _COUNT = click.IntRange(min=1)
 
+
 def _option(flag: str, text: str, **attrs: Any) -> Callable[[Any], Any]:  # Any: as click's
     return click.option(flag, cls=SectionOption, section="Training in parallel", help=text, **attrs)
 
@@ -83,9 +84,7 @@ _OPTIONS = (
     ),
     _option("--zero-group", "How many replicas share; each group has all.  [default: N]", type=_COUNT, metavar="K"),
     _option("--units", "Name scopes whose parameters are gathered together, with --zero 3.", metavar="LIST"),
-    _option(
-        "--bucket-bytes", "Gradients that are reduced at once.  [default: 26214400]", type=_COUNT, metavar="BYTES"
-    ),
+    _option("--bucket-bytes", "Gradients that are reduced at once.  [default: 26214400]", type=_COUNT, metavar="BYTES"),
     _option("--pipeline", "Cut the step into stages on P devices.", type=_COUNT, metavar="P"),
     _option("--microbatches", "The parts of the batch that go through the stages.", type=_COUNT, metavar="M"),
     _option("--schedule", "The order of these parts: gpipe, 1f1b, interleaved.  [default: 1f1b]", metavar="NAME"),

@@ -14,7 +14,9 @@ from .parallel_options import parallel_options
 
 @click.command(cls=Command)
 @rewriting_options
-@click.option("--out", type=OUTPUT, required=True, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt.")
+@click.option(
+    "--out", type=OUTPUT, required=True, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt."
+)
 @parallel_options
 @json_option
 def rewrite(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type

@@ -51,7 +51,6 @@ INNER_FLOORS = {
         "gradients",
         "parallel",
         "partition",
-        "parallel",
         "tasks checked_import",
         "formats",
     ],

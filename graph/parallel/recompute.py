@@ -42,21 +42,25 @@ RECOMPUTED = "_recomputed"
 """the attr of nodes that run a node of the forward pass again"""
 
 
-def recompute(graph: Graph, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full") -> Graph:
+def recompute(
+    graph: Graph, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full"
+) -> Graph:
     """The training graph with forward nodes of each segment repeated before the gradients of that segment.
 
-    `loss` is a tensor; the forward pass is what it depends on. `segments` are name scopes of the forward pass, or a
-    number: then the forward pass is cut into so many parts that hold about equally many bytes for the backward pass, of
-    which the last, whose gradients come first, is left as it is; None stands for the square root of how many activations
-    gradients read (Chen et al., section 4.2). Kept are what other parts of the forward pass read,
-    what `policy` says ("full": nothing more; "products": the outputs of products and convolutions; or names of
-    tensors), and the outputs of nodes that must not run twice: random and other stateful ones, reads of variables,
-    references, calls of stateful functions (inline these first), and nodes in loops and conditionals of plain nodes.
+    `loss` is a tensor; the forward pass is what it depends on. `segments` are name scopes of forward nodes, in full or
+    the end that only one scope has. Or they are a number: then the forward pass is cut into so many parts that hold
+    about equally many bytes for the backward pass, of which the last, whose gradients come first, is left as it is.
+    None stands for the square root of how many activations gradients read (Chen et al., section 4.2).
+
+    Kept are what other parts of the forward pass read; what `policy` says ("full": nothing more; "products": outputs of
+    products and convolutions; or names of tensors); and the outputs of nodes that must not run twice: random and other
+    stateful ones, reads of variables, calls of stateful functions (inline these first), and nodes in loops and
+    conditionals of plain nodes.
 
     New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
     not exist. InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one
-    that computes the loss itself, for a number of segments that the forward pass does not have, and if no gradient reads
-    what the segments compute. UnimplementedError if a reference variable changes before its value is read again.
+    that computes the loss itself, for more segments than activations, and if no gradient reads what segments compute.
+    UnimplementedError if a reference variable changes before its value is read again.
     """
     check_graph(graph)
     flow = TrainingFlow(graph, loss)

@@ -190,7 +190,9 @@ def _pipelined(graph: Graph, options: ParallelOptions, names: _Names, devices: S
         )
 
 
-def _replicated(graph: Graph, options: ParallelOptions, names: _Names, devices: Sequence[str], cluster: Cluster) -> Graph:
+def _replicated(
+    graph: Graph, options: ParallelOptions, names: _Names, devices: Sequence[str], cluster: Cluster
+) -> Graph:
     from ...graph import replicate
 
     with configuring("--parameters"):

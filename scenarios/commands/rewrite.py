@@ -25,7 +25,9 @@ def rewrite(request: Request, out: Path, as_json: bool) -> None:
     with screen.working(f"writing {out.name}"), configuring("--out"):
         graph = graph_def_to_graph(inputs.graph.data)
         save_graph_def(graph.to_graph_def(), out)
-    named_devices = (name for name in graph.device_names() if (parsed := find_full_name(name)) and parsed.id is not None)
+    named_devices = (
+        name for name in graph.device_names() if (parsed := find_full_name(name)) and parsed.id is not None
+    )
     devices = sorted(named_devices)
     named = inputs.signature
     feeds = {} if named is None else {name: spec.tensor for name, spec in named.inputs.items()}
