@@ -28,9 +28,11 @@ from ...errors import InvalidArgumentError
 from ..attrs import encode
 from ..edge_ends import Output
 from ..graph import Graph
-from ..graphdef.sources import check_graph
+from ..graphdef.importer import graph_def_to_graph
+from ..graphdef.sources import GraphSource
 from ..node import Node
 from ..ops.properties import NodeProperties
+from ..passes.lower_functional import lower_functional
 from .recompute_flow import Awaited, TrainingFlow
 from .recompute_keeping import Keeping
 from .recompute_references import hold_updates
@@ -43,9 +45,11 @@ RECOMPUTED = "_recomputed"
 
 
 def recompute(
-    graph: Graph, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full"
+    graph: GraphSource, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full"
 ) -> Graph:
     """The training graph with forward nodes of each segment repeated before the gradients of that segment.
+
+    Calls of functions are inlined first; the argument is left alone.
 
     `loss` is a tensor; the forward pass is what it depends on. `segments` are name scopes of forward nodes, in full or
     the end that only one scope has. Or they are a number: then the forward pass is cut into so many parts that hold
@@ -54,7 +58,7 @@ def recompute(
 
     Kept are what other parts of the forward pass read; what `policy` says ("full": nothing more; "products": outputs of
     products and convolutions; or names of tensors); and the outputs of nodes that must not run twice: random and other
-    stateful ones, reads of variables, calls of stateful functions (inline these first), and nodes in loops and
+    stateful ones, reads of variables, calls that cannot be inlined, and nodes in loops and
     conditionals of plain nodes.
 
     New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
@@ -62,14 +66,15 @@ def recompute(
     that computes the loss itself, for more segments than activations, and if no gradient reads what segments compute.
     UnimplementedError if a reference variable changes before its value is read again.
     """
-    check_graph(graph)
-    flow = TrainingFlow(graph, loss)
+    source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
+    plain = lower_functional(source, inline_calls=True, control_flow=False)
+    flow = TrainingFlow(plain, loss)
     if segments is None or isinstance(segments, int):
         chosen = of_equal_size(flow, segments)
     else:
         chosen = by_scopes(flow, _texts(segments, "segments", "name scopes, or their number"))
     keeping = Keeping(flow, policy if isinstance(policy, str) else _texts(policy, "policy", "names of tensors"))
-    result = graph.clone()
+    result = plain.clone()
     repeated = [_Repeated(flow, keeping, result, segment).add() for segment in reversed(chosen)]
     if not any(repeated):
         raise InvalidArgumentError(

@@ -48,7 +48,7 @@ class TrainingFlow:
         """NotFoundError for a loss that the graph does not have."""
         self.graph = graph
         self.data = DataEdges(graph)
-        self.loss = tensor_of(graph, loss, "loss")[0]
+        self.loss = self._maker(tensor_of(graph, loss, "loss"))
         edges = graph.edge_arrays()
         self.forward: set[int] = reached([self.loss], lambda node: [source for source, _ in self.data.sources(node)])
         self._consumers: dict[int, list[int]] = {}
@@ -61,6 +61,13 @@ class TrainingFlow:
         self.order = [node for node in order if node in self.forward]
         self.position = {node: number for number, node in enumerate(self.order)}
         self._uncertain = _framed(graph) | self._conditional(order, producers)
+
+    def _maker(self, tensor: Output) -> int:
+        """The node that makes a tensor: of an inlined call what made its result, not the node that has all results."""
+        node, port = tensor
+        while self.graph.node_properties(node).op_def.record.regroups:
+            node, port = self.data.sources(node)[port]
+        return node
 
     def readers(self, node: int) -> list[int]:
         """The nodes that read an output of `node`."""
