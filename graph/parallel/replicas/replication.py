@@ -131,6 +131,7 @@ class Replication:
         inside = set(program.nodes.tolist())
         step, names = self.step, self.step.graph.node_name
         own = (step.backward - step.region) | step.forward if self.server else step.backward | step.forward
+        own |= step.flow.reached([node for node, _ in self.outputs], step.flow.value_sources) - step.region
 
         def copies(output: Output) -> list[Output]:
             return [(id_of_copy(program, output[0], rank), output[1]) for rank in range(self.size)]
