@@ -1,9 +1,9 @@
 """What a replica must not share with the others by name: variables, loops, groups of collectives, functions with such.
 
-    w = VarHandleOp() {shared_name="w"}       replica_1/w = VarHandleOp() {shared_name="replica_1/w"}
-    _class=["loc:@w"]                         _class=["loc:@replica_1/w"], or none if w is no part of the program
-    frame_name="loop"                         frame_name="replica_1/loop"
-    group_key=1 (a collective of the graph)   group_key of its own
+w = VarHandleOp() {shared_name="w"}       replica_1/w = VarHandleOp() {shared_name="replica_1/w"}
+_class=["loc:@w"]                         _class=["loc:@replica_1/w"], or none if w is no part of the program
+frame_name="loop"                         frame_name="replica_1/loop"
+group_key=1 (a collective of the graph)   group_key of its own
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ def _attrs(kind: NodeProperties, inside: Collection[bytes], prefixes: Sequence[s
     if record.node_class is NodeClass.ENTER:
         found.append(("frame_name", _prefixed(attrs["frame_name"], prefixes)))
     shared = attrs.get("shared_name")
-    if isinstance(shared, bytes) and shared and (any(map(is_handle, kind.output_types)) or "num_devices" in kind.op_def.attrs):
+    if (
+        isinstance(shared, bytes)
+        and shared
+        and (any(map(is_handle, kind.output_types)) or "num_devices" in kind.op_def.attrs)
+    ):
         found.append(("shared_name", _prefixed(shared, prefixes)))
     groups = attrs.get("_class") if "_class" in attrs else None
     if isinstance(groups, tuple) and any(_group(entry) for entry in groups):
