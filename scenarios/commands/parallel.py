@@ -20,6 +20,7 @@ from ...graph.device_name import find_full_name
 from ...graph.formats.saved_model import Signature
 from ...graph.node import Node
 from ...graph.ops.device_kinds import CPU, device_kind
+from ...graph.parallel.variable_devices import follow_variables
 from ...graph.suggestions import suggestion
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ..parallel_options import ParallelOptions, flag_of
@@ -102,6 +103,7 @@ def made_parallel(
         graph = _pipelined(graph, options, names, devices[: options.pipeline])
     if options.replicate is not None:
         graph = _replicated(graph, options, names, devices, cluster)
+    follow_variables(graph)
     return graph
 
 
