@@ -1,4 +1,10 @@
-"""What uses a variable is where the variable is: savers, restored checkpoints and initial values, after a pass moved it.
+"""Handles of variables: passes find them at their users, and users follow a variable that a pass moved.
+
+Inlined calls leave an Identity between a variable and its users, which `direct_handles` bypasses:
+
+    w = VarHandleOp()    Func/step/input/_3 = Identity(w)    ReadVariableOp(Func/step/input/_3)    becomes (w)
+
+What uses a variable is where it is (`follow_variables`): savers, restored checkpoints and initial values too.
 
     w = VarHandleOp() @GPU:1                                  by a pass
     AssignVariableOp(w, restored) @CPU:0                      becomes @GPU:1
@@ -7,10 +13,24 @@
 
 from __future__ import annotations
 
+from ..dtypes import DataType
 from ..graph import Graph
 from .value_flow import ValueFlow, is_handle
 
 _CLASS = "_class"
+
+
+def direct_handles(graph: Graph) -> None:
+    """Lets the users of variables read the nodes that make the handles; changes `graph`."""
+    flow = ValueFlow(graph)
+    for node in list(graph.op_nodes()):
+        for port, dtype in enumerate(node.input_types):
+            if dtype is DataType.RESOURCE:
+                source, output = flow.sources[node.id][port]
+                while graph.node_properties(source).op_def.record.passes_on:
+                    source, output = flow.sources[source][0]
+                if (source, output) != flow.sources[node.id][port]:
+                    graph.update_edge(graph.node(source), output, node, port)
 
 
 def follow_variables(graph: Graph) -> None:
