@@ -21,8 +21,16 @@ _CLASS = "_class"
 
 
 def direct_handles(graph: Graph) -> None:
-    """Lets the users of variables read the nodes that make the handles; changes `graph`."""
+    """Lets the users of variables read the nodes that make the handles; changes `graph`.
+
+    Nodes that passed a handle on and that nothing needs any more are removed.
+    """
     flow = ValueFlow(graph)
+    passing = [
+        node
+        for node in graph.op_nodes()
+        if node.op_def.record.passes_on and node.output_types[0] is DataType.RESOURCE
+    ]
     for node in list(graph.op_nodes()):
         for port, dtype in enumerate(node.input_types):
             if dtype is DataType.RESOURCE:
@@ -31,6 +39,9 @@ def direct_handles(graph: Graph) -> None:
                     source, output = flow.sources[source][0]
                 if (source, output) != flow.sources[node.id][port]:
                     graph.update_edge(graph.node(source), output, node, port)
+    for node in reversed(passing):
+        if not any(edge.dst.is_op for edge in node.out_edges()):
+            graph.remove_node(node)
 
 
 def follow_variables(graph: Graph) -> None:

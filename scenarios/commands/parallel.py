@@ -95,8 +95,9 @@ def made_parallel(
     """The graph after the passes that the flags ask for; ConfigurationError for what they refuse."""
     devices = parallel_devices(cluster, options)
     with configuring():
-        graph = lower_functional(graph, inline_calls=True, control_flow=False).copy()
+        graph = lower_functional(graph, inline_calls=True, control_flow=False).clone()
         direct_handles(graph)
+        graph = graph.copy()
     names = _Names(graph, signature)
     if options.recompute is not None:
         graph = _recomputed(graph, options, names)
