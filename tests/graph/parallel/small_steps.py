@@ -98,20 +98,24 @@ def perceptron(
     rows: int = 5,
     variables: VariablesAre = "resources",
     optimizer: Optimizer = "sgd",
+    is_open: bool = False,
 ) -> SmallStep:
-    """A layer per activation: the name of an elementwise op, "" for none, or "dropout"."""
+    """A layer per activation: the name of an elementwise op, "" for none, or "dropout".
+
+    With `is_open` the graph is made for batches of any size.
+    """
     b = GraphBuilder()
     made, shape = _Variables(b, variables), (rows, width)
-    h = b.placeholder("x", "float32", shape)
+    h = b.placeholder("x", "float32", (None, width) if is_open else shape)
     for k, activation in enumerate(activations):
         with b.scope(f"layer{k}"):
             h = b.op("BiasAdd", h @ made.parameter("w", (width, width)), made.parameter("bias", (width,)))[0]
             if activation == "dropout":
-                drawn = b.op("RandomUniform", np.array(shape, np.int32), dtype=DataType.FLOAT, name="drawn")
+                drawn = b.op("RandomUniform", b.op("Shape", h), dtype=DataType.FLOAT, name="drawn")
                 h = h * b.op("Cast", b.op("Greater", drawn, np.float32(0.5)), DstT=DataType.FLOAT)
             elif activation:
                 h = b.op(activation, h)[0]
-    return _with_loss(b, h, made, optimizer, shape)
+    return _with_loss(b, h, made, optimizer, shape, is_open=is_open)
 
 
 def encoder(
@@ -143,8 +147,17 @@ def _normalised(b: GraphBuilder, h: Tensor) -> Tensor:
     return centred * b.op("Rsqrt", b.op("Mean", b.op("Square", centred), axis, keep_dims=True) + np.float32(1e-3))
 
 
-def _with_loss(b: GraphBuilder, y: Tensor, made: _Variables, optimizer: Optimizer, shape: tuple[int, int]) -> SmallStep:
-    error = b.op("Sub", y, b.placeholder("target", "float32", shape), name="error")
+def _with_loss(
+    b: GraphBuilder,
+    y: Tensor,
+    made: _Variables,
+    optimizer: Optimizer,
+    shape: tuple[int, int],
+    *,
+    is_open: bool = False,
+) -> SmallStep:
+    target = b.placeholder("target", "float32", (None, shape[1]) if is_open else shape)
+    error = b.op("Sub", y, target, name="error")
     b.op("Mean", b.op("Square", error), np.array([0, 1], np.int32), name="loss")
     made.update(optimizer)
     return SmallStep(b.graph(), tuple(value.name for _, value, _ in made.parameters), shape)

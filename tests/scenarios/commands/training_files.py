@@ -15,7 +15,7 @@ from tests.graph.parallel.small_steps import perceptron
 from tests.scenarios.command_line import CommandLine
 
 ROWS = 8
-STEP = perceptron(["Softplus", "Softplus", "Softplus", ""], rows=ROWS)
+STEP = perceptron(["Softplus", "Softplus", "Softplus", ""], rows=ROWS, is_open=True)
 
 
 def training_graph(folder: Path) -> Path:
@@ -42,7 +42,7 @@ def training_model(folder: Path) -> Path:
     handles = [node for node in graph.op_nodes() if node.op == "VarHandleOp"]
     arguments = ["x:0", "target:0", *(f"{handle.name}:0" for handle in handles)]
     b.function(function_of("step", graph.to_graph_def(), arguments, ["error:0", "loss:0"], control=["train"]))
-    fed = [b.placeholder(f"train_{name}", "float32", STEP.shape) for name in ("x", "target")]
+    fed = [b.placeholder(f"train_{name}", "float32", (None, STEP.shape[1])) for name in ("x", "target")]
     attrs = {"dtype": DataType.FLOAT}
     held = [
         b.op("VarHandleOp", name=h.name, attrs={**attrs, "shape": h.attr("shape"), "shared_name": h.name})[0]
