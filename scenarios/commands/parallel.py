@@ -20,7 +20,7 @@ from ...graph.device_name import find_full_name
 from ...graph.formats.saved_model import Signature
 from ...graph.node import Node
 from ...graph.ops.device_kinds import CPU, device_kind
-from ...graph.parallel.variable_devices import direct_handles, follow_variables
+from ...graph.parallel.devices_of_nodes import direct_handles, follow_groups, follow_variables
 from ...graph.suggestions import suggestion
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ..parallel_options import ParallelOptions, flag_of
@@ -95,18 +95,24 @@ def made_parallel(
     """The graph after the passes that the flags ask for; ConfigurationError for what they refuse."""
     devices = parallel_devices(cluster, options)
     with configuring():
-        graph = lower_functional(graph, inline_calls=True, control_flow=False).clone()
-        direct_handles(graph)
-        graph = graph.copy()
+        graph = _without_calls(graph)
     names = _Names(graph, signature)
     if options.recompute is not None:
         graph = _recomputed(graph, options, names)
     if options.pipeline is not None:
         graph = _pipelined(graph.copy(), options, names, devices[: options.pipeline])
     if options.replicate is not None:
-        graph = _replicated(graph, options, names, devices, cluster)
+        graph = _replicated(_without_calls(graph), options, names, devices, cluster)
     follow_variables(graph)
     return graph
+
+
+def _without_calls(graph: Graph) -> Graph:
+    """The graph with calls inlined, whose nodes have dense ids; users of variables read the handles directly."""
+    graph = lower_functional(graph, inline_calls=True, control_flow=False).copy()
+    direct_handles(graph)
+    follow_groups(graph)
+    return graph.copy()
 
 
 class _Names:
