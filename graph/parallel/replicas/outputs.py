@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-
 from ....errors import InvalidArgumentError
 from ...builder.extension import Extension
 from ...builder.handles import Tensor

@@ -10,18 +10,18 @@ from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
+from ..training_step import TrainingStep
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
-from .feeding import split_batch, take_whole
-from .own_names import own_names
-from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
-from .parameter_server import without_parameters
-from .program import Parts, program_of
-from .refusals import check_sources
 from .devices import ReplicaDevices, device_maps, host_of
+from .feeding import split_batch, take_whole
+from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
+from .own_names import own_names
+from .parameter_server import without_parameters
+from .program import program_of
+from .refusals import check_sources
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
-from ..training_step import TrainingStep
 
 
 class Replication:

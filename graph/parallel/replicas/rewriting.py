@@ -50,7 +50,7 @@ class Rewriting:
         self.first_new = step.graph.num_node_ids
         early = (step.backward - step.region) | step.forward
         self.readers = frozenset(range(self.first_new)) - early
-        """the nodes that see gradients of all replicas: the update region, and what else reads gradients, as metrics do"""
+        """nodes that see gradients of all replicas: the update region, and what else reads gradients, as metrics do"""
         self.redirections: list[Redirection] = []
         self._instances = 0
         self._groups: dict[str, int] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedErr
 from partita.graph import Graph, GraphBuilder, gradients, replicate
 from partita.graph.builder.extension import Extension
 from partita.graph.builder.handles import Tensor
-from tests.goldens import assert_text
+from tests.goldens import assert_file
 from tests.graph.parallel.running import STEPS, assert_alike, devices, trained
 from tests.graph.parallel.training_models import TrainingModel
 
+DATA = Path(__file__).parent / "data"
 TWO = ["cpu:0", "cpu:1"]
 
 
@@ -52,69 +54,13 @@ def short(graph: Graph) -> str:
 
 def test_what_two_replicas_become() -> None:
     """Everything is there twice but the batch, the loss and what starts a step."""
-    assert_text(
-        short(replicate(linear_step(), TWO, batch="x", loss="loss")),
-        """
-        x: float = Placeholder() {shape=[?,2]}
-        w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="w"} @?/device:CPU:0
-        read: float = ReadVariableOp(w) @?/device:CPU:0
-        loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:0
-        init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:0
-        step/alpha: float = Const() {value=0.5} @?/device:CPU:0
-        x/rows/split_dim: int32 = Const() {value=0} @?/device:CPU:0
-        x/rows: float, float = Split(x/rows/split_dim, x) @?/device:CPU:0
-        y: float = MatMul(x/rows, read) @?/device:CPU:0
-        replica_0/loss: float = Mean(y, loss/reduction_indices) @?/device:CPU:0
-        all_reduce/gradient: float = CollectiveReduce(gradients/y_grad/MatMul) {final_op="Div", group_key=1, group_size=2, instance_key=1, merge_op="Add", subdiv_offsets=[0]} @?/device:CPU:0
-        step = ResourceApplyGradientDescent(w, step/alpha, all_reduce/gradient) @?/device:CPU:0
-        replica_1/w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="replica_1/w"} @?/device:CPU:1
-        replica_1/read: float = ReadVariableOp(replica_1/w) @?/device:CPU:1
-        replica_1/y: float = MatMul(x/rows:1, replica_1/read) @?/device:CPU:1
-        replica_1/loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:1
-        replica_1/loss: float = Mean(replica_1/y, replica_1/loss/reduction_indices) @?/device:CPU:1
-        replica_1/init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:1
-        replica_1/init = AssignVariableOp(replica_1/w, replica_1/init/value) @?/device:CPU:1
-        init = AssignVariableOp(w, init/value, ^replica_1/init) @?/device:CPU:0
-        replica_1/step/alpha: float = Const() {value=0.5} @?/device:CPU:1
-        replica_1/all_reduce/gradient: float = CollectiveReduce(replica_1/gradients/y_grad/MatMul) {final_op="Div", group_key=1, group_size=2, instance_key=1, merge_op="Add", subdiv_offsets=[0]} @?/device:CPU:1
-        replica_1/step = ResourceApplyGradientDescent(replica_1/w, replica_1/step/alpha, replica_1/all_reduce/gradient) @?/device:CPU:1
-        train = NoOp(^replica_1/step, ^step)
-        loss/sum: float = AddN(replica_0/loss, replica_1/loss) @?/device:CPU:0
-        loss/y: float = Const() {value=2} @?/device:CPU:0
-        loss: float = RealDiv(loss/sum, loss/y) @?/device:CPU:0
-        """,
-    )
+    assert_file(short(replicate(linear_step(), TWO, batch="x", loss="loss")), DATA / "two_replicas.txt")
 
 
 def test_what_a_device_with_the_parameters_becomes() -> None:
     """The variable and its update are there once; gradients are sent, added and divided there."""
-    assert_text(
-        short(replicate(linear_step(), TWO, batch="x", loss="loss", parameters="cpu:2")),
-        """
-        x: float = Placeholder() {shape=[?,2]}
-        w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="w"} @?/device:CPU:2
-        read: float = ReadVariableOp(w) @?/device:CPU:2
-        loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:0
-        init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:2
-        init = AssignVariableOp(w, init/value) @?/device:CPU:2
-        step/alpha: float = Const() {value=0.5} @?/device:CPU:2
-        x/rows/split_dim: int32 = Const() {value=0} @?/device:CPU:0
-        x/rows: float, float = Split(x/rows/split_dim, x) @?/device:CPU:0
-        y: float = MatMul(x/rows, read) @?/device:CPU:0
-        replica_0/loss: float = Mean(y, loss/reduction_indices) @?/device:CPU:0
-        replica_1/y: float = MatMul(x/rows:1, read) @?/device:CPU:1
-        replica_1/loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:1
-        replica_1/loss: float = Mean(replica_1/y, replica_1/loss/reduction_indices) @?/device:CPU:1
-        loss/sum: float = AddN(replica_0/loss, replica_1/loss) @?/device:CPU:0
-        loss/y: float = Const() {value=2} @?/device:CPU:0
-        loss: float = RealDiv(loss/sum, loss/y) @?/device:CPU:0
-        parameters/gradients/y_grad/MatMul/sum: float = AddN(gradients/y_grad/MatMul, replica_1/gradients/y_grad/MatMul) @?/device:CPU:2
-        parameters/gradients/y_grad/MatMul/y: float = Const() {value=2} @?/device:CPU:2
-        parameters/gradients/y_grad/MatMul: float = RealDiv(parameters/gradients/y_grad/MatMul/sum, parameters/gradients/y_grad/MatMul/y) @?/device:CPU:2
-        step = ResourceApplyGradientDescent(w, step/alpha, parameters/gradients/y_grad/MatMul) @?/device:CPU:2
-        train = NoOp(^step)
-        """,
-    )
+    graph = replicate(linear_step(), TWO, batch="x", loss="loss", parameters="cpu:2")
+    assert_file(short(graph), DATA / "parameter_server.txt")
 
 
 def test_buckets_are_filled_in_the_order_of_the_backward_pass() -> None:
