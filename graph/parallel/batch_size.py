@@ -10,19 +10,17 @@ copied to, and that number follows the batch. Graphs that leave the size of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
 from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.properties import properties_of
 from ..ops.record import NodeClass
-from ..shape_inference.infer import infer_shapes
 from ..tensor import numpy_to_tensor
 from .batch_shapes import BatchShapes
 from .sized_walk import TEST, Input, SizedWalk
@@ -50,9 +48,8 @@ class BatchSize:
         self._divisors: dict[Input, Divisor] = {}
         fixed = {name: shape[0] for name, shape in self.shapes.batch.items() if shape and shape[0] is not None}
         if fixed:
-            declared = infer_shapes(graph)
             fed = {output_named(graph, name)[0]: rows for name, rows in fixed.items()}
-            self._walk = SizedWalk(ValueFlow(graph), declared, fed)
+            self._walk = SizedWalk(ValueFlow(graph), self.shapes.declared, fed)
             self._walk.run()
             self._find_divisors(self._walk)
             self.shapes = _WalkedShapes(self.shapes, self._walk)

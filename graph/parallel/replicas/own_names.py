@@ -8,7 +8,7 @@ group_key=1 (a collective of the graph)   group_key of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ....errors import UnimplementedError
 from ...attrs import encode
@@ -52,23 +52,21 @@ class _Varied:
     """Properties by rank."""
 
     def __init__(self, kind: NodeProperties, attrs: Sequence[Attr]) -> None:
-        self._kind, self._attrs = kind, attrs
+        """None of the attrs decides the types of ports."""
+        place = {split_entry(entry)[0]: at for at, entry in enumerate(kind.entries)}
+        self._kind = kind
+        self._attrs = [(place[name], name, value) for name, value in attrs]
         self._known: dict[int, NodeProperties] = {}
 
     def __call__(self, rank: int) -> NodeProperties:
-        if rank not in self._known:
-            self._known[rank] = with_attrs(self._kind, {name: value(rank) for name, value in self._attrs})
-        return self._known[rank]
-
-
-def with_attrs(kind: NodeProperties, values: Mapping[str, AttrValue]) -> NodeProperties:
-    """A copy with other values of attrs that do not decide types."""
-    entries = [
-        join_entry(name, values[name].SerializeToString(deterministic=True)) if name in values else entry
-        for entry in kind.entries
-        for name in [split_entry(entry)[0]]
-    ]
-    return NodeProperties(kind.op_def, tuple(entries), kind.input_types, kind.output_types, kind.remarks)
+        known = self._known.get(rank)
+        if known is None:
+            kind, entries = self._kind, list(self._kind.entries)
+            for at, name, value in self._attrs:
+                entries[at] = join_entry(name, value(rank).SerializeToString(deterministic=True))
+            known = NodeProperties(kind.op_def, tuple(entries), kind.input_types, kind.output_types, kind.remarks)
+            self._known[rank] = known
+        return known
 
 
 def _attrs(kind: NodeProperties, inside: Collection[bytes], prefixes: Sequence[str], group_stride: int) -> list[Attr]:
