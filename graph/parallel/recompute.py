@@ -58,8 +58,7 @@ def recompute(
 
     Kept are what other parts of the forward pass read; what `policy` says ("full": nothing more; "products": outputs of
     products and convolutions; or names of tensors); and the outputs of nodes that must not run twice: random and other
-    stateful ones, reads of variables, calls that cannot be inlined, and nodes in loops and
-    conditionals of plain nodes.
+    stateful ones, reads of variables, calls that cannot be inlined, and nodes in loops and conditionals of plain nodes.
 
     New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
     not exist. InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one

@@ -9,13 +9,13 @@ inside of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import isqrt, prod
 from typing import NamedTuple
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..dtypes import Shape, base_type, item_size
+from ..dtypes import Shape, Shapes, base_type, item_size
 from ..shape_inference.infer import infer_shapes
 from ..suggestions import suggestion
 from .recompute_flow import TrainingFlow, names
@@ -86,14 +86,15 @@ def of_equal_size(flow: TrainingFlow, count: int | None) -> list[RecomputedSegme
     """All parts of the forward pass but the last, after cutting it into `count`; None as `recompute` says."""
     if count is not None and count < 2:
         raise InvalidArgumentError(f"segments={count}: give at least 2, of which the last is not computed again")
-    sizes = _sizes(flow)
+    shapes = infer_shapes(flow.graph)
+    sizes = _sizes(flow, shapes)
     held = sum(size > 0 for size in sizes)
     count = count or max(2, isqrt(held))
     if held < count:
         raise InvalidArgumentError(
             f"segments={count}: gradients read {held} activations of the forward pass; give at most {held}"
         )
-    ends = list(_ends(sizes, _crossing(flow), count))
+    ends = list(_ends(sizes, _crossing(flow, shapes), count))
     starts = [0, *ends]
     return [
         RecomputedSegment(f"segment{number}", frozenset(flow.order[start:end]))
@@ -112,9 +113,8 @@ def _ends(sizes: Sequence[int], crossing: Sequence[int], count: int) -> Iterator
             yield first
 
 
-def _sizes(flow: TrainingFlow) -> list[int]:
+def _sizes(flow: TrainingFlow, shapes: Mapping[str, Shapes]) -> list[int]:
     """Bytes of what each node computes for the backward pass, in forward order; of an unknown axis one element."""
-    shapes = infer_shapes(flow.graph)
     sizes = []
     for node in flow.order:
         properties = flow.graph.node_properties(node)
@@ -125,9 +125,8 @@ def _sizes(flow: TrainingFlow) -> list[int]:
     return sizes
 
 
-def _crossing(flow: TrainingFlow) -> list[int]:
+def _crossing(flow: TrainingFlow, shapes: Mapping[str, Shapes]) -> list[int]:
     """Bytes of repeatable tensors that forward nodes behind each position read of nodes up to there."""
-    shapes = infer_shapes(flow.graph)
     change = [0] * (len(flow.order) + 1)
     for position, node in enumerate(flow.order):
         properties = flow.graph.node_properties(node)
