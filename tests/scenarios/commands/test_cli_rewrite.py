@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from partita.graph import load_graph_def
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 from tests.scenarios.commands.training_files import batch, losses, training_graph, training_model
 
+STEP_FLAGS = ("--batch", "x,target", "--loss", "loss")
 RECOMPUTE = ("--loss", "loss", "--recompute", "full", "--segments", "2")
 
 
@@ -20,10 +22,68 @@ def model(tmp_path: Path) -> tuple[object, ...]:
     return training_model(tmp_path), "--signature", "train", "--feeds", batch(tmp_path)
 
 
-def test_a_signature_trains_alike(partita: CommandLine, model: tuple[object, ...]) -> None:
-    """Losses after one step and after three, printed to six digits, are those of one device."""
-    plain = losses(partita, *model)
-    assert losses(partita, *model, *RECOMPUTE) == plain
+PIPELINE = ("--pipeline", "2", "--microbatches", "2")
+PARALLEL = {
+    "recomputed": "--recompute full --segments 2",
+    "products kept": "--recompute products",
+    "replicated": "--replicate 2",
+    "four replicas": "--replicate 4 --devices cpu:5",
+    "parameter server": "--replicate 2 --parameters cpu:0 --devices cpu:2",
+    "small buckets": "--replicate 2 --bucket-bytes 100",
+    "recomputed by replicas": "--replicate 2 --recompute full --segments layer1,layer2",
+    "on GPUs": "--replicate 2 --devices cpu:1,gpu:2",
+    "ZeRO 1": "--replicate 2 --zero 1",
+    "ZeRO 2 in groups": "--replicate 4 --zero 2 --zero-group 2",
+    "ZeRO 3 of units": "--replicate 2 --zero 3 --units layer0,layer1,layer2,layer3 --recompute full",
+    "pipeline": "--pipeline 2 --microbatches 4 --schedule gpipe",
+    "interleaved": "--pipeline 2 --microbatches 4 --schedule interleaved --interleave 2",
+    "all": "--pipeline 2 --microbatches 2 --replicate 2 --zero 1 --recompute full",
+}
+
+
+@pytest.mark.parametrize("how", PARALLEL)
+def test_a_signature_trains_alike(how: str, partita: CommandLine, model: tuple[object, ...]) -> None:
+    """Losses after one step and after three are those of one device, up to the rounding of sums."""
+    flags = PARALLEL[how].split()
+    assert losses(partita, *model, *STEP_FLAGS, *flags) == pytest.approx(losses(partita, *model), rel=1e-5)
+
+
+def test_outputs_of_the_whole_batch(partita: CommandLine, tmp_path: Path, model: tuple[object, ...]) -> None:
+    """Rows of `--concat` come together in their order; other outputs are those of replica 0."""
+
+    def error(*flags: object) -> np.ndarray:
+        partita.done("run", *model, *flags, "--out", tmp_path / "out.npz")
+        with np.load(tmp_path / "out.npz") as out:
+            value: np.ndarray = out["error"]
+            return value
+
+    replicated = (*STEP_FLAGS, "--replicate", "2")
+    assert error(*replicated, "--concat", "error") == pytest.approx(error(), rel=1e-5)
+    assert error(*replicated) == pytest.approx(error()[:4], rel=1e-5)
+
+
+def test_time_communication_and_memory_are_printed(partita: CommandLine, model: tuple[object, ...]) -> None:
+    """One command says how long a step takes on 8 GPUs, what it waits for, and how much memory each needs."""
+    flags = (*model, *STEP_FLAGS, "--replicate", "8", "--devices", "gpu:8")
+    peaks = []
+    for zero in range(4):
+        document = json.loads(partita.done("simulate", *flags, "--zero", zero, "--json"))
+        gpus = [device for device in document["devices"] if "GPU" in device["device"]]
+        assert len(gpus) == 8
+        assert all(gpu["exposed_communication_ns"] > 0 for gpu in gpus)
+        peaks.append(max(gpu["peak_memory_bytes"] for gpu in gpus))
+    assert peaks[3] < peaks[0]
+    assert "exposed comm." in partita.done("simulate", *flags)
+
+
+def test_devices_are_numbered_by_replica(partita: CommandLine, tmp_path: Path) -> None:
+    """Replica 1 of two stages has GPUs 2 and 3; without flags there are as many CPUs as needed."""
+    step, out = training_graph(tmp_path), tmp_path / "out.pb"
+    words = ("rewrite", step, *STEP_FLAGS[:1], "x,target", *STEP_FLAGS[2:], *PIPELINE, "--replicate", 2, "--out", out)
+    assert "nodes on cpu:0, cpu:1, cpu:2, cpu:3\n" in partita.done(*words)
+    assert "nodes on cpu:0, gpu:0, gpu:1, gpu:2, gpu:3\n" in partita.done(*words, "--devices", "cpu:1,gpu:6")
+    named = [node for node in load_graph_def(out).node if node.name.startswith("replica_1/")]
+    assert {node.device[-5:] for node in named} <= {"GPU:2", "GPU:3", "CPU:0"}
 
 
 def test_what_is_written_is_what_other_commands_take(partita: CommandLine, tmp_path: Path) -> None:
