@@ -37,9 +37,12 @@ _OF = {
     "pipeline": ("microbatches", "schedule", "interleave"),
     "recompute": ("segments",),
 }
-_OF_SEVERAL = {"batch": ("replicate", "pipeline"), "reduction": ("replicate", "pipeline")}
-_OF_SEVERAL["batch_statistics"] = _OF_SEVERAL["batch"]
-_OF_SEVERAL["loss"] = ("replicate", "pipeline", "recompute")
+_OF_SEVERAL = {
+    "batch": ("replicate", "pipeline", "recompute"),  # without replicas and stages it says nothing, and does no harm
+    "loss": ("replicate", "pipeline", "recompute"),
+    "reduction": ("replicate", "pipeline"),
+    "batch_statistics": ("replicate", "pipeline"),
+}
 
 
 def check_parallel(options: ParallelOptions) -> None:
