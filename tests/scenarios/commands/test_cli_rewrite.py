@@ -22,6 +22,7 @@ def model(tmp_path: Path) -> tuple[object, ...]:
     return training_model(tmp_path), "--signature", "train", "--feeds", batch(tmp_path)
 
 
+SHAPES = ("--shape", "x=4096,6", "--shape", "target=4096,6")
 PIPELINE = ("--pipeline", "2", "--microbatches", "2")
 PARALLEL = {
     "recomputed": "--recompute full --segments 2",
@@ -91,13 +92,13 @@ def test_what_is_written_is_what_other_commands_take(partita: CommandLine, tmp_p
     step, out = training_graph(tmp_path), tmp_path / "out.pb"
     request = ("--feed", "x", "--feed", "target", "--fetch", "loss", "--target", "train")
     assert partita.done("rewrite", step, *RECOMPUTE, "--out", out).startswith(f"{out}: ")
-    for command in (["show"], ["show", "--stage", "raw"], ["simulate", "--json"]):
+    for command in (["show"], ["show", "--stage", "raw"], ["simulate", "--json", *SHAPES]):
         name, *flags = command
         assert partita.done(name, out, *request, *flags) == partita.done(name, step, *request, *flags, *RECOMPUTE)
     assert any(node.name.endswith("/again") for node in load_graph_def(out).node)
     partita.done("partition", step, *request, *RECOMPUTE, "--out", tmp_path / "parts")
     assert b"/again" in (tmp_path / "parts" / "cpu0.pb").read_bytes()
-    assert "again" in partita.done("explain", out, "layer0/MatMul/again", *request)
+    assert "again" in partita.done("explain", out, "layer0/MatMul/again", *request, *SHAPES)
 
 
 def test_names_of_the_signature_are_printed(partita: CommandLine, tmp_path: Path, model: tuple[object, ...]) -> None:
@@ -113,7 +114,7 @@ def test_names_of_the_signature_are_printed(partita: CommandLine, tmp_path: Path
 def test_memory_is_seen_to_fall(partita: CommandLine, tmp_path: Path) -> None:
     """`simulate` says by how much; `products` keeps more than `full`."""
     step = training_graph(tmp_path)
-    request = ("--feed", "x", "--feed", "target", "--fetch", "loss", "--target", "train", "--json")
+    request = ("--fetch", "loss", "--target", "train", *SHAPES, "--json")
 
     def peak(*flags: object) -> int:
         (device,) = json.loads(partita.done("simulate", step, *request, *flags))["devices"]
