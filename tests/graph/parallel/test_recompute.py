@@ -12,6 +12,7 @@ from partita.devices import cut, simulate
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import Graph, GraphBuilder, recompute
 from partita.graph.ops.record import families, record_of
+from partita.graph.parallel.training_step import TrainingStep, training_step
 from partita.graph.passes.optimising.cse import merge_common_subexpressions
 from tests.goldens import assert_text
 from tests.graph.parallel.small_steps import Optimizer, SmallStep, VariablesAre, encoder, perceptron
@@ -185,3 +186,18 @@ def test_products_are_a_fact_of_ops() -> None:
     ops = [op for some in families().values() for op in some if record_of(op).is_product]
     assert {"MatMul", "BatchMatMulV2", "Einsum", "Conv2D", "DepthwiseConv2dNative"} <= set(ops)
     assert all(record_of(op).takes_long for op in ops)
+
+
+@pytest.mark.parametrize("step", [perceptron(["Softplus"] * 4, is_open=True), encoder(3)], ids=["open", "fixed"])
+def test_gradients_stay_what_replicas_reduce(step: SmallStep) -> None:
+    """The parts of a training step are found again: the same gradients enter the updates."""
+    plain, again = (
+        training_step(graph, batch=["x", "target"], loss="loss")
+        for graph in (step.graph, recompute(step.graph, loss="loss", segments=2))
+    )
+    assert _named(again) == _named(plain)
+    assert len(again.backward) > len(plain.backward)
+
+
+def _named(step: TrainingStep) -> list[str]:
+    return sorted(step.graph.node_name(node) for node, _ in step.gradients)
