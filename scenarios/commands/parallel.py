@@ -198,7 +198,7 @@ def _pipelined(graph: Graph, options: ParallelOptions, names: _Names, devices: S
             devices,
             batch=names.inputs(options.batch, "--batch"),
             loss=names.loss(options),
-            microbatches=options.microbatches,
+            microbatches=options.microbatches or 1,
             **_given(options, "schedule", "interleave", "reduction", "batch_statistics"),
         )
 
