@@ -52,11 +52,11 @@ def by_scopes(flow: TrainingFlow, scopes: Sequence[str]) -> list[RecomputedSegme
 
 
 def _of_scope(flow: TrainingFlow, scope: str) -> list[int]:
-    prefix = _full_scope(flow, scope) + "/"
-    everywhere = [name for name in names(flow.graph) if f"{name}/".startswith(prefix)]
+    path = _full_path(flow, scope)
+    everywhere = [name for name in names(flow.graph) if _path(name)[: len(path)] == path]
     if not everywhere:
         raise NotFoundError(f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, _scopes(flow))}")
-    nodes = [node for node in flow.order if f"{flow.graph.node_name(node)}/".startswith(prefix)]
+    nodes = [node for node in flow.order if _path(flow.graph.node_name(node))[: len(path)] == path]
     if not nodes:
         raise InvalidArgumentError(
             f"segment {scope!r}: none of its {len(everywhere)} nodes is in the forward pass, which computes "
@@ -65,20 +65,26 @@ def _of_scope(flow: TrainingFlow, scope: str) -> list[int]:
     return nodes
 
 
-def _full_scope(flow: TrainingFlow, scope: str) -> str:
-    """The scope that is meant: that of the name, or else the only one of a forward node that ends with it."""
-    scope, known = scope.strip("/"), _scopes(flow)
-    inner = [name for name in known if name.endswith(f"/{scope}")]
-    if scope in known or not inner:
-        return scope
+def _full_path(flow: TrainingFlow, scope: str) -> list[str]:
+    """The path of the scope that is meant: the one given, or else that of the only forward scope that ends with it."""
+    path = _path(scope.strip("/"))
+    known = [_path(name) for name in _scopes(flow)]
+    inner = [other for other in known if other[-len(path) :] == path]
+    if path in known or not inner:
+        return path
     if len(inner) > 1:
-        raise InvalidArgumentError(f"segment {scope!r}: there are {', '.join(map(repr, inner))}; write the one in full")
+        several = ", ".join(repr("/".join(other)) for other in inner)
+        raise InvalidArgumentError(f"segment {scope!r}: there are {several}; write the one in full")
     return inner[0]
+
+
+def _path(name: str) -> list[str]:
+    return name.split("/")
 
 
 def _scopes(flow: TrainingFlow) -> list[str]:
     """The scopes of forward nodes, outer ones too."""
-    parts = [flow.graph.node_name(node).split("/")[:-1] for node in flow.order]
+    parts = [_path(flow.graph.node_name(node))[:-1] for node in flow.order]
     return list(dict.fromkeys("/".join(some[:depth]) for some in parts for depth in range(1, len(some) + 1)))
 
 
