@@ -230,6 +230,8 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    merges_by: str
+    fills: bool
     is_test_only: bool
 
 
@@ -311,6 +313,10 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    merges_by: str = ""
+    """how its results for parts of a tensor make the one for the whole: a reduction, or "" if they do not"""
+    fills: bool = False
+    """all elements of its output are its second input"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 

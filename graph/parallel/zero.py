@@ -1,0 +1,223 @@
+"""ZeRO and FSDP: replicas share out what each of them would have, optimizer state, gradients and parameters.
+
+    stage   each replica has                                       collectives per step
+    1       whole parameters and gradients, shards of the state    reduce-scatter of gradients, all-gather of parameters
+    2       whole parameters, shards of gradients and state        the same; a bucket of gradients is freed at once
+    3       shards of everything                                   all-gather per unit and pass, reduce-scatter per unit
+
+The stages are those of the ZeRO paper (Rajbhandari et al. 2020), stage 3 is PyTorch's FSDP. With groups smaller than the
+number of replicas shards lie inside groups, and gradients are also reduced between them (hybrid sharding).
+
+The step of one device is rewritten once, for the replica with rank 0. Nodes and edges are the same on all replicas;
+attrs that differ are listed as patches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ...errors import InvalidArgumentError
+from ..builder.handles import Tensor
+from ..dtypes import DataType, base_type, item_size
+from ..edge_ends import Output
+from ..graph import Graph
+from .training_step import TrainingStep
+from .zero_collectives import GroupKeys, ShardCollectives
+from .zero_edits import Edits
+from .zero_layout import Patch, Sharding
+from .zero_outside import OutsideRead, outside_reads
+from .zero_parameters import ParameterGathers
+from .zero_region import ShardedVariable, ShardRegion
+from .zero_shards import Shards
+from .zero_state import StateShards, assignment
+from .zero_units import buckets, unit_names
+from .zero_updates import UpdateRewriter
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroOptions:
+    """What is sharded, and how.
+
+    `stage` 1 to 3; `group` is the size of groups, None for one of all replicas; `units` are name scopes of parameters
+    that are gathered together (stage 3), None for the first level on which names differ; `prefetch` is how many units
+    ahead a gather may run; `bucket_bytes` bounds what other collectives carry.
+    """
+
+    stage: int
+    group: int | None = None
+    units: Sequence[str] | None = None
+    prefetch: int = 1
+    bucket_bytes: int = 26_214_400
+
+    def __post_init__(self) -> None:
+        if self.stage not in (1, 2, 3):
+            raise InvalidArgumentError(f"zero={self.stage}: there are stages 1, 2 and 3, and 0 for none; choose one")
+        if self.prefetch < 0:
+            raise InvalidArgumentError(f"prefetch={self.prefetch} must be at least 0 units")
+        if self.units is not None and self.stage < 3:
+            raise InvalidArgumentError(f"zero={self.stage} gathers no units; give units with zero=3 only")
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedStep:
+    """The graph of the replica with rank 0, and how others differ.
+
+    `gradients` are the tensors that are reduced here; the others of the step are still to be. `variables` are the names
+    of what is sharded.
+    """
+
+    graph: Graph
+    sharding: Sharding
+    gradients: frozenset[Output]
+    variables: tuple[str, ...]
+    patches: tuple[Patch, ...]
+    outside: tuple[OutsideRead, ...]
+
+
+def shard_step(
+    step: TrainingStep, replicas: int, options: ZeroOptions, keys: GroupKeys, *, mean: bool = True
+) -> ShardedStep:
+    """Shards a training step over replicas; `mean` says whether gradients are averaged or summed.
+
+    Parameters whose updates are not elementwise, or change rows only, stay whole with their state, as do variables of
+    one element. Raises InvalidArgumentError if nothing is left to shard, for groups that do not come out even and for
+    units without parameters.
+    """
+    return _Sharder(step, Sharding.of(replicas, options.group), options, keys, mean=mean).run()
+
+
+class _Sharder:
+    """The rewriting of one step."""
+
+    def __init__(self, step: TrainingStep, sharding: Sharding, options: ZeroOptions, keys: GroupKeys, *, mean: bool):
+        self._step = step
+        self._options = options
+        self._mean = mean
+        added = [gradient for gradient in step.gradients if gradient not in step.joined]
+        self._region = ShardRegion(step.flow, step.updates, added, step.loss[0])
+        if not self._region.variables:
+            raise InvalidArgumentError(
+                f"zero={options.stage}: no variable of this step can be sharded: each has one element, is updated by "
+                "rows, or by an op that is not elementwise; use zero=0"
+            )
+        self._edits = Edits(step.graph)
+        self._collectives = ShardCollectives(self._edits, sharding, keys)
+        self._state = StateShards(
+            self._region, self._edits, self._collectives, keeps_parameters=options.stage < _PARAMETERS
+        )
+        self._gathers = ParameterGathers(
+            self._region,
+            self._edits,
+            self._collectives,
+            self._state,
+            forward=step.flow.reached([step.loss[0]], self._region.earlier),
+            dependent=step.dependent,
+        )
+        self._shards = Shards(self._region, self._edits, self._collectives, self._state.handles, self._value_shard)
+        self._updates = UpdateRewriter(self._shards, self._state)
+        parameters = [v for v in self._region.variables.values() if v.is_parameter]
+        names = unit_names([v.name for v in parameters], options.units) if options.stage == _PARAMETERS else []
+        self._units: dict[str, list[ShardedVariable]] = {}
+        for variable, name in zip(parameters, names, strict=False):
+            self._units.setdefault(name, []).append(variable)
+
+    def run(self) -> ShardedStep:
+        """The sharded step."""
+        region = self._region
+        for variable in region.variables.values():
+            self._state.rewrite(variable)
+        self._scatter()
+        self._updates.rewrite()
+        if self._options.stage == _PARAMETERS:
+            self._gathers.add(self._units, self._options.prefetch)
+        else:
+            self._gather_updated()
+        outside = outside_reads(region, self._edits, self._state)
+        return ShardedStep(
+            self._edits.finish(),
+            self._collectives.sharding,
+            frozenset(region.seeds),
+            tuple(variable.name for variable in region.variables.values()),
+            tuple(self._collectives.patches),
+            tuple(outside),
+        )
+
+    def _value_shard(self, variable: ShardedVariable) -> Tensor | None:
+        return None if self._state.is_beside(variable) else self._gathers.value(variable)
+
+    # Gradients
+
+    def _scatter(self) -> None:
+        """Reduces gradients to shards: per bucket, or per unit."""
+        buffers = []
+        for number, seeds in enumerate(self._gradient_buckets()):
+            cuts = [self._collectives.cut(self._shards.shape(seed)) for seed in seeds]
+            wholes = [self._edits.tensor(seed) for seed in seeds]
+            name = f"zero/gradients_{number}"
+            shards = self._collectives.scatter(wholes, cuts, name, mean=self._mean)
+            self._shards.of_gradient.update(zip(seeds, shards.pieces, strict=True))
+            buffers.append(shards.buffer)
+        if self._options.stage == 1:
+            self._keep(buffers)
+
+    def _gradient_buckets(self) -> list[list[Output]]:
+        """Gradients that travel together, in the order of the backward pass."""
+        seeds = self._region.seeds
+        if self._options.stage < _PARAMETERS:
+            return buckets(seeds, self._dtype, self._bytes, self._options.bucket_bytes)
+        unit_of = {v.node: unit for unit, variables in self._units.items() for v in variables}
+        by_unit: dict[tuple[str, DataType], list[Output]] = {}
+        for seed in seeds:
+            variable = self._region.target(seed)
+            unit = unit_of.get(variable.node, "") if variable is not None else ""
+            by_unit.setdefault((unit, self._dtype(seed)), []).append(seed)
+        return list(by_unit.values())
+
+    def _dtype(self, output: Output) -> DataType:
+        return base_type(self._region.kind(output[0]).output_types[output[1]])
+
+    def _bytes(self, output: Output) -> int:
+        return prod(self._shards.shape(output)) * item_size(self._dtype(output))
+
+    def _keep(self, buffers: Sequence[Tensor]) -> None:
+        """Stage 1: whole gradients stay until the backward pass has ended, as in a buffer that all of them share."""
+        make, graph = self._edits.make, self._step.graph
+        producers = list(dict.fromkeys(graph.node_name(node) for node, _ in self._region.seeds))
+        ended = make.op("NoOp", name="zero/gradients/ended", control=producers)
+        kept = [make.op("Shape", buffer, name="zero/gradients/kept", control=[ended]) for buffer in buffers]
+        until = make.op("NoOp", name="zero/gradients/kept_until", control=kept)
+        for update in self._region.updates:
+            if self._region.variable_of(update) is not None:
+                self._edits.wait(until.name, self._updates.end_of(update))
+
+    # Parameters that stay whole
+
+    def _gather_updated(self) -> None:
+        """Stages 1 and 2: what was updated as shards is gathered, and assigned to the whole parameters."""
+        beside = [v for v in self._region.variables.values() if self._state.is_beside(v)]
+        position = self._step.flow.position
+        beside.sort(key=lambda v: position[v.updates[-1]])
+        most = self._options.bucket_bytes
+        for number, some in enumerate(
+            buckets(beside, lambda v: v.dtype, lambda v: prod(v.shape) * item_size(v.dtype), most)
+        ):
+            shards = [self._updated(variable) for variable in some]
+            cuts = [self._collectives.cut(variable.shape) for variable in some]
+            wholes, _ = self._collectives.gather(shards, cuts, f"zero/parameters_{number}")
+            for variable, whole in zip(some, wholes, strict=True):
+                op, attrs = assignment(variable)
+                handle = self._edits.tensor((variable.node, 0))
+                self._edits.become(variable.updates[-1], op, handle, whole, **attrs)
+
+    def _updated(self, variable: ShardedVariable) -> Tensor:
+        """The shard of a parameter behind its last update."""
+        value = self._state.read(self._state.handles[variable.node], variable, f"zero/{variable.name}/after")
+        for update in variable.updates:
+            self._edits.wait(self._updates.end_of(update), value.node)
+        return value
+
+
+_PARAMETERS = 3
+"""the stage from which on parameters are shards"""

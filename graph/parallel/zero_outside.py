@@ -1,0 +1,107 @@
+"""Nodes that are no part of the step and read shards: savers, fetches, summaries.
+
+They belong to one replica and run alone, so that no collective can serve them. Their shards become one tensor by plain
+edges from the replicas of the first group:
+
+    zero/outside/m = Identity(m)    on every replica
+    m/read on replica 0             Reshape(ConcatV2(those of all members, in order), shape of m)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..builder.extension import Extension
+from ..builder.handles import Tensor
+from ..graph import Graph
+from .value_flow import is_handle
+from .zero_edits import Edits
+from .zero_region import ShardedVariable, ShardRegion
+from .zero_state import StateShards
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRead:
+    """A tensor of shards, with the shape of the whole, and its readers outside the step: (node, port)."""
+
+    tensor: str
+    shape: tuple[int, ...]
+    readers: tuple[tuple[str, int], ...]
+
+
+def outside_reads(region: ShardRegion, edits: Edits, state: StateShards) -> list[OutsideRead]:
+    """Gives what is outside the step tensors of its own, and lists them."""
+    found = []
+    for variable in region.variables.values():
+        if not state.is_beside(variable):
+            found += _of_variable(region, edits, state, variable)
+    for (node, port), shape in region.sharded.items():
+        name = region.graph.node_name(node)
+        readers = _outside(region, node, port)
+        if readers and region.read_of((node, port)) is None and not is_handle(region.kind(node).output_types[port]):
+            found.append(OutsideRead(f"{name}:{port}", shape, readers))
+    return found
+
+
+def _of_variable(
+    region: ShardRegion, edits: Edits, state: StateShards, variable: ShardedVariable
+) -> list[OutsideRead]:
+    """The readers of a variable: read nodes that are outside themselves, and readers of others."""
+    found = []
+    for node in variable.read_nodes:
+        is_read = region.read_of((node, 0)) is variable
+        name = f"zero/{region.graph.node_name(node)}/outside"
+        if node in region.before or node in region.nodes:
+            readers = _outside(region, node, 0) if is_read else ()
+        elif is_read:
+            readers = ((region.graph.node_name(node), 0),)
+        else:
+            ports = [port for port, source in enumerate(region.flow.sources[node]) if source[0] == variable.node]
+            readers = tuple((region.graph.node_name(node), port) for port in ports)
+        if not readers:
+            continue
+        value = state.read(state.handles[variable.node], variable, name)
+        for edge in region.graph.node(node).in_edges():
+            if edge.is_control and edge.src.is_op:
+                edits.wait(edge.src.name, value.node)
+        if is_read and readers == ((region.graph.node_name(node), 0),):
+            edits.become(node, "Identity", value, T=variable.dtype)
+        else:
+            for reader, port in readers:
+                edits.connect(value, edits.make.id_of(reader), port)
+        found.append(OutsideRead(value.name, variable.shape, readers))
+    return found
+
+
+def _outside(region: ShardRegion, node: int, output: int) -> tuple[tuple[str, int], ...]:
+    """The readers of an output that are no part of the step."""
+    graph = region.graph
+    return tuple(
+        (graph.node_name(reader), port)
+        for out, reader, port in region.outputs_read(node)
+        if out == output and reader not in region.nodes and reader not in region.before
+    )
+
+
+def join_outside(graph: Graph, reads: Sequence[OutsideRead], parts: int, name_on: Callable[[int, str], str]) -> Graph:
+    """Connects outside readers of replica 0 to the whole values, in the graph of all replicas.
+
+    `name_on(rank, name)` is the name of a node on the replica of a rank.
+    """
+    edits = Edits(graph)
+    make: Extension = edits.make
+    for read in reads:
+        node, _, port = read.tensor.rpartition(":")
+        shards = [_on(edits, name_on(rank, node), int(port)) for rank in range(parts)]
+        device = graph.node(make.id_of(name_on(0, node))).requested_device
+        with make.device(device) if device else make.scope(""):
+            joined = make.op("ConcatV2", shards, 0, name=f"{name_on(0, node)}/joined") if parts > 1 else shards[0]
+            whole = make.op("Reshape", joined, list(read.shape), name=f"{name_on(0, node)}/whole")[0]
+        for reader, reader_port in read.readers:
+            edits.connect(whole, make.id_of(name_on(0, reader)), reader_port)
+    return edits.finish()
+
+
+def _on(edits: Edits, name: str, port: int) -> Tensor:
+    return edits.tensor((edits.make.id_of(name), port))
