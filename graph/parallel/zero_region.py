@@ -68,8 +68,9 @@ class ShardRegion:
         """what the loss and the gradients depend on"""
         self.nodes = flow.reached(updates, self.earlier) - self.before
         """the region"""
-        self.updates = sorted(set(updates) & self.nodes, key=flow.position.__getitem__)
         self.order = [node for node in flow.order if node in self.nodes]
+        self.updates = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
         self.seeds = [output for output in boundary if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""
         self.variables = self._variables()
