@@ -29,6 +29,7 @@ from .zero_edits import Edits
 from .zero_layout import Patch, Sharding
 from .zero_outside import OutsideRead, outside_reads
 from .zero_parameters import ParameterGathers
+from .zero_readers import ParameterReaders
 from .zero_region import ShardedVariable, ShardRegion
 from .zero_shards import Shards
 from .zero_state import StateShards, assignment
@@ -107,14 +108,9 @@ class _Sharder:
         self._state = StateShards(
             self._region, self._edits, self._collectives, keeps_parameters=options.stage < _PARAMETERS
         )
-        self._gathers = ParameterGathers(
-            self._region,
-            self._edits,
-            self._collectives,
-            self._state,
-            forward=step.flow.reached([step.loss[0]], self._region.earlier),
-            dependent=step.dependent,
-        )
+        forward = step.flow.reached([step.loss[0]], self._region.earlier)
+        readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
+        self._gathers = ParameterGathers(self._region, self._edits, self._collectives, self._state, readers)
         self._shards = Shards(self._region, self._edits, self._collectives, self._state.handles, self._value_shard)
         self._updates = UpdateRewriter(self._shards, self._state)
         parameters = [v for v in self._region.variables.values() if v.is_parameter]

@@ -115,9 +115,9 @@ class ShardCollectives:
         final = b"Div" if mean else b"Id"
         result = buffer = flat[0]
         if parts > 1:
-            result = self._collective("CollectiveReduceScatterV2", result, name, merge_op=b"Add", final_op=final)
+            result = self._reduce_scatter(result, final, name)
         if self.sharding.groups > 1:
-            result = self._among_peers(result, f"{name}/peers", final)
+            result = self._reduce(result, "Add", final, f"{name}/peers", peers=True)
         pieces = self._split(result, [cut.part for cut in cuts], 0, name)
         true = [self._true_rows(p, c, f"{name}/{n}") for n, (p, c) in enumerate(zip(pieces, cuts, strict=True))]
         return Scattered(true, buffer)
@@ -130,7 +130,7 @@ class ShardCollectives:
         joined = padded[0] if len(padded) == 1 else make.op("ConcatV2", padded, 0, name=f"{name}/bucket")[0]
         if dtype is DataType.BFLOAT16:  # a gather has none
             joined = make.op("Bitcast", joined, type=DataType.HALF, name=f"{name}/bits")[0]
-        gathered = self._collective("CollectiveGatherV2", joined, name)
+        gathered = self._gather(joined, sum(cut.part for cut in cuts), name)
         node = gathered.node
         if dtype is DataType.BFLOAT16:
             gathered = make.op("Bitcast", gathered, type=dtype, name=f"{name}/values")[0]
@@ -144,9 +144,9 @@ class ShardCollectives:
         """Scalars of one type, each merged over the members of a group."""
         if self.sharding.parts == 1:
             return list(scalars)
-        make, options = self._edits.make, {"merge_op": merge.encode(), "final_op": b"Id"}
+        make = self._edits.make
         packed = scalars[0] if len(scalars) == 1 else make.op("Pack", list(scalars), name=f"{name}/packed")[0]
-        merged = self._collective("CollectiveReduceV2", packed, name, **options)
+        merged = self._reduce(packed, merge, b"Id", name)
         if len(scalars) == 1:
             return [merged]
         return list(make.op("Unpack", merged, num=len(scalars), name=f"{name}/each"))
@@ -165,18 +165,31 @@ class ShardCollectives:
         settings = {"num_split": len(sizes), "Tlen": DataType.INT32}
         return list(self._edits.make.op("SplitV", tensor, list(sizes), axis, name=f"{name}/split", attrs=settings))
 
-    def _collective(self, op: str, value: Tensor, name: str, **attrs: Any) -> Tensor:
-        """A collective of the member's group."""
-        key = self.numbers(lambda place: self._keys.first_group + place.group, f"{name}/group")
-        return self._member(op, value, self.sharding.parts, key, name, attrs)
+    def _reduce(self, value: Tensor, merge: str, final: bytes, name: str, peers: bool = False) -> Tensor:
+        """The reduction over the member's group, or its peers, in place of `value`."""
+        attrs = self._attrs(name, peers=peers) | {"merge_op": merge.encode(), "final_op": final, "subdiv_offsets": [0]}
+        return self._edits.make.op("CollectiveReduce", value, name=name, attrs=attrs)[0]
 
-    def _among_peers(self, value: Tensor, name: str, final: bytes) -> Tensor:
-        """The sum, or mean, over the members with equal shards in all groups."""
-        first = self._keys.first_group + self.sharding.groups
-        key = self.numbers(lambda place: first + place.position, f"{name}/group")
+    def _reduce_scatter(self, value: Tensor, final: bytes, name: str) -> Tensor:
+        """The member's part of the sum, or mean, over its group; there is no form of it with attrs."""
+        key = self.numbers(lambda place: self._keys.first_group + place.group, f"{name}/group_key")
+        where = [self.sharding.parts, key, next(self._keys.instances), []]
         attrs = {"merge_op": b"Add", "final_op": final}
-        return self._member("CollectiveReduceV2", value, self.sharding.groups, key, name, attrs)
+        return self._edits.make.op("CollectiveReduceScatterV2", value, *where, name=name, attrs=attrs)[0]
 
-    def _member(self, op: str, value: Tensor, size: int, key: Tensor, name: str, attrs: dict[str, Any]) -> Tensor:
-        instance = next(self._keys.instances)
-        return self._edits.make.op(op, value, size, key, instance, [], name=name, attrs=attrs)[0]
+    def _gather(self, value: Tensor, rows: int, name: str) -> Tensor:
+        """The parts of all members of a group, one after the other."""
+        attrs = self._attrs(name, peers=False) | {"shape": (rows * self.sharding.parts,)}
+        return self._edits.make.op("CollectiveGather", value, name=name, attrs=attrs)[0]
+
+    def _attrs(self, name: str, *, peers: bool) -> dict[str, Any]:
+        """Attrs of the next collective of the member's group, or of its peers: who has equal shards in all groups."""
+        first, sharding = self._keys.first_group, self.sharding
+
+        def key(place: Place) -> int:
+            return first + sharding.groups + place.position if peers else first + place.group
+
+        if self._differs(key):
+            self.patches.append(Patch(name, "group_key", key))
+        size = sharding.groups if peers else sharding.parts
+        return {"group_size": size, "group_key": key(FIRST), "instance_key": next(self._keys.instances)}

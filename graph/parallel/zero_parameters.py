@@ -15,28 +15,26 @@ pass.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..builder.handles import Tensor
+from ..dtypes import DataType
 from ..edge_ends import Output
-from ..ops.record import NodeClass
-from .value_flow import is_handle
 from .zero_collectives import ShardCollectives
 from .zero_edits import Edits
+from .zero_readers import ParameterReaders
 from .zero_region import ShardedVariable, ShardRegion
 from .zero_state import StateShards
-from .zero_units import buckets
 
 
 @dataclass(eq=False, slots=True)
 class UnitGather:
-    """The gather of a unit for one pass: its collectives, one per element type, and who computes with what it gives."""
+    """The gather of a unit for one pass: its collectives, one per element type, and the first to need what it gives."""
 
-    variables: Sequence[ShardedVariable]
-    wholes: dict[int, Tensor] = field(default_factory=dict)
-    nodes: list[str] = field(default_factory=list)
-    users: set[int] = field(default_factory=set)
+    nodes: list[str]
+    users: set[int]
+    first: int
 
 
 class ParameterGathers:
@@ -48,21 +46,16 @@ class ParameterGathers:
         edits: Edits,
         collectives: ShardCollectives,
         state: StateShards,
-        *,
-        forward: set[int],
-        dependent: Collection[int],
+        readers: ParameterReaders,
     ) -> None:
-        """`forward` are the nodes that the loss depends on, `dependent` those that depend on the batch."""
         self._region = region
         self._edits = edits
         self._collectives = collectives
         self._state = state
-        self._forward = forward
-        self._dependent = dependent
+        self._readers = readers
         self._values: dict[int, Tensor] = {}
-        self._read: dict[Output, ShardedVariable] = {}
         self._again: dict[Output, Tensor] = {}
-        self._gathers: dict[int, tuple[UnitGather, UnitGather]] = {}
+        self._wholes: dict[tuple[int, bool], Tensor] = {}
 
     def value(self, variable: ShardedVariable) -> Tensor:
         """The shard that a variable has at the begin of the step."""
@@ -75,87 +68,52 @@ class ParameterGathers:
         """Adds a gather per unit and pass, and connects what reads parameters."""
         gathers = []
         for unit, variables in units.items():
-            both = self._gather(unit, "forward", variables), self._gather(unit, "backward", variables)
-            self._gathers.update((variable.node, both) for variable in variables)
-            gathers += both
-        for variable in self._gathers:
-            self._replace_reads(self._region.variables[variable])
-        self._connect_readers()
-        position = self._region.flow.position
-        used = sorted((g for g in gathers if g.users), key=lambda g: min(map(position.__getitem__, g.users)))
-        for earlier, later in zip(used, used[1 + prefetch :], strict=False):
+            for is_backward in (False, True):
+                used = [v for v in variables if self._readers.users.get((v.node, is_backward))]
+                if used:
+                    gathers.append(self._gather(unit, used, is_backward=is_backward))
+        self._connect()
+        gathers.sort(key=lambda gather: gather.first)
+        for earlier, later in zip(gathers, gathers[1 + prefetch :], strict=False):
             self._hold_back(earlier, later)
 
-    def _gather(self, unit: str, which: str, variables: Sequence[ShardedVariable]) -> UnitGather:
-        gather = UnitGather(variables)
-        name = f"zero/{unit or 'others'}/{which}"
-        for some in buckets(sorted(variables, key=lambda v: v.dtype), lambda v: v.dtype, lambda _: 0, 1):
+    def _gather(self, unit: str, variables: Sequence[ShardedVariable], *, is_backward: bool) -> UnitGather:
+        position = self._region.flow.position
+        users = set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
+        gather = UnitGather([], users, min(map(position.__getitem__, users)))
+        name = f"zero/{unit or 'others'}/{'backward' if is_backward else 'forward'}"
+        by_type: dict[DataType, list[ShardedVariable]] = {}
+        for variable in variables:
+            by_type.setdefault(variable.dtype, []).append(variable)
+        for some in by_type.values():
             cuts = [self._collectives.cut(variable.shape) for variable in some]
             shards = [self.value(variable) for variable in some]
             wholes, node = self._collectives.gather(shards, cuts, self._edits.make.unique_name(name))
-            gather.wholes.update({v.node: whole for v, whole in zip(some, wholes, strict=True)})
+            self._wholes.update({(v.node, is_backward): whole for v, whole in zip(some, wholes, strict=True)})
             gather.nodes.append(node)
             for update in {update for variable in some for update in variable.updates}:
                 self._edits.wait(node, self._region.graph.node_name(update))
         return gather
 
-    # Readers
-
-    def _replace_reads(self, variable: ShardedVariable) -> None:
-        """Reads of the forward and the backward pass give what was gathered, under their names."""
-        forward, backward = self._gathers[variable.node]
-        for node in variable.read_nodes:
-            if node not in self._region.before:
-                continue
-            whole = (forward if node in self._forward else backward).wholes[variable.node]
-            if self._region.read_of((node, 0)) is variable:
-                self._edits.become(node, "Identity", whole, T=variable.dtype)
-                self._read[node, 0] = variable
-            else:
-                self._read[variable.node, 0] = variable
-
-    def _connect_readers(self) -> None:
-        """Connects the readers of parameters, and of what depends on parameters alone, to the gather of their pass."""
-        owners: dict[int, set[int]] = {}
-        for (node, _), variable in self._read.items():
-            owners.setdefault(node, set()).add(variable.node)
-        for node in self._region.flow.order:
-            if node not in owners and self._is_repeated(node):
-                found = set[int]().union(*(owners.get(source, ()) for source, _ in self._region.flow.sources[node]))
-                if found:
-                    owners[node] = found
-        for node, variables in owners.items():
-            self._connect(node, variables, owners)
-
-    def _connect(self, node: int, variables: set[int], owners: Mapping[int, set[int]]) -> None:
-        region = self._region
-        for output, reader, port in region.outputs_read(node):
-            if reader not in region.before or reader in region.variables or is_handle(region.kind(reader).input_types[port]):
-                continue
-            is_backward = reader not in self._forward
-            if is_backward:
-                self._edits.connect(self._repeated((node, output)), reader, port)
-            elif node in region.variables and (reader, 0) not in self._read:
-                self._edits.connect(self._gathers[node][0].wholes[node], reader, port)
-            if reader not in owners:
-                for variable in variables:
-                    self._gathers[variable][is_backward].users.add(reader)
-
-    def _is_repeated(self, node: int) -> bool:
-        """Whether a node of the forward pass is computed again for the backward pass, if it reads parameters."""
-        if node not in self._forward or node in self._dependent:
-            return False
-        kind = self._region.kind(node)
-        record = kind.op_def.record
-        return record.state is None and record.node_class in _PURE and record.calls is None
+    def _connect(self) -> None:
+        """Reads give what was gathered, under their names; the backward pass reads what was gathered for it."""
+        readers = self._readers
+        for node, variable in readers.read_nodes.items():
+            whole = self._wholes[variable.node, readers.is_backward(node)]
+            self._edits.become(node, "Identity", whole, T=variable.dtype)
+        for output, reader, port in readers.links:
+            if readers.is_backward(reader):
+                self._edits.connect(self._repeated(output), reader, port)
+            elif output[0] in self._region.variables:
+                self._edits.connect(self._wholes[output[0], False], reader, port)
 
     def _repeated(self, output: Output) -> Tensor:
         """What an output is in the backward pass."""
-        if output in self._read:
-            variable = self._read[output].node
-            return self._gathers[variable][1].wholes[variable]
-        node, port = output
-        if not self._is_repeated(node):
+        node, _ = output
+        variable = self._readers.values.get(output)
+        if variable is not None:
+            return self._wholes[variable.node, True]
+        if node not in self._readers.owners:
             return self._edits.tensor(output)
         if output not in self._again:
             inputs = [self._repeated(source) for source in self._region.flow.sources[node]]
@@ -163,17 +121,10 @@ class ParameterGathers:
             self._again.update({(node, k): t for k, t in enumerate(self._edits.again(node, inputs, name))})
         return self._again[output]
 
-    # Order
-
     def _hold_back(self, earlier: UnitGather, later: UnitGather) -> None:
         """Lets a gather wait until an earlier one was used, as far as that is before it is needed."""
         position, graph = self._region.flow.position, self._region.graph
-        first = min(map(position.__getitem__, later.users))
         for user in sorted(earlier.users):
-            if position[user] < first and user not in self._region.conditional:
+            if position[user] < later.first and user not in self._region.conditional:
                 for node in later.nodes:
                     self._edits.wait(graph.node_name(user), node)
-
-
-_PURE = frozenset({NodeClass.OTHER, NodeClass.IDENTITY})
-"""classes of nodes that may be computed twice"""
