@@ -75,6 +75,8 @@ class ShardedStep:
     variables: tuple[str, ...]
     patches: tuple[Patch, ...]
     outside: tuple[OutsideRead, ...]
+    own: tuple[str, ...]
+    """nodes that every replica needs, with what they depend on of the patched nodes, although its step does not"""
 
 
 def shard_step(
@@ -109,8 +111,10 @@ class _Sharder:
             self._region, self._edits, self._collectives, keeps_parameters=options.stage < _PARAMETERS
         )
         forward = step.flow.reached([step.loss[0]], self._region.earlier)
-        readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
-        self._gathers = ParameterGathers(self._region, self._edits, self._collectives, self._state, readers)
+        self._readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
+        self._gathers = ParameterGathers(
+            self._region, self._edits, self._collectives, self._state, self._readers
+        )
         self._shards = Shards(self._region, self._edits, self._collectives, self._state.handles, self._value_shard)
         self._updates = UpdateRewriter(self._shards, self._state)
         parameters = [v for v in self._region.variables.values() if v.is_parameter]
@@ -130,7 +134,7 @@ class _Sharder:
             self._gathers.add(self._units, self._options.prefetch)
         else:
             self._gather_updated()
-        outside = outside_reads(region, self._edits, self._state)
+        outside = outside_reads(region, self._edits, self._state, self._readers)
         return ShardedStep(
             self._edits.finish(),
             self._collectives.sharding,
@@ -138,6 +142,7 @@ class _Sharder:
             tuple(variable.name for variable in region.variables.values()),
             tuple(self._collectives.patches),
             tuple(outside),
+            (*self._state.initial, *(read.tensor.rpartition(":")[0] for read in outside)),
         )
 
     def _value_shard(self, variable: ShardedVariable) -> Tensor | None:
@@ -152,7 +157,8 @@ class _Sharder:
             cuts = [self._collectives.cut(self._shards.shape(seed)) for seed in seeds]
             wholes = [self._edits.tensor(seed) for seed in seeds]
             name = f"zero/gradients_{number}"
-            shards = self._collectives.scatter(wholes, cuts, name, mean=self._mean)
+            with self._edits.beside(seeds[0][0]):
+                shards = self._collectives.scatter(wholes, cuts, name, mean=self._mean)
             self._shards.of_gradient.update(zip(seeds, shards.pieces, strict=True))
             buffers.append(shards.buffer)
         if self._options.stage == 1:
@@ -162,17 +168,21 @@ class _Sharder:
         """Gradients that travel together, in the order of the backward pass."""
         seeds = self._region.seeds
         if self._options.stage < _PARAMETERS:
-            return buckets(seeds, self._dtype, self._bytes, self._options.bucket_bytes)
+            return buckets(seeds, self._sort, self._bytes, self._options.bucket_bytes)
         unit_of = {v.node: unit for unit, variables in self._units.items() for v in variables}
-        by_unit: dict[tuple[str, DataType], list[Output]] = {}
+        by_unit: dict[tuple[str, tuple[DataType, str]], list[Output]] = {}
         for seed in seeds:
             variable = self._region.target(seed)
             unit = unit_of.get(variable.node, "") if variable is not None else ""
-            by_unit.setdefault((unit, self._dtype(seed)), []).append(seed)
+            by_unit.setdefault((unit, self._sort(seed)), []).append(seed)
         return list(by_unit.values())
 
     def _dtype(self, output: Output) -> DataType:
         return base_type(self._region.kind(output[0]).output_types[output[1]])
+
+    def _sort(self, output: Output) -> tuple[DataType, str]:
+        """What tensors of one collective have in common: element type and device."""
+        return self._dtype(output), self._step.graph.requested_device(output[0])
 
     def _bytes(self, output: Output) -> int:
         return prod(self._shards.shape(output)) * item_size(self._dtype(output))
@@ -197,19 +207,24 @@ class _Sharder:
         beside.sort(key=lambda v: position[v.updates[-1]])
         most = self._options.bucket_bytes
         for number, some in enumerate(
-            buckets(beside, lambda v: v.dtype, lambda v: prod(v.shape) * item_size(v.dtype), most)
+            buckets(beside, self._sort_of, lambda v: prod(v.shape) * item_size(v.dtype), most)
         ):
             shards = [self._updated(variable) for variable in some]
             cuts = [self._collectives.cut(variable.shape) for variable in some]
-            wholes, _ = self._collectives.gather(shards, cuts, f"zero/parameters_{number}")
+            with self._edits.beside(some[0].node):
+                wholes, _ = self._collectives.gather(shards, cuts, f"zero/parameters_{number}")
             for variable, whole in zip(some, wholes, strict=True):
                 op, attrs = assignment(variable)
                 handle = self._edits.tensor((variable.node, 0))
                 self._edits.become(variable.updates[-1], op, handle, whole, **attrs)
 
+    def _sort_of(self, variable: ShardedVariable) -> tuple[DataType, str]:
+        return variable.dtype, self._step.graph.requested_device(variable.node)
+
     def _updated(self, variable: ShardedVariable) -> Tensor:
         """The shard of a parameter behind its last update."""
-        value = self._state.read(self._state.handles[variable.node], variable, f"zero/{variable.name}/after")
+        with self._edits.beside(variable.node):
+            value = self._state.read(self._state.handles[variable.node], variable, f"zero/{variable.name}/after")
         for update in variable.updates:
             self._edits.wait(self._updates.end_of(update), value.node)
         return value

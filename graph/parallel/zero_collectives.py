@@ -29,8 +29,8 @@ from .zero_layout import FIRST, Cut, Patch, Place, Sharding
 class GroupKeys:
     """Numbers by which collectives find each other.
 
-    Groups have keys from `first_group` on: one per group of shards, then one per set of peers. `instances` is shared by
-    all that adds collectives to a graph.
+    Groups have keys from `first_group` on: one per group of shards, then one per set of peers, for each of the devices
+    that a replica has. `instances` is shared by all that adds collectives to a graph.
     """
 
     first_group: int = 1
@@ -52,6 +52,7 @@ class ShardCollectives:
         self.patches: list[Patch] = []
         self._edits = edits
         self._keys = keys
+        self._devices: dict[str, int] = {}
 
     def cut(self, shape: tuple[int, ...]) -> Cut:
         """How a tensor of that shape is cut."""
@@ -172,7 +173,8 @@ class ShardCollectives:
 
     def _reduce_scatter(self, value: Tensor, final: bytes, name: str) -> Tensor:
         """The member's part of the sum, or mean, over its group; there is no form of it with attrs."""
-        key = self.numbers(lambda place: self._keys.first_group + place.group, f"{name}/group_key")
+        first = self._first_group()
+        key = self.numbers(lambda place: first + place.group, f"{name}/group_key")
         where = [self.sharding.parts, key, next(self._keys.instances), []]
         attrs = {"merge_op": b"Add", "final_op": final}
         return self._edits.make.op("CollectiveReduceScatterV2", value, *where, name=name, attrs=attrs)[0]
@@ -184,7 +186,7 @@ class ShardCollectives:
 
     def _attrs(self, name: str, *, peers: bool) -> dict[str, Any]:
         """Attrs of the next collective of the member's group, or of its peers: who has equal shards in all groups."""
-        first, sharding = self._keys.first_group, self.sharding
+        first, sharding = self._first_group(), self.sharding
 
         def key(place: Place) -> int:
             return first + sharding.groups + place.position if peers else first + place.group
@@ -193,3 +195,8 @@ class ShardCollectives:
             self.patches.append(Patch(name, "group_key", key))
         size = sharding.groups if peers else sharding.parts
         return {"group_size": size, "group_key": key(FIRST), "instance_key": next(self._keys.instances)}
+
+    def _first_group(self) -> int:
+        """The first key of groups of the devices of new nodes: a replica may have several."""
+        number = self._devices.setdefault(self._edits.device, len(self._devices))
+        return self._keys.first_group + number * (self.sharding.groups + self.sharding.parts)

@@ -10,7 +10,8 @@ Nodes keep their ids and names, so whatever was known about the graph stays true
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,23 @@ class Edits:
         self.graph = graph.clone()
         self.make = Extension(self.graph)
         """makes nodes"""
+        self.device = ""
+        """the device of nodes that are made now"""
         self._inputs: dict[tuple[int, int], Tensor] = {}
         self._waits: dict[tuple[str, str], None] = {}
         self._attrs: dict[tuple[int, str], Any] = {}
         self._removed_waits: set[tuple[int, int]] = set()
         self._replaced: dict[int, tuple[str, dict[str, Any]]] = {}
+
+    @contextmanager
+    def beside(self, node: int) -> Iterator[None]:
+        """Makes the nodes of the block on the device of a node that was there before."""
+        outer, self.device = self.device, self.graph.requested_device(node)
+        try:
+            with self.make.within(None, self.device):
+                yield
+        finally:
+            self.device = outer
 
     def tensor(self, output: Output) -> Tensor:
         """The handle of an output of a node that was there before."""

@@ -17,6 +17,7 @@ from ..builder.handles import Tensor
 from ..graph import Graph
 from .value_flow import is_handle
 from .zero_edits import Edits
+from .zero_readers import ParameterReaders
 from .zero_region import ShardedVariable, ShardRegion
 from .zero_state import StateShards
 
@@ -30,12 +31,16 @@ class OutsideRead:
     readers: tuple[tuple[str, int], ...]
 
 
-def outside_reads(region: ShardRegion, edits: Edits, state: StateShards) -> list[OutsideRead]:
+def outside_reads(
+    region: ShardRegion, edits: Edits, state: StateShards, parameters: ParameterReaders
+) -> list[OutsideRead]:
     """Gives what is outside the step tensors of its own, and lists them."""
     found = []
     for variable in region.variables.values():
         if not state.is_beside(variable):
-            found += _of_variable(region, edits, state, variable)
+            for node in variable.read_nodes:
+                with edits.beside(node):
+                    found += _of_reader(region, edits, state, variable, node, is_replaced=node in parameters.read_nodes)
     for (node, port), shape in region.sharded.items():
         name = region.graph.node_name(node)
         readers = _outside(region, node, port)
@@ -44,34 +49,36 @@ def outside_reads(region: ShardRegion, edits: Edits, state: StateShards) -> list
     return found
 
 
-def _of_variable(
-    region: ShardRegion, edits: Edits, state: StateShards, variable: ShardedVariable
+def _of_reader(
+    region: ShardRegion, edits: Edits, state: StateShards, variable: ShardedVariable, node: int, *, is_replaced: bool
 ) -> list[OutsideRead]:
-    """The readers of a variable: read nodes that are outside themselves, and readers of others."""
-    found = []
-    for node in variable.read_nodes:
-        is_read = region.read_of((node, 0)) is variable
-        name = f"zero/{region.graph.node_name(node)}/outside"
-        if node in region.before or node in region.nodes:
-            readers = _outside(region, node, 0) if is_read else ()
-        elif is_read:
-            readers = ((region.graph.node_name(node), 0),)
-        else:
-            ports = [port for port, source in enumerate(region.flow.sources[node]) if source[0] == variable.node]
-            readers = tuple((region.graph.node_name(node), port) for port in ports)
-        if not readers:
-            continue
-        value = state.read(state.handles[variable.node], variable, name)
+    """What one reader of a variable needs: a node that reads it, or one that reads such a node.
+
+    A read node outside the step, and one that the step no longer needs (`is_replaced`), gives the whole value itself.
+    """
+    name = region.graph.node_name(node)
+    is_read = region.read_of((node, 0)) is variable
+    is_inside = node in region.before or node in region.nodes
+    if is_read and (is_replaced or not is_inside):
+        readers: tuple[tuple[str, int], ...] = ((name, 0),)
+    elif is_read:
+        readers = _outside(region, node, 0)
+    else:
+        ports = [port for port, source in enumerate(region.flow.sources[node]) if source[0] == variable.node]
+        readers = () if is_inside else tuple((name, port) for port in ports)
+    if not readers:
+        return []
+    value = state.read(state.handles[variable.node], variable, f"zero/{name}/outside")
+    if not is_inside:
         for edge in region.graph.node(node).in_edges():
             if edge.is_control and edge.src.is_op:
                 edits.wait(edge.src.name, value.node)
-        if is_read and readers == ((region.graph.node_name(node), 0),):
-            edits.become(node, "Identity", value, T=variable.dtype)
-        else:
-            for reader, port in readers:
-                edits.connect(value, edits.make.id_of(reader), port)
-        found.append(OutsideRead(value.name, variable.shape, readers))
-    return found
+    if readers == ((name, 0),) and is_read:
+        edits.become(node, "Identity", value, T=variable.dtype)
+    else:
+        for reader, port in readers:
+            edits.connect(value, edits.make.id_of(reader), port)
+    return [OutsideRead(value.name, variable.shape, readers)]
 
 
 def _outside(region: ShardRegion, node: int, output: int) -> tuple[tuple[str, int], ...]:

@@ -61,7 +61,8 @@ class ParameterGathers:
         """The shard that a variable has at the begin of the step."""
         if variable.node not in self._values:
             name = f"zero/{variable.name}/value"
-            self._values[variable.node] = self._state.read(self._state.handles[variable.node], variable, name)
+            with self._edits.beside(variable.node):
+                self._values[variable.node] = self._state.read(self._state.handles[variable.node], variable, name)
         return self._values[variable.node]
 
     def add(self, units: Mapping[str, Sequence[ShardedVariable]], prefetch: int) -> None:
@@ -82,13 +83,15 @@ class ParameterGathers:
         users = set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
         gather = UnitGather([], users, min(map(position.__getitem__, users)))
         name = f"zero/{unit or 'others'}/{'backward' if is_backward else 'forward'}"
-        by_type: dict[DataType, list[ShardedVariable]] = {}
+        kinds: dict[tuple[DataType, str], list[ShardedVariable]] = {}
         for variable in variables:
-            by_type.setdefault(variable.dtype, []).append(variable)
-        for some in by_type.values():
+            device = self._region.graph.requested_device(variable.node)
+            kinds.setdefault((variable.dtype, device), []).append(variable)
+        for some in kinds.values():
             cuts = [self._collectives.cut(variable.shape) for variable in some]
             shards = [self.value(variable) for variable in some]
-            wholes, node = self._collectives.gather(shards, cuts, self._edits.make.unique_name(name))
+            with self._edits.beside(some[0].node):
+                wholes, node = self._collectives.gather(shards, cuts, self._edits.make.unique_name(name))
             self._wholes.update({(v.node, is_backward): whole for v, whole in zip(some, wholes, strict=True)})
             gather.nodes.append(node)
             for update in {update for variable in some for update in variable.updates}:
@@ -96,16 +99,22 @@ class ParameterGathers:
         return gather
 
     def _connect(self) -> None:
-        """Reads give what was gathered, under their names; the backward pass reads what was gathered for it."""
-        readers = self._readers
-        for node, variable in readers.read_nodes.items():
-            whole = self._wholes[variable.node, readers.is_backward(node)]
-            self._edits.become(node, "Identity", whole, T=variable.dtype)
-        for output, reader, port in readers.links:
-            if readers.is_backward(reader):
+        """Readers of the step get what was gathered for their pass; what waits for a read waits for that of shards."""
+        for node, variable in self._readers.read_nodes.items():
+            self._move_waits(node, self.value(variable).node)
+        for output, reader, port in self._readers.links:
+            if self._readers.is_backward(reader):
                 self._edits.connect(self._repeated(output), reader, port)
-            elif output[0] in self._region.variables:
-                self._edits.connect(self._wholes[output[0], False], reader, port)
+            elif output in self._readers.values:
+                self._edits.connect(self._wholes[self._readers.values[output].node, False], reader, port)
+
+    def _move_waits(self, node: int, instead: str) -> None:
+        """The nodes of the step that wait for one wait for another, so that the step does not need the first."""
+        for edge in self._region.graph.node(node).out_edges():
+            reader = edge.dst.id
+            if edge.is_control and (reader in self._region.nodes or reader in self._region.before):
+                self._edits.no_longer_wait(node, reader)
+                self._edits.wait(instead, edge.dst.name)
 
     def _repeated(self, output: Output) -> Tensor:
         """What an output is in the backward pass."""
@@ -118,7 +127,9 @@ class ParameterGathers:
         if output not in self._again:
             inputs = [self._repeated(source) for source in self._region.flow.sources[node]]
             name = f"zero/{self._region.graph.node_name(node)}/again"
-            self._again.update({(node, k): t for k, t in enumerate(self._edits.again(node, inputs, name))})
+            with self._edits.beside(node):
+                again = self._edits.again(node, inputs, name)
+            self._again.update({(node, k): t for k, t in enumerate(again)})
         return self._again[output]
 
     def _hold_back(self, earlier: UnitGather, later: UnitGather) -> None:

@@ -187,7 +187,7 @@ class ShardRegion:
         """Whether the updates are elementwise on variables of one shape, and nothing unknown gets the handle."""
         known = {*variable.updates, *variable.assigns, *variable.read_nodes}
         uses = [consumer for consumer, _ in self.flow.readers[variable.node] if consumer not in known]
-        if any(not self._is_harmless(consumer) for consumer in uses):
+        if any(not self._is_harmless(consumer) for consumer in uses) or self.before.intersection(variable.assigns):
             return False
         return all(self._is_elementwise_update(update, variable.shape, found) for update in variable.updates)
 

@@ -47,7 +47,8 @@ class Shards:
     def shard(self, output: Output) -> Tensor:
         """The shard of a tensor; a scalar of one that has a single element."""
         if output not in self._shards:
-            self._shards[output] = self._made_shard(output)
+            with self.edits.beside(output[0]):
+                self._shards[output] = self._made_shard(output)
         return self._shards[output]
 
     def whole(self, output: Output) -> Tensor:
@@ -57,7 +58,8 @@ class Shards:
             return self.edits.tensor(output)
         if output not in self._wholes:
             cut, name = self.collectives.cut(self.shape(output)), self._name(output, "whole")
-            self._wholes[output] = self.collectives.gather([self.shard(output)], [cut], name)[0][0]
+            with self.edits.beside(output[0]):
+                self._wholes[output] = self.collectives.gather([self.shard(output)], [cut], name)[0][0]
         return self._wholes[output]
 
     def shape(self, output: Output) -> tuple[int, ...]:

@@ -36,6 +36,8 @@ class StateShards:
         self._keeps_parameters = keeps_parameters
         self.handles: dict[int, Tensor] = {}
         """the variable of shards, by variable"""
+        self.initial: list[str] = []
+        """nodes with shards of what is assigned outside the step"""
         self._loads: dict[int, str] = {}
 
     def is_beside(self, variable: ShardedVariable) -> bool:
@@ -44,9 +46,13 @@ class StateShards:
 
     def rewrite(self, variable: ShardedVariable) -> None:
         """Makes the variable of shards."""
-        if self.is_beside(variable):
-            self._add_beside(variable)
-            return
+        with self._edits.beside(variable.node):
+            if self.is_beside(variable):
+                self._add_beside(variable)
+            else:
+                self._shrink(variable)
+
+    def _shrink(self, variable: ShardedVariable) -> None:
         cut = self._collectives.cut(variable.shape)
         self.handles[variable.node] = self._edits.tensor((variable.node, 0))
         self._edits.set_attr(variable.node, "shape", (cut.rows(FIRST),))
@@ -91,9 +97,12 @@ class StateShards:
         name = f"zero/{self._region.graph.node_name(value[0])}/initial"
         element = self._only_element(value)
         if element is None:
-            return self._collectives.shard(self._edits.tensor(value), cut, name)
-        rows = self._collectives.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
-        return self._edits.make.op("Fill", rows, element, name=name)[0]
+            shard = self._collectives.shard(self._edits.tensor(value), cut, name)
+        else:
+            rows = self._collectives.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
+            shard = self._edits.make.op("Fill", rows, element, name=name)[0]
+        self.initial.append(shard.node)
+        return shard
 
     def _only_element(self, value: Output) -> Tensor | None:
         """What all elements of a value are, if it is made of one."""

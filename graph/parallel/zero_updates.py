@@ -37,7 +37,7 @@ class UpdateRewriter:
         self._edits: Edits = shards.edits
         self._collectives: ShardCollectives = shards.collectives
         self._levels: dict[int, int] = {}
-        self._parts: dict[tuple[int, str, DataType], list[tuple[int, Tensor]]] = {}
+        self._parts: dict[tuple[int, str, DataType, str], list[tuple[int, Tensor]]] = {}
         self.ends: dict[int, str] = {}
         """by update, of variables that stay whole, the node that writes the shard"""
 
@@ -46,14 +46,16 @@ class UpdateRewriter:
         region = self._region
         beside = [variable for variable in region.variables.values() if self._state.is_beside(variable)]
         for variable in sorted(beside, key=lambda v: region.flow.position[v.updates[-1]]):
-            self._move_last_update(variable)
+            with self._edits.beside(variable.node):
+                self._move_last_update(variable)
         for node in region.order:
             self._levels[node] = self._level(node)
-            if node in region.variables or node in self.ends:
-                continue
-            self._rewrite(node)
-        for (_, merge, _), parts in self._parts.items():
-            self._merge(merge, parts)
+            if node not in region.variables and node not in self.ends:
+                with self._edits.beside(node):
+                    self._rewrite(node)
+        for (_, merge, _, _), parts in self._parts.items():
+            with self._edits.beside(parts[0][0]):
+                self._merge(merge, parts)
 
     # Single nodes
 
@@ -136,7 +138,8 @@ class UpdateRewriter:
             part = self._edits.again(node, inputs, name, **attrs)[0]
         if merge in _LOGICAL:
             part = self._edits.make.op("Cast", part, DstT=DataType.INT32, name=f"{name}/number")[0]
-        self._parts.setdefault((self._levels[node], merge, part.dtype), []).append((node, part))
+        key = self._levels[node], merge, part.dtype, self._edits.device
+        self._parts.setdefault(key, []).append((node, part))
 
     def _merge(self, merge: str, parts: Sequence[tuple[int, Tensor]]) -> None:
         """Merges the parts of several reductions over the group; their nodes become what gives the results."""
