@@ -230,6 +230,7 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    normalises_batch: bool
     merges_by: str
     fills: bool
     is_test_only: bool
@@ -313,6 +314,8 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    normalises_batch: bool = False
+    """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
     merges_by: str = ""
     """how its results for parts of a tensor make the one for the whole: a reduction, or "" if they do not"""
     fills: bool = False
