@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from .replica_devices import ReplicaDevices, device_maps, host_of
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
 from .training_step import TrainingStep
+from .zero import ZeroOptions
+from .zero_replicas import ShardedReplicas
 
 
 class Replication:
@@ -32,16 +34,22 @@ class Replication:
         outputs: Mapping[Output, str],
         *,
         averages: bool,
+        zero: ZeroOptions | None = None,
     ) -> None:
-        """`outputs` says of named outputs how those of the replicas are joined."""
-        self.step, self.devices, self.outputs = step, devices, dict(outputs)
-        self.size = len(devices)
+        """`outputs` says of named outputs how those of the replicas are joined, `zero` what is sharded."""
         used = [kind for kind in step.flow.kinds if kind is not None]
         key = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
+        self.sharded: ShardedReplicas | None = None
+        if zero is not None and len(devices) > 1:
+            wanted = {node for node, _ in outputs}
+            self.sharded = ShardedReplicas(step, devices, zero, wanted, key, averages=averages)
+            step, key = self.sharded.step, self.sharded.next_group
+        self.step, self.devices, self.outputs = step, devices, dict(outputs)
+        self.size = len(devices)
         self.rewriting = Rewriting(step, self.size, key, averages=averages)
         self.fed_by_parts = False
         self.server = ""
-        self.parts = program_of(step, self._ends())
+        self.parts = self._parts()
         self.maps = device_maps(step.graph, self.parts.inside, devices)
         self.fixed: dict[int, str] = {}
         self.splits: frozenset[str] = frozenset()
@@ -49,12 +57,16 @@ class Replication:
     def _ends(self) -> list[int]:
         return [self.step.loss[0], *(node for node, _ in self.outputs)]
 
+    def _parts(self, placeholders: Collection[int] = ()) -> Parts:
+        parts = program_of(self.step, self._ends(), placeholders=placeholders)
+        return parts if self.sharded is None else parts._replace(inside=parts.inside | self.sharded.sharded.own)
+
     def feed(self, *, by_parts: bool) -> None:
         """Gives each replica its rows: by placeholders of its own, or by splitting what is fed."""
         self.fed_by_parts = by_parts
         if by_parts:
             take_part(self.step.graph, self.step.batch, self.size)
-            self.parts = program_of(self.step, self._ends(), placeholders=self.step.batch)
+            self.parts = self._parts(self.step.batch)
         elif self.size > 1:
             self.splits = split_batch(self.rewriting, self.step.batch, self.parts.inside, "")
         check_sources(self.step, self.parts.inside)
@@ -74,11 +86,15 @@ class Replication:
         """The graph of all replicas."""
         if self.size > 1:
             seed_by_rank(self.rewriting, self.parts.inside)
+        if self.sharded is not None:
+            self.rewriting.by_rank.update(self.sharded.by_rank())
         edges = self.rewriting.edges()
         program = self._program(edges)
         names = self._names(program.nodes.tolist())
         new = replicated(program, {node: f"{names[0]}{self.step.graph.node_name(node)}" for node in self._renamed()})
         self._join(new, program)
+        if self.sharded is not None:
+            self.sharded.join_outside(new, names)
         new.fix_source_and_sink_edges()
         return new
 

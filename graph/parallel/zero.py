@@ -15,15 +15,15 @@ attrs that differ are listed as patches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from ...errors import InvalidArgumentError
 from ..builder.handles import Tensor
 from ..dtypes import DataType, base_type, item_size
 from ..edge_ends import Output
-from ..graph import Graph
 from .training_step import TrainingStep
+from .value_flow import ValueFlow
 from .zero_collectives import GroupKeys, ShardCollectives
 from .zero_edits import Edits
 from .zero_layout import Patch, Sharding
@@ -61,45 +61,70 @@ class ZeroOptions:
             raise InvalidArgumentError(f"zero={self.stage} gathers no units; give units with zero=3 only")
 
 
+def zero_options(
+    zero: int, zero_group: int | None, units: Sequence[str] | None, prefetch: int, bucket_bytes: int
+) -> ZeroOptions | None:
+    """What arguments of `replicate` ask for; None without sharding. InvalidArgumentError for what does not fit."""
+    if zero == 0:
+        if zero_group is not None or units is not None:
+            raise InvalidArgumentError("zero_group and units are for sharded steps; give zero=1, 2 or 3 with them")
+        return None
+    return ZeroOptions(zero, zero_group, units, prefetch, bucket_bytes)
+
+
 @dataclass(frozen=True, slots=True)
 class ShardedStep:
-    """The graph of the replica with rank 0, and how others differ.
+    """The step of the replica with rank 0, and how others differ.
 
-    `gradients` are the tensors that are reduced here; the others of the step are still to be. `variables` are the names
-    of what is sharded.
+    The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded; `own`
+    are nodes that every replica needs although no step does; group keys up to `last_group` are in use.
     """
 
-    graph: Graph
+    step: TrainingStep
     sharding: Sharding
-    gradients: frozenset[Output]
     variables: tuple[str, ...]
     patches: tuple[Patch, ...]
     outside: tuple[OutsideRead, ...]
-    own: tuple[str, ...]
-    """nodes that every replica needs, with what they depend on of the patched nodes, although its step does not"""
+    own: frozenset[int]
+    last_group: int
 
 
 def shard_step(
-    step: TrainingStep, replicas: int, options: ZeroOptions, keys: GroupKeys, *, mean: bool = True
+    step: TrainingStep,
+    sharding: Sharding,
+    options: ZeroOptions,
+    keys: GroupKeys,
+    *,
+    mean: bool = True,
+    outputs: Sequence[int] = (),
 ) -> ShardedStep:
     """Shards a training step over replicas; `mean` says whether gradients are averaged or summed.
 
-    Parameters whose updates are not elementwise, or change rows only, stay whole with their state, as do variables of
-    one element. Raises InvalidArgumentError if nothing is left to shard, for groups that do not come out even and for
-    units without parameters.
+    `outputs` are further nodes that every replica computes. Parameters whose updates are not elementwise, or change rows
+    only, stay whole with their state, as do variables of one element. Raises InvalidArgumentError if nothing is left to
+    shard, and for units without parameters.
     """
-    return _Sharder(step, Sharding.of(replicas, options.group), options, keys, mean=mean).run()
+    return _Sharder(step, sharding, options, keys, outputs, mean=mean).run()
 
 
 class _Sharder:
     """The rewriting of one step."""
 
-    def __init__(self, step: TrainingStep, sharding: Sharding, options: ZeroOptions, keys: GroupKeys, *, mean: bool):
+    def __init__(
+        self,
+        step: TrainingStep,
+        sharding: Sharding,
+        options: ZeroOptions,
+        keys: GroupKeys,
+        outputs: Sequence[int],
+        *,
+        mean: bool,
+    ) -> None:
         self._step = step
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(step.flow, step.updates, added, step.loss[0])
+        self._region = ShardRegion(step.flow, step.updates, added, step.loss[0], outputs)
         if not self._region.variables:
             raise InvalidArgumentError(
                 f"zero={options.stage}: no variable of this step can be sharded: each has one element, is updated by "
@@ -110,7 +135,7 @@ class _Sharder:
         self._state = StateShards(
             self._region, self._edits, self._collectives, keeps_parameters=options.stage < _PARAMETERS
         )
-        forward = step.flow.reached([step.loss[0]], self._region.earlier)
+        forward = step.flow.reached([step.loss[0], *outputs], self._region.earlier) & self._region.before
         self._readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
         self._gathers = ParameterGathers(
             self._region, self._edits, self._collectives, self._state, self._readers
@@ -134,16 +159,35 @@ class _Sharder:
             self._gathers.add(self._units, self._options.prefetch)
         else:
             self._gather_updated()
-        outside = outside_reads(region, self._edits, self._state, self._readers)
+        outside = outside_reads(self._shards, self._state, self._readers)
+        graph = self._edits.finish()
+        seeds = set(region.seeds)
+        step = replace(
+            self._step,
+            graph=graph,
+            flow=ValueFlow(graph),
+            gradients=tuple(gradient for gradient in self._step.gradients if gradient not in seeds),
+        )
         return ShardedStep(
-            self._edits.finish(),
+            step,
             self._collectives.sharding,
-            frozenset(region.seeds),
             tuple(variable.name for variable in region.variables.values()),
             tuple(self._collectives.patches),
             tuple(outside),
-            (*self._state.initial, *(read.tensor.rpartition(":")[0] for read in outside)),
+            self._own(step.flow, [*self._state.initial, *(read.tensor.rpartition(":")[0] for read in outside)]),
+            self._collectives.last_group,
         )
+
+    def _own(self, flow: ValueFlow, names: Sequence[str]) -> frozenset[int]:
+        """Some nodes, with new ones that they depend on."""
+        found = {self._edits.make.id_of(name) for name in names}
+        stack = list(found)
+        while stack:
+            for source, _ in flow.sources[stack.pop()]:
+                if source >= self._step.graph.num_node_ids and source not in found:
+                    found.add(source)
+                    stack.append(source)
+        return frozenset(found)
 
     def _value_shard(self, variable: ShardedVariable) -> Tensor | None:
         return None if self._state.is_beside(variable) else self._gathers.value(variable)

@@ -200,3 +200,8 @@ class ShardCollectives:
         """The first key of groups of the devices of new nodes: a replica may have several."""
         number = self._devices.setdefault(self._edits.device, len(self._devices))
         return self._keys.first_group + number * (self.sharding.groups + self.sharding.parts)
+
+    @property
+    def last_group(self) -> int:
+        """The highest group key in use."""
+        return self._keys.first_group + max(1, len(self._devices)) * (self.sharding.groups + self.sharding.parts) - 1

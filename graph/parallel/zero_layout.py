@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...errors import InvalidArgumentError
+from ..attrs import encode
+from ..device_name import parse_full_name
+from ..ops.properties import NodeProperties
+from ..tensor import numpy_to_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,20 @@ class Patch:
     attr: str
     value: Callable[[Place], Any]
 
+    def properties(self, kind: NodeProperties, place: Place) -> NodeProperties:
+        """The properties of the node on one replica; `kind` are those on replica 0."""
+        value = self.value(place)
+        if isinstance(value, np.ndarray):
+            return kind.with_attr(self.attr, encode(numpy_to_tensor(value), "tensor"))
+        return kind.with_attr(self.attr, encode(value, kind.op_def.attrs[self.attr].type))
+
 
 FIRST = Place(0, 0)
 """the place of replica 0, for which a rewritten graph is made before it is patched for others"""
 
 
-def ranks_of(full_names: Sequence[str], order: Sequence[str]) -> list[int]:
-    """The rank of every device: its position in `order`, which is that in which collectives count their members."""
-    position = {name: rank for rank, name in enumerate(order)}
-    return [position[name] for name in full_names]
+def ranks_of(devices: Sequence[str]) -> list[int]:
+    """The rank of each device: collectives count their members by job, replica, task, kind and number of devices."""
+    names = [parse_full_name(device) for device in devices]
+    keys = [(name.job or "", name.replica or 0, name.task or 0, name.type or "", name.id or 0) for name in names]
+    return [sorted(keys).index(key) for key in keys]

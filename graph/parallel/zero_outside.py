@@ -19,6 +19,7 @@ from .value_flow import is_handle
 from .zero_edits import Edits
 from .zero_readers import ParameterReaders
 from .zero_region import ShardedVariable, ShardRegion
+from .zero_shards import Shards
 from .zero_state import StateShards
 
 
@@ -32,15 +33,22 @@ class OutsideRead:
 
 
 def outside_reads(
-    region: ShardRegion, edits: Edits, state: StateShards, parameters: ParameterReaders
+    shards: Shards, state: StateShards, parameters: ParameterReaders
 ) -> list[OutsideRead]:
     """Gives what is outside the step tensors of its own, and lists them."""
+    region, edits = shards.region, shards.edits
     found = []
     for variable in region.variables.values():
         if not state.is_beside(variable):
             for node in variable.read_nodes:
                 with edits.beside(node):
                     found += _of_reader(region, edits, state, variable, node, is_replaced=node in parameters.read_nodes)
+    for seed in region.seeds:
+        readers = _outside(region, *seed)
+        if readers:
+            for reader, port in readers:
+                edits.connect(shards.shard(seed), edits.make.id_of(reader), port)
+            found.append(OutsideRead(shards.shard(seed).name, shards.shape(seed), readers))
     for (node, port), shape in region.sharded.items():
         name = region.graph.node_name(node)
         readers = _outside(region, node, port)
@@ -58,7 +66,7 @@ def _of_reader(
     """
     name = region.graph.node_name(node)
     is_read = region.read_of((node, 0)) is variable
-    is_inside = node in region.before or node in region.nodes
+    is_inside = region.is_step(node)
     if is_read and (is_replaced or not is_inside):
         readers: tuple[tuple[str, int], ...] = ((name, 0),)
     elif is_read:
@@ -87,28 +95,29 @@ def _outside(region: ShardRegion, node: int, output: int) -> tuple[tuple[str, in
     return tuple(
         (graph.node_name(reader), port)
         for out, reader, port in region.outputs_read(node)
-        if out == output and reader not in region.nodes and reader not in region.before
+        if out == output and not region.is_step(reader)
     )
 
 
-def join_outside(graph: Graph, reads: Sequence[OutsideRead], parts: int, name_on: Callable[[int, str], str]) -> Graph:
-    """Connects outside readers of replica 0 to the whole values, in the graph of all replicas.
+def join_outside(
+    graph: Graph, reads: Sequence[OutsideRead], ranks: Sequence[int], name_on: Callable[[int, str], str]
+) -> None:
+    """Connects outside readers of replica 0 to the whole values; `graph`, that of all replicas, is changed.
 
-    `name_on(rank, name)` is the name of a node on the replica of a rank.
+    `ranks` are the replicas with the shards, in their order, `name_on(rank, name)` is the name of a node on a replica.
     """
-    edits = Edits(graph)
-    make: Extension = edits.make
+    make = Extension(graph, graph.functions.lookup)
+    wholes: list[Tensor] = []
     for read in reads:
         node, _, port = read.tensor.rpartition(":")
-        shards = [_on(edits, name_on(rank, node), int(port)) for rank in range(parts)]
-        device = graph.node(make.id_of(name_on(0, node))).requested_device
-        with make.device(device) if device else make.scope(""):
-            joined = make.op("ConcatV2", shards, 0, name=f"{name_on(0, node)}/joined") if parts > 1 else shards[0]
-            whole = make.op("Reshape", joined, list(read.shape), name=f"{name_on(0, node)}/whole")[0]
-        for reader, reader_port in read.readers:
-            edits.connect(whole, make.id_of(name_on(0, reader)), reader_port)
-    return edits.finish()
-
-
-def _on(edits: Edits, name: str, port: int) -> Tensor:
-    return edits.tensor((edits.make.id_of(name), port))
+        first = graph.node(make.id_of(name_on(0, node)))
+        shards = [make.operation(name_on(rank, node))[int(port)] for rank in ranks]
+        with make.within(None, first.requested_device):
+            joined = make.op("ConcatV2", shards, 0, name=f"{first.name}/joined")[0] if len(shards) > 1 else shards[0]
+            wholes.append(make.op("Reshape", joined, list(read.shape), name=f"{first.name}/whole")[0])
+    make.flush()
+    for read, whole in zip(reads, wholes, strict=True):
+        for reader, port in read.readers:
+            graph.update_edge(
+                graph.node(make.id_of(whole.node)), whole.port, graph.node(make.id_of(name_on(0, reader))), port
+            )

@@ -56,18 +56,29 @@ class ShardedVariable:
 class ShardRegion:
     """The part of a training step that can work on shards."""
 
-    def __init__(self, flow: ValueFlow, updates: Sequence[int], boundary: Sequence[Output], loss: int) -> None:
-        """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write."""
+    def __init__(
+        self, flow: ValueFlow, updates: Sequence[int], boundary: Sequence[Output], loss: int, outputs: Sequence[int]
+    ) -> None:
+        """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write.
+
+        `outputs` are other nodes that every replica computes.
+        """
         self.flow = flow
         self.graph: Graph = flow.graph
         names = self.graph.names()
         shapes = infer_shapes(self.graph)
         self._shapes = [shapes.get(str(name), ()) for name in names]
         self.earlier = _reversed(flow.after)
-        self.before = flow.reached([loss, *(node for node, _ in boundary)], self.earlier)
-        """what the loss and the gradients depend on"""
+        early = flow.reached([loss, *(node for node, _ in boundary)], self.earlier)
+        wanted = flow.reached(outputs, self.earlier)
+        entering = {reader for node, port in boundary for reader in self._readers(node, port)} - early
+        behind = flow.reached(entering | (flow.reached(updates, self.earlier) - early), flow.after)
+        self.before = early | (wanted - behind)
+        """what the loss and the gradients depend on, and outputs that see no gradient"""
         self.nodes = flow.reached(updates, self.earlier) - self.before
         """the region"""
+        self.beside = (wanted & behind) - self.nodes - self.before
+        """what outputs that see gradients need besides; it works on whole tensors"""
         self.order = [node for node in flow.order if node in self.nodes]
         self.updates = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
@@ -79,6 +90,13 @@ class ShardRegion:
         for node in self.order:
             self._decide(node)
         self._keep_useful()
+
+    def _readers(self, node: int, port: int) -> list[int]:
+        return [reader for output, reader, _ in self.outputs_read(node) if output == port]
+
+    def is_step(self, node: int) -> bool:
+        """Whether every replica runs a node in each step."""
+        return node in self.before or node in self.nodes or node in self.beside
 
     def shape(self, output: Output) -> Shape:
         """The shape of a whole tensor as far as it is known."""

@@ -51,10 +51,17 @@ class Shards:
                 self._shards[output] = self._made_shard(output)
         return self._shards[output]
 
+    def is_shard(self, output: Output) -> bool:
+        """Whether nothing holds the whole of a tensor that the region reads."""
+        region = self.region
+        if output in region.sharded or output in region.seeds or output[0] in region.variables:
+            return True
+        variable = region.read_of(output)
+        return variable is not None and self._value_shard(variable) is not None
+
     def whole(self, output: Output) -> Tensor:
         """The whole of a tensor."""
-        region = self.region
-        if output not in region.sharded and output not in region.seeds and output[0] not in region.variables:
+        if not self.is_shard(output):
             return self.edits.tensor(output)
         if output not in self._wholes:
             cut, name = self.collectives.cut(self.shape(output)), self._name(output, "whole")

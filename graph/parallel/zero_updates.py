@@ -53,6 +53,9 @@ class UpdateRewriter:
             if node not in region.variables and node not in self.ends:
                 with self._edits.beside(node):
                     self._rewrite(node)
+        for node in region.beside:
+            with self._edits.beside(node):
+                self._give_wholes(node)
         for (_, merge, _, _), parts in self._parts.items():
             with self._edits.beside(parts[0][0]):
                 self._merge(merge, parts)
@@ -83,8 +86,7 @@ class UpdateRewriter:
     def _give_wholes(self, node: int) -> None:
         region = self._region
         for port, source in enumerate(region.flow.sources[node]):
-            is_shard = source in region.sharded or source in region.seeds or source[0] in region.variables
-            if is_shard and not is_handle(region.kind(node).input_types[port]):
+            if not is_handle(region.kind(node).input_types[port]) and self._shards.is_shard(source):
                 self._edits.connect(self._shards.whole(source), node, port)
 
     def _update_inputs(self, node: int) -> list[Tensor]:
