@@ -23,14 +23,14 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .feeding import Feeds, rows_of
-from .outputs import CONCAT, MEAN, SUM
-from .refusals import BatchStatistics, check_batch, check_statistics
-from .replica_devices import replica_devices
-from .replication import Replication
+from .replicas.feeding import Feeds, rows_of
+from .replicas.outputs import CONCAT, MEAN, SUM
+from .replicas.refusals import BatchStatistics, check_batch, check_statistics
+from .replicas.devices import replica_devices
+from .replicas.replication import Replication
 from .training_step import training_step
 from .value_flow import output_named
-from .zero import zero_options
+from .zero.step import zero_options
 
 BUCKET_BYTES = 26_214_400
 Reduction = Literal["mean", "sum"]

@@ -14,11 +14,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ...errors import UnimplementedError
-from ..builder.handles import Tensor
-from ..dtypes import DataType, Shape, base_type, dtype_name, item_size
-from ..edge_ends import Output
-from ..ops.registry import lookup_op
+from ....errors import UnimplementedError
+from ...builder.handles import Tensor
+from ...dtypes import DataType, Shape, base_type, dtype_name, item_size
+from ...edge_ends import Output
+from ...ops.registry import lookup_op
 from .rewriting import Rewriting
 
 _ONE = "all_reduce"

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
-from ..attrs import encode
-from ..device_name import parse_full_name
-from ..ops.properties import NodeProperties
-from ..tensor import numpy_to_tensor
+from ....errors import InvalidArgumentError
+from ...attrs import encode
+from ...device_name import parse_full_name
+from ...ops.properties import NodeProperties
+from ...tensor import numpy_to_tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from ..graph import Graph
-from ..ops.properties import NodeProperties
-from .replica_devices import ReplicaDevices
-from .training_step import TrainingStep
-from .zero import ShardedStep, ZeroOptions, shard_step
-from .zero_collectives import GroupKeys
-from .zero_layout import Patch, Place, Sharding, ranks_of
-from .zero_outside import join_outside
+from ...graph import Graph
+from ...ops.properties import NodeProperties
+from ..training_step import TrainingStep
+from .step import ShardedStep, ZeroOptions, shard_step
+from .collectives import GroupKeys
+from .layout import FIRST, Patch, Place, Sharding, ranks_of
+from .outside import join_outside
+
+
+ByReplica = Callable[[int], NodeProperties]
+"""the properties of a node on the replica of a number"""
 
 
 class ShardedReplicas:
@@ -21,7 +24,7 @@ class ShardedReplicas:
     def __init__(
         self,
         step: TrainingStep,
-        devices: Sequence[ReplicaDevices],
+        devices: Sequence[Sequence[str]],
         options: ZeroOptions,
         outputs: Collection[int],
         first_group: int,
@@ -46,16 +49,20 @@ class ShardedReplicas:
     def _patch_first(self) -> None:
         """Gives replica 0 what belongs to its place, if its device is not the first."""
         graph = self.step.graph
-        for name, properties in self.by_rank().items():
-            node = graph.find_id(name)
-            assert node is not None
-            graph.set_node_properties(node, properties(0))
+        if self.places[0] != FIRST:
+            for node, properties in self.by_rank({}).items():
+                graph.set_node_properties(node, properties(0))
 
-    def by_rank(self) -> dict[str, Callable[[int], NodeProperties]]:
-        """By the name of a node its properties on the replica of a number."""
+    def by_rank(self, others: Mapping[int, ByReplica]) -> dict[int, ByReplica]:
+        """By node its properties on each replica; `others` are those of nodes that name something of the replica."""
         graph = self.step.graph
-        kinds = {patch.node: graph.node(graph.find_id(patch.node) or 0).properties for patch in self.sharded.patches}
-        return {p.node: partial(_on_replica, p, kinds[p.node], self.places) for p in self.sharded.patches}
+        found = {node: properties for node, properties in others.items() if node not in self.sharded.collectives}
+        for patch in self.sharded.patches:
+            node = graph.find_id(patch.node)
+            assert node is not None
+            before = found.get(node) or partial(_unchanged, graph.node_properties(node))
+            found[node] = partial(_patched, patch, before, self.places)
+        return found
 
     def join_outside(self, graph: Graph, prefixes: Sequence[str]) -> None:
         """Gives readers outside the step whole values; `graph`, that of all replicas, is changed."""
@@ -63,5 +70,9 @@ class ShardedReplicas:
         join_outside(graph, self.sharded.outside, ranks, lambda n, name: f"{prefixes[n]}{name}" if n else name)
 
 
-def _on_replica(patch: Patch, kind: NodeProperties, places: Sequence[Place], replica: int) -> NodeProperties:
-    return patch.properties(kind, places[replica])
+def _unchanged(kind: NodeProperties, _replica: int) -> NodeProperties:
+    return kind
+
+
+def _patched(patch: Patch, before: ByReplica, places: Sequence[Place], replica: int) -> NodeProperties:
+    return patch.properties(before(replica), places[replica])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ...errors import InvalidArgumentError
+from ....errors import InvalidArgumentError
 
 _T = TypeVar("_T")
 

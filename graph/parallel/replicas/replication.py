@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from ..columns import SINK_ID
-from ..edge_ends import EdgeEnds, Output
-from ..graph import Graph
+from ...columns import SINK_ID
+from ...edge_ends import EdgeEnds, Output
+from ...graph import Graph
+from ...ops.properties import NodeProperties
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
 from .feeding import split_batch, take_part
+from .own_names import own_names
 from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
 from .parameter_server import without_parameters
 from .program import Parts, program_of
 from .refusals import check_sources
-from .replica_devices import ReplicaDevices, device_maps, host_of
+from .devices import ReplicaDevices, device_maps, host_of
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
-from .training_step import TrainingStep
-from .zero import ZeroOptions
-from .zero_replicas import ShardedReplicas
+from ..training_step import TrainingStep
+from ..zero.replicas import ShardedReplicas
+from ..zero.step import ZeroOptions
 
 
 class Replication:
@@ -69,7 +71,7 @@ class Replication:
             self.parts = self._parts(self.step.batch)
         elif self.size > 1:
             self.splits = split_batch(self.rewriting, self.step.batch, self.parts.inside, "")
-        check_sources(self.step, self.parts.inside)
+        check_sources(self.step, self.parts.step)
 
     def reduce(self, bucket_bytes: int) -> None:
         """Adds gradients over all replicas by collectives."""
@@ -85,16 +87,13 @@ class Replication:
     def graph(self) -> Graph:
         """The graph of all replicas."""
         if self.size > 1:
-            seed_by_rank(self.rewriting, self.parts.inside)
-        if self.sharded is not None:
-            self.rewriting.by_rank.update(self.sharded.by_rank())
+            seed_by_rank(self.rewriting, self.parts.step)
         edges = self.rewriting.edges()
         program = self._program(edges)
-        names = self._names(program.nodes.tolist())
-        new = replicated(program, {node: f"{names[0]}{self.step.graph.node_name(node)}" for node in self._renamed()})
+        new = replicated(program, {node: f"{program.prefixes[0]}{self.step.graph.node_name(node)}" for node in self._renamed()})
         self._join(new, program)
         if self.sharded is not None:
-            self.sharded.join_outside(new, names)
+            self.sharded.join_outside(new, program.prefixes)
         new.fix_source_and_sink_edges()
         return new
 
@@ -107,16 +106,16 @@ class Replication:
         ids = {*self.parts.inside, *range(r.first_new, r.graph.num_node_ids)} - splits - self._of_splits(edges, splits)
         host = host_of(self.devices[0][0])
         fixed = {**self.fixed, **dict.fromkeys({*splits, *self._of_splits(edges, splits)}, host)}
-        nodes = np.array(sorted(ids), np.int64)
+        nodes, prefixes = np.array(sorted(ids), np.int64), self._prefixes()
         return Program(
             r.graph,
             edges,
             nodes,
-            self._names(nodes.tolist()),
+            prefixes,
             self.maps,
             fixed,
             splits,
-            {r.e.id_of(name): properties for name, properties in r.by_rank.items()},
+            {**self._own_names(prefixes), **{r.e.id_of(name): by_rank for name, by_rank in r.by_rank.items()}},
             self.parts.assigns,
             frozenset(self.parts.waits),
         )
@@ -126,9 +125,14 @@ class Replication:
         into = np.isin(edges.dst, list(splits)) & (edges.dst_input == 0)
         return set(edges.src[into].tolist())
 
-    def _names(self, nodes: Sequence[int]) -> list[str]:
+    def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
+        """The properties by rank of what the graph had before: `key` is above the keys of all its groups."""
+        before = [node for node in self.parts.inside if node < self.rewriting.first_new]
+        found = own_names(self.step.graph, before, prefixes, self.rewriting.group_key)
+        return found if self.sharded is None else self.sharded.by_rank(found)
+
+    def _prefixes(self) -> list[str]:
         """What is put before the names of each replica, so that they are new."""
-        del nodes
         taken = {name.split("/", 1)[0] for name in self.step.graph.names() if name is not None}
         base = "replica"
         while any(f"{base}_{rank}" in taken for rank in range(self.size)):

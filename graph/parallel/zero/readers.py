@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..edge_ends import Output
-from ..ops.record import NodeClass
-from .value_flow import is_handle
-from .zero_region import ShardedVariable, ShardRegion
+from ...edge_ends import Output
+from ...ops.record import NodeClass
+from ..value_flow import is_handle
+from .region import ShardedVariable, ShardRegion
 
 _PURE = frozenset({NodeClass.OTHER, NodeClass.IDENTITY})
 """classes of nodes that may be computed twice"""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..builder.handles import Tensor
-from ..edge_ends import Output
-from .zero_collectives import ShardCollectives
-from .zero_edits import Edits
-from .zero_region import ShardRegion, ShardedVariable
+from ...builder.handles import Tensor
+from ...edge_ends import Output
+from .collectives import ShardCollectives
+from .edits import Edits
+from .region import ShardRegion, ShardedVariable
 
 
 class Shards:

@@ -22,13 +22,13 @@ from math import prod
 
 import numpy as np
 
-from ..dtypes import DataType, Shape, base_type, is_ref
-from ..edge_ends import Output
-from ..graph import Graph
-from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass, ReadsHandle
-from ..shape_inference.infer import infer_shapes
-from .value_flow import ValueFlow, is_handle
+from ...dtypes import DataType, Shape, base_type, is_ref
+from ...edge_ends import Output
+from ...graph import Graph
+from ...ops.properties import NodeProperties
+from ...ops.record import NodeClass, ReadsHandle
+from ...shape_inference.infer import infer_shapes
+from ..value_flow import ValueFlow, is_handle
 
 _ELEMENTWISE = "elementwise"
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..builder.extension import Extension
-from ..builder.handles import Operation, Tensor
-from ..dtypes import base_type
-from ..edge_ends import EdgeEnds, Output
-from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass
-from .training_step import TrainingStep
+from ...builder.extension import Extension
+from ...builder.handles import Operation, Tensor
+from ...dtypes import base_type
+from ...edge_ends import EdgeEnds, Output
+from ...ops.properties import NodeProperties
+from ...ops.record import NodeClass
+from ..training_step import TrainingStep
 
 
 class Redirection(NamedTuple):

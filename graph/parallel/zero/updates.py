@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..builder.handles import Tensor
-from ..dtypes import DataType
-from .value_flow import is_handle
-from .zero_collectives import ShardCollectives
-from .zero_edits import Edits
-from .zero_region import ShardedVariable, ShardRegion
-from .zero_shards import Shards
-from .zero_state import StateShards
+from ...builder.handles import Tensor
+from ...dtypes import DataType
+from ..value_flow import is_handle
+from .collectives import ShardCollectives
+from .edits import Edits
+from .region import ShardedVariable, ShardRegion
+from .shards import Shards
+from .state import StateShards
 
 _LOGICAL = {"All": "Min", "Any": "Max"}
 """how truth values are merged as numbers"""

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
-from ...errors import InvalidArgumentError
-from ..builder.extension import Extension
-from ..builder.handles import Tensor
-from ..dtypes import DataType, base_type, dtype_name
-from ..edge_ends import Output
-from ..graph import Graph
-from ..ops.registry import lookup_op
+from ....errors import InvalidArgumentError
+from ...builder.extension import Extension
+from ...builder.handles import Tensor
+from ...dtypes import DataType, base_type, dtype_name
+from ...edge_ends import Output
+from ...graph import Graph
+from ...ops.registry import lookup_op
 
 MEAN, SUM, CONCAT = "mean", "sum", "concat"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from ...errors import InvalidArgumentError, UnimplementedError
-from ..graph import Graph
-from ..ops.record import State
-from ..tensor_id import parse_tensor_name
-from .training_step import TrainingStep
+from ....errors import InvalidArgumentError, UnimplementedError
+from ...graph import Graph
+from ...ops.record import State
+from ...tensor_id import parse_tensor_name
+from ..training_step import TrainingStep
 
 BatchStatistics = Literal["refuse", "local"]
 _SOURCES = {State.QUEUE: "a queue", State.ITERATOR: "a dataset"}

@@ -18,23 +18,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from ...errors import InvalidArgumentError
-from ..builder.handles import Tensor
-from ..dtypes import DataType, base_type, item_size
-from ..edge_ends import Output
-from .training_step import TrainingStep
-from .value_flow import ValueFlow
-from .zero_collectives import GroupKeys, ShardCollectives
-from .zero_edits import Edits
-from .zero_layout import Patch, Sharding
-from .zero_outside import OutsideRead, outside_reads
-from .zero_parameters import ParameterGathers
-from .zero_readers import ParameterReaders
-from .zero_region import ShardedVariable, ShardRegion
-from .zero_shards import Shards
-from .zero_state import StateShards, assignment
-from .zero_units import buckets, unit_names
-from .zero_updates import UpdateRewriter
+from ....errors import InvalidArgumentError
+from ...builder.handles import Tensor
+from ...dtypes import DataType, base_type, item_size
+from ...edge_ends import Output
+from ..training_step import TrainingStep
+from ..value_flow import ValueFlow
+from .collectives import GroupKeys, ShardCollectives
+from .edits import Edits
+from .layout import Patch, Sharding
+from .outside import OutsideRead, outside_reads
+from .gathers import ParameterGathers
+from .readers import ParameterReaders
+from .region import ShardedVariable, ShardRegion
+from .shards import Shards
+from .state import StateShards, assignment
+from .units import buckets, unit_names
+from .updates import UpdateRewriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class ShardedStep:
     """The step of the replica with rank 0, and how others differ.
 
     The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded; `own`
-    are nodes that every replica needs although no step does; group keys up to `last_group` are in use.
+    are nodes that every replica needs although no step does; `collectives` are new, and their group
+    keys are right on every replica when patched; keys up to `last_group` are in use.
     """
 
     step: TrainingStep
@@ -86,6 +87,7 @@ class ShardedStep:
     patches: tuple[Patch, ...]
     outside: tuple[OutsideRead, ...]
     own: frozenset[int]
+    collectives: frozenset[int]
     last_group: int
 
 
@@ -175,6 +177,7 @@ class _Sharder:
             tuple(self._collectives.patches),
             tuple(outside),
             self._own(step.flow, [*self._state.initial, *(read.tensor.rpartition(":")[0] for read in outside)]),
+            frozenset(map(self._edits.make.id_of, self._collectives.nodes)),
             self._collectives.last_group,
         )
 

@@ -14,16 +14,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from ..columns import SINK_ID
-from ..ops.record import State
-from .training_step import TrainingStep
-from .value_flow import ValueFlow, is_handle
+from ...columns import SINK_ID
+from ...ops.record import State
+from ..training_step import TrainingStep
+from ..value_flow import ValueFlow, is_handle
 
 
 class Parts(NamedTuple):
-    """Nodes of the program; assignments from outside; nodes of the program that run in all replicas or in none."""
+    """Nodes of the program; assignments from outside; nodes of the program that run in all replicas or in none.
+
+    `step` are the nodes of the program without those that only set initial values.
+    """
 
     inside: set[int]
+    step: set[int]
     assigns: list[int]
     waits: list[int]
 
@@ -39,6 +43,7 @@ def program_of(step: TrainingStep, outputs: Iterable[int], *, placeholders: Coll
         for consumer in following:
             before[consumer].append(node)
     inside = _closure([*step.updates, *step.statistics, *outputs], before, flow, placeholders)
+    in_step = set(inside)
     while True:
         variables = {node for node in inside if _makes_variable(flow, node)}
         outside = [node for node in flow.updates if node not in inside and variables & set(flow.variables(node))]
@@ -49,7 +54,7 @@ def program_of(step: TrainingStep, outputs: Iterable[int], *, placeholders: Coll
     shared = [node for node in outside if flow.variable(node) in variables]
     changing = [node for node in flow.updates if node in inside]
     after = ValueFlow.reached(changing, flow.after) & inside
-    return Parts(inside, shared, sorted(after))
+    return Parts(inside, in_step, shared, sorted(after))
 
 
 def _closure(

@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..builder.handles import Tensor
-from ..dtypes import DataType
-from ..edge_ends import Output
-from .zero_collectives import ShardCollectives
-from .zero_edits import Edits
-from .zero_readers import ParameterReaders
-from .zero_region import ShardedVariable, ShardRegion
-from .zero_state import StateShards
+from ...builder.handles import Tensor
+from ...dtypes import DataType
+from ...edge_ends import Output
+from .collectives import ShardCollectives
+from .edits import Edits
+from .readers import ParameterReaders
+from .region import ShardedVariable, ShardRegion
+from .state import StateShards
 
 
 @dataclass(eq=False, slots=True)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..builder.handles import Tensor
-from ..dtypes import base_type
-from ..edge_ends import Output
-from ..ops.record import NodeClass
-from .zero_collectives import ShardCollectives
-from .zero_edits import Edits
-from .zero_layout import FIRST, Cut, Patch
-from .zero_region import ShardRegion, ShardedVariable
+from ...builder.handles import Tensor
+from ...dtypes import base_type
+from ...edge_ends import Output
+from ...ops.record import NodeClass
+from .collectives import ShardCollectives
+from .edits import Edits
+from .layout import FIRST, Cut, Patch
+from .region import ShardRegion, ShardedVariable
 
 
 class StateShards:

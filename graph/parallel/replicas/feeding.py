@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from ...errors import InvalidArgumentError
-from ..dtypes import Shape
-from ..graph import Graph
-from ..tensor_id import parse_tensor_name
+from ....errors import InvalidArgumentError
+from ...dtypes import Shape
+from ...graph import Graph
+from ...tensor_id import parse_tensor_name
 from .rewriting import Rewriting
 
 Feeds = Literal["whole", "per_replica"]

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..builder.handles import Tensor
-from ..dtypes import DataType, base_type
-from .zero_edits import Edits
-from .zero_layout import FIRST, Cut, Patch, Place, Sharding
+from ...builder.handles import Tensor
+from ...dtypes import DataType, base_type
+from .edits import Edits
+from .layout import FIRST, Cut, Patch, Place, Sharding
 
 
 @dataclass(eq=False, slots=True)
@@ -50,6 +50,8 @@ class ShardCollectives:
     def __init__(self, edits: Edits, sharding: Sharding, keys: GroupKeys) -> None:
         self.sharding = sharding
         self.patches: list[Patch] = []
+        self.nodes: list[str] = []
+        """the collectives"""
         self._edits = edits
         self._keys = keys
         self._devices: dict[str, int] = {}
@@ -169,7 +171,7 @@ class ShardCollectives:
     def _reduce(self, value: Tensor, merge: str, final: bytes, name: str, peers: bool = False) -> Tensor:
         """The reduction over the member's group, or its peers, in place of `value`."""
         attrs = self._attrs(name, peers=peers) | {"merge_op": merge.encode(), "final_op": final, "subdiv_offsets": [0]}
-        return self._edits.make.op("CollectiveReduce", value, name=name, attrs=attrs)[0]
+        return self._added("CollectiveReduce", value, name, attrs)
 
     def _reduce_scatter(self, value: Tensor, final: bytes, name: str) -> Tensor:
         """The member's part of the sum, or mean, over its group; there is no form of it with attrs."""
@@ -182,7 +184,12 @@ class ShardCollectives:
     def _gather(self, value: Tensor, rows: int, name: str) -> Tensor:
         """The parts of all members of a group, one after the other."""
         attrs = self._attrs(name, peers=False) | {"shape": (rows * self.sharding.parts,)}
-        return self._edits.make.op("CollectiveGather", value, name=name, attrs=attrs)[0]
+        return self._added("CollectiveGather", value, name, attrs)
+
+    def _added(self, op: str, value: Tensor, name: str, attrs: dict[str, Any]) -> Tensor:
+        node = self._edits.make.op(op, value, name=name, attrs=attrs)
+        self.nodes.append(node.name)
+        return node[0]
 
     def _attrs(self, name: str, *, peers: bool) -> dict[str, Any]:
         """Attrs of the next collective of the member's group, or of its peers: who has equal shards in all groups."""

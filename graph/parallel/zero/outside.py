@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..builder.extension import Extension
-from ..builder.handles import Tensor
-from ..graph import Graph
-from .value_flow import is_handle
-from .zero_edits import Edits
-from .zero_readers import ParameterReaders
-from .zero_region import ShardedVariable, ShardRegion
-from .zero_shards import Shards
-from .zero_state import StateShards
+from ...builder.extension import Extension
+from ...builder.handles import Tensor
+from ...graph import Graph
+from ..value_flow import is_handle
+from .edits import Edits
+from .readers import ParameterReaders
+from .region import ShardedVariable, ShardRegion
+from .shards import Shards
+from .state import StateShards
 
 
 @dataclass(frozen=True, slots=True)

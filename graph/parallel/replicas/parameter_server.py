@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ..columns import SINK_ID
+from ...columns import SINK_ID
 from .program import Parts
-from .training_step import TrainingStep
-from .value_flow import ValueFlow, is_handle
+from ..training_step import TrainingStep
+from ..value_flow import ValueFlow, is_handle
 
 
 class ServerParts(NamedTuple):
@@ -37,7 +37,7 @@ def without_parameters(step: TrainingStep, parts: Parts, outputs: Collection[int
             before = flow.reached([node], flow.value_sources) & parts.inside
             served |= {n for n in before if n not in step.dependent and n not in kept}
     inside = (parts.inside - served) | (local & parts.inside)
-    return ServerParts(Parts(inside, [], []), served)
+    return ServerParts(Parts(inside, inside & parts.step, [], []), served)
 
 
 def _has_handle(flow: ValueFlow, node: int) -> bool:

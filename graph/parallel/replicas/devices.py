@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ...errors import InvalidArgumentError, shown
-from ..builder.checks import requested_device
-from ..device_name import find_full_name
-from ..graph import Graph
+from ....errors import InvalidArgumentError, shown
+from ...builder.checks import requested_device
+from ...device_name import find_full_name
+from ...graph import Graph
 
 ReplicaDevices = tuple[str, ...]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..arrays import Flags, Numbers
-from ..columns import CONTROL_SLOT, SINK_ID
-from ..edge_ends import EdgeEnds, all_edges
-from ..graph import Graph
-from ..ops.properties import NodeProperties, no_op_properties
+from ...arrays import Flags, Numbers
+from ...columns import CONTROL_SLOT, SINK_ID
+from ...edge_ends import EdgeEnds, all_edges
+from ...graph import Graph
+from ...ops.properties import NodeProperties, no_op_properties
 
 ByRank = Mapping[int, Callable[[int], NodeProperties]]
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..builder.extension import Extension
-from ..builder.handles import Operation, Tensor
-from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
-from ..edge_ends import Output
-from ..exporter import connected_inputs
-from ..graph import Graph
-from ..node import Node
-from ..ops.properties import properties_of
+from ...builder.extension import Extension
+from ...builder.handles import Operation, Tensor
+from ...columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ...edge_ends import Output
+from ...exporter import connected_inputs
+from ...graph import Graph
+from ...node import Node
+from ...ops.properties import properties_of
 
 
 class Edits:

@@ -14,13 +14,13 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import UnimplementedError
-from ..attrs import encode
-from ..dtypes import DataType, base_type, numpy_dtype
-from ..ops.properties import NodeProperties
-from ..ops.record import State
-from ..protos import AttrValue
-from ..tensor import numpy_to_tensor
+from ....errors import UnimplementedError
+from ...attrs import encode
+from ...dtypes import DataType, base_type, numpy_dtype
+from ...ops.properties import NodeProperties
+from ...ops.record import State
+from ...protos import AttrValue
+from ...tensor import numpy_to_tensor
 from .rewriting import Rewriting
 
 _STRIDE = 1_000_003  # a prime, so that the seeds of replicas and of nodes that count up do not meet
