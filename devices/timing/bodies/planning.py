@@ -21,11 +21,12 @@ import numpy as np
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
+from ..collectives.seats import seat_of, seated, size_bytes
 from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
-from .body import Body, sizes_of
+from .body import Body, SeatedNode, sizes_of
 from .dependencies import Edges, dependencies, edges_of, merges_after
 from .node_places import NodePlaces
 from .places import HostMemory
@@ -66,7 +67,10 @@ class Planner:
         check_modelled(graph, runs)
         places = NodePlaces(graph, self.cluster)
         check_sizes(shapes, runs & ~places.is_call, called)
-        priced = np.flatnonzero(runs & ~places.is_transfer & ~places.is_call)
+        members = [n for n in seated(graph) if runs[n]]
+        is_priced = runs & ~places.is_transfer & ~places.is_call
+        is_priced[members] = False
+        priced = np.flatnonzero(is_priced)
         costs, cost_of = self._costs(shapes, places.priced_on, priced)
         routes = places.routes(np.flatnonzero(runs & (graph.sender >= 0)))
         duty = places.duties(np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of])
@@ -96,6 +100,7 @@ class Planner:
             on_stream=bytearray(on_stream),
             into_merges=into_merges,
             warnings=warnings,
+            seats=_seats(shapes, members),
         )
 
     def edges(self, body: Body) -> Edges:
@@ -131,6 +136,17 @@ class Planner:
             inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
             batch.append(CostRequest(shapes.graph.properties[n], inputs, outputs, self._specs[device[n]]))
         return batch
+
+
+def _seats(shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
+    """Where members of collectives take part, and with how many bytes."""
+    graph, seats = shapes.graph, dict[int, SeatedNode]()
+    for n in members:
+        case = int(shapes.case_of[n])
+        seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)))
+        sizes = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
+        seats[n] = SeatedNode(seat, size_bytes(graph.properties[n], seat, *sizes))
+    return seats
 
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
