@@ -22,6 +22,7 @@ from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
 from ..collectives.seats import seat_of, seated, size_bytes
+from ..costs.fitted import calibration_of
 from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
@@ -45,6 +46,8 @@ class Planner:
     def __init__(self, cluster: Cluster, cost_source: CostSource, times: MeasuredTimes | None = None) -> None:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
+        self.calibration = calibration_of(cost_source)
+        """which times collectives, None for that of the catalog"""
         self._cost_source = cost_source
         self.times = times
         self._specs = [device.spec for device in cluster]
@@ -100,8 +103,18 @@ class Planner:
             on_stream=bytearray(on_stream),
             into_merges=into_merges,
             warnings=warnings,
-            seats=_seats(shapes, members),
+            seats=self.seats(shapes, members),
         )
+
+    def seats(self, shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
+        """Where members of collectives take part, and with how many bytes."""
+        graph, seats = shapes.graph, dict[int, SeatedNode]()
+        for n in members:
+            case = int(shapes.case_of[n])
+            seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)))
+            sizes = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
+            seats[n] = SeatedNode(seat, size_bytes(graph.properties[n], seat, *sizes))
+        return seats
 
     def edges(self, body: Body) -> Edges:
         """The edges of the graph of a body."""
@@ -136,17 +149,6 @@ class Planner:
             inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
             batch.append(CostRequest(shapes.graph.properties[n], inputs, outputs, self._specs[device[n]]))
         return batch
-
-
-def _seats(shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
-    """Where members of collectives take part, and with how many bytes."""
-    graph, seats = shapes.graph, dict[int, SeatedNode]()
-    for n in members:
-        case = int(shapes.case_of[n])
-        seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)))
-        sizes = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
-        seats[n] = SeatedNode(seat, size_bytes(graph.properties[n], seat, *sizes))
-    return seats
 
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:

@@ -58,7 +58,7 @@ class RankGroup:
 
     @cached_property
     def ports(self) -> GroupWay:
-        """What all rings between hosts do together: the rate of a host is its slowest ring times its number of rings."""
+        """What all rings between hosts do together: a host's rate is its slowest ring times its number of rings."""
         latency_ns = max(route.latency_ns for route in self.rings)
         return GroupWay(_rate_of_slowest(self.rings) * max(self.per_host), latency_ns)
 

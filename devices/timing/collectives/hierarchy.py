@@ -18,11 +18,13 @@ from typing import NamedTuple
 from .algorithms import GroupWay, PlannedCost, fastest
 
 Inside = Callable[[str, int, float], PlannedCost]  # kind, ranks of one host, bytes -> cost
-_PHASES = {
+_PHASES: dict[str, tuple[str, ...]] = {  # inside the hosts
     "all_reduce": ("reduce_scatter", "all_gather"),
     "all_gather": ("all_gather",),
     "reduce_scatter": ("reduce_scatter",),
     "broadcast": ("all_gather",),
+    "all_to_all": ("all_to_all",),
+    "send_recv": (),
 }
 
 
@@ -41,10 +43,10 @@ def host_phases(kind: str, per_host: list[int], size_bytes: float, ports: GroupW
     if kind == "all_to_all":
         between_bytes = size_bytes * most * (ranks - min(per_host)) / ranks
         phases = [HostPhase("send_recv", False, between_bytes, fastest("send_recv", 2, between_bytes, ports))]
-        inner, inner_bytes = ("all_to_all",), size_bytes * most / ranks
+        inner, inner_bytes = _PHASES[kind], size_bytes * most / ranks
     elif kind == "send_recv":
         phases = [HostPhase(kind, False, size_bytes * most, fastest(kind, 2, size_bytes * most, ports))]
-        inner, inner_bytes = (), 0.0
+        inner, inner_bytes = _PHASES[kind], 0.0
     else:
         phases = [HostPhase(kind, False, size_bytes, fastest(kind, hosts, size_bytes, ports))]
         inner, inner_bytes = _PHASES[kind], size_bytes

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class SharedHardware:
     """The engine of a cluster, its log, and by row the activation that owns it and its time."""
 
-    def __init__(self, cluster: Cluster, *, calibration: Calibration | None = None, is_unlimited: bool = False) -> None:
+    def __init__(self, cluster: Cluster, calibration: Calibration | None = None, *, is_unlimited: bool = False) -> None:
         """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's."""
         self.cluster = cluster
         self.is_unlimited = is_unlimited

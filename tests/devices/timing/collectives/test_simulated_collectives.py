@@ -193,7 +193,7 @@ def test_communication_is_hidden_behind_computing(elements: int) -> None:
     assert exposed + hidden == ring.duration_ns
     both = max(0, min(kernel.end_ns, ring.end_ns) - max(kernel.start_ns, ring.start_ns))
     assert hidden == both
-    assert timeline.makespan_ns == max(max(e.end_ns for e in timeline.events if e.node[:1] == "m"), ring.end_ns)
+    assert timeline.makespan_ns == max(*(e.end_ns for e in timeline.events if e.node[:1] == "m"), ring.end_ns)
 
 
 def test_reports_name_the_group() -> None:
