@@ -103,6 +103,18 @@ class State(Enum):
     """tensors kept in a session under a handle"""
 
 
+class Exchange(Enum):
+    """What the members of a collective exchange; the values are the kinds that `collective_time` knows."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "all_to_all"
+    BROADCAST = "broadcast"
+    NOTHING = "nothing"
+    """it has no members: it says who they are, or what other devices have comes by transfers"""
+
+
 class ReadsHandle(Enum):
     """What an op outputs of the object whose handle is its first input; its shape follows from that of the object."""
 
@@ -233,6 +245,7 @@ class Facts(TypedDict, total=False):
     normalises_batch: bool
     merges_by: str
     fills: bool
+    exchange: Exchange
     is_test_only: bool
 
 
@@ -320,6 +333,8 @@ class OpRecord:
     """how its results for parts of a tensor make the one for the whole: a reduction, or "" if they do not"""
     fills: bool = False
     """all elements of its output are its second input"""
+    exchange: Exchange | None = None
+    """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 
