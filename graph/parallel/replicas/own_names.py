@@ -1,7 +1,7 @@
 """What a replica must not share with the others by name: variables, loops, groups of collectives, functions with such.
 
     w = VarHandleOp() {shared_name="w"}       replica_1/w = VarHandleOp() {shared_name="replica_1/w"}
-    _class=["loc:@w"]                         _class=["loc:@replica_1/w"]
+    _class=["loc:@w"]                         _class=["loc:@replica_1/w"], or none if w is no part of the program
     frame_name="loop"                         frame_name="replica_1/loop"
     group_key=1 (a collective of the graph)   group_key of its own
 """
@@ -81,7 +81,7 @@ def _attrs(kind: NodeProperties, inside: Collection[bytes], prefixes: Sequence[s
     if isinstance(shared, bytes) and shared and (any(map(is_handle, kind.output_types)) or "num_devices" in kind.op_def.attrs):
         found.append(("shared_name", _prefixed(shared, prefixes)))
     groups = attrs.get("_class") if "_class" in attrs else None
-    if isinstance(groups, tuple) and any(_group(entry) in inside for entry in groups):
+    if isinstance(groups, tuple) and any(_group(entry) for entry in groups):
         found.append(("_class", lambda rank: _moved_groups(groups, inside, prefixes[rank])))
     if record.node_class is NodeClass.COLLECTIVE or ("group_key" in kind.op_def.attrs and "group_key" in attrs):
         key = int(attrs["group_key"])
@@ -94,14 +94,14 @@ def _prefixed(name: bytes, prefixes: Sequence[str]) -> Callable[[int], AttrValue
 
 
 def _group(entry: object) -> bytes:
-    return entry.removeprefix(_GROUP) if isinstance(entry, bytes) else b""
+    """The node that an entry says to share the device of; empty for an entry that says something else."""
+    return entry.removeprefix(_GROUP) if isinstance(entry, bytes) and entry.startswith(_GROUP) else b""
 
 
 def _moved_groups(groups: Sequence[bytes], inside: Collection[bytes], prefix: str) -> AttrValue:
     value = AttrValue()
-    value.list.s.extend(
-        _GROUP + prefix.encode() + _group(entry) if _group(entry) in inside else entry for entry in groups
-    )
+    moved = (_GROUP + prefix.encode() + _group(entry) for entry in groups if _group(entry) in inside)
+    value.list.s.extend([*moved, *(entry for entry in groups if not _group(entry))])
     return value
 
 
