@@ -58,9 +58,7 @@ def program_of(step: TrainingStep, outputs: Iterable[int], *, placeholders: Coll
     return Parts(inside, in_step, shared, sorted(after))
 
 
-def _closure(
-    start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]
-) -> set[int]:
+def _closure(start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]) -> set[int]:
     seen = {node for node in start if node > SINK_ID}
     stack = list(seen)
     while stack:

@@ -15,19 +15,18 @@ inputs to outputs: an elementwise op makes a shard if an input is one and the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
-from ...dtypes import DataType, Shape, base_type, is_ref
+from ...dtypes import DataType, Shape, Shapes, is_ref
 from ...edge_ends import Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ...ops.record import NodeClass, ReadsHandle
-from ...shape_inference.infer import infer_shapes
 from ..value_flow import ValueFlow, is_handle
 
 _ELEMENTWISE = "elementwise"
@@ -57,16 +56,21 @@ class ShardRegion:
     """The part of a training step that can work on shards."""
 
     def __init__(
-        self, flow: ValueFlow, updates: Sequence[int], boundary: Sequence[Output], loss: int, outputs: Sequence[int]
+        self,
+        flow: ValueFlow,
+        shapes: Mapping[str, Shapes],
+        updates: Sequence[int],
+        boundary: Sequence[Output],
+        loss: int,
+        outputs: Sequence[int],
     ) -> None:
         """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write.
 
-        `outputs` are other nodes that every replica computes.
+        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes.
         """
         self.flow = flow
         self.graph: Graph = flow.graph
         names = self.graph.names()
-        shapes = infer_shapes(self.graph)
         self._shapes = [shapes.get(str(name), ()) for name in names]
         self.earlier = _reversed(flow.after)
         early = flow.reached([loss, *(node for node, _ in boundary)], self.earlier)

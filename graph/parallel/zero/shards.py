@@ -11,11 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from ...builder.handles import Tensor
 from ...edge_ends import Output
 from .collectives import ShardCollectives
 from .edits import Edits
 from .region import ShardRegion, ShardedVariable
+
+_SCALAR = np.zeros(0, np.int32)
+"""the shape of a scalar"""
 
 
 class Shards:
@@ -93,7 +98,7 @@ class Shards:
         if region.is_single(output):
             if region.shape(output) == ():
                 return whole
-            return self.edits.make.op("Reshape", whole, [], name=self._name(output, "scalar"))[0]
+            return self.edits.make.op("Reshape", whole, _SCALAR, name=self._name(output, "scalar"))[0]
         return self.collectives.shard(whole, self.collectives.cut(self.shape(output)), self._name(output, "shard"))
 
     def _name(self, output: Output, what: str) -> str:

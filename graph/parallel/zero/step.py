@@ -126,7 +126,9 @@ class _Sharder:
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(step.flow, step.updates, added, step.loss[0], outputs)
+        self._region = ShardRegion(
+            step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs
+        )
         if not self._region.variables:
             raise InvalidArgumentError(
                 f"zero={options.stage}: no variable of this step can be sharded: each has one element, is updated by "
