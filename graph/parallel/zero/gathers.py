@@ -24,7 +24,8 @@ from ...edge_ends import Output
 from .collectives import ShardCollectives
 from .edits import Edits
 from .readers import ParameterReaders
-from .region import ShardedVariable, ShardRegion
+from .region import ShardRegion
+from .variables import ShardedVariable
 from .state import StateShards
 
 

@@ -18,7 +18,8 @@ from ...graph import Graph
 from ..value_flow import is_handle
 from .edits import Edits
 from .readers import ParameterReaders
-from .region import ShardedVariable, ShardRegion
+from .region import ShardRegion
+from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards
 

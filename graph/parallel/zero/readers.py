@@ -13,7 +13,8 @@ from collections.abc import Collection
 from ...edge_ends import Output
 from ...ops.record import NodeClass
 from ..value_flow import is_handle
-from .region import ShardedVariable, ShardRegion
+from .region import ShardRegion
+from .variables import ShardedVariable
 
 _PURE = frozenset({NodeClass.OTHER, NodeClass.IDENTITY})
 """classes of nodes that may be computed twice"""

@@ -15,41 +15,21 @@ inputs to outputs: an elementwise op makes a shard if an input is one and the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
-from ...dtypes import DataType, Shape, Shapes, is_ref
+from ...dtypes import Shape, Shapes, is_ref
 from ...edge_ends import Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ...ops.record import NodeClass, ReadsHandle
 from ..value_flow import ValueFlow, is_handle
+from .variables import ShardedVariable, find_variables
 
 _ELEMENTWISE = "elementwise"
-
-
-@dataclass(eq=False, slots=True)
-class ShardedVariable:
-    """A variable of shards.
-
-    `updates` write it, in the order in which they run; `assigns` write it outside the step: initial and restored
-    values. `readers` are what gets its value: read nodes of a resource, (consumer, port) of a reference.
-    """
-
-    node: int
-    name: str
-    shape: tuple[int, ...]
-    dtype: DataType
-    is_reference: bool
-    updates: list[int] = field(default_factory=list)
-    assigns: list[int] = field(default_factory=list)
-    read_nodes: list[int] = field(default_factory=list)
-    is_parameter: bool = False
-    """the loss or its gradients depend on it"""
 
 
 class ShardRegion:
@@ -88,7 +68,10 @@ class ShardRegion:
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
         self.seeds = [output for output in boundary if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""
-        self.variables = self._variables()
+        found = find_variables(flow, self.shape, self.updates, self.before, self.nodes)
+        self.variables = found.sharded
+        self.whole = found.whole
+        """why other variables that are updated stay whole, by name"""
         self.sharded: dict[Output, tuple[int, ...]] = {}
         """outputs of the region that are shards when their inputs are, with the shape of the whole"""
         for node in self.order:
@@ -160,79 +143,6 @@ class ShardRegion:
         kind = self.kind(node)
         return bool(kind.op_def.record.merges_by) and self.is_single((node, 0)) and node in self.nodes
 
-    # Which variables
-
-    def _variables(self) -> dict[int, ShardedVariable]:
-        """The variables all of whose updates are elementwise, and of which every use can be rewritten."""
-        found: dict[int, ShardedVariable] = {}
-        for update in self.updates:
-            for port in _handle_ports(self.kind(update)):
-                node = self.flow.sources[update][port][0]
-                variable = found.get(node) or self._candidate(node)
-                if variable is not None:
-                    found[node] = variable
-                    variable.updates.append(update)
-        for variable in found.values():
-            self._note_uses(variable)
-        while True:
-            wrong = {node for node, variable in found.items() if not self._fits(variable, found)}
-            if not wrong:
-                return found
-            found = {node: variable for node, variable in found.items() if node not in wrong}
-
-    def _candidate(self, node: int) -> ShardedVariable | None:
-        kind = self.kind(node)
-        record = kind.op_def.record
-        if record.handle_shape_attr == "" and record.node_class is not NodeClass.VARIABLE:
-            return None
-        shape: Shape = kind.attrs.get("shape")
-        if shape is None or None in shape or prod(map(int, shape)) < 2:  # type: ignore[arg-type]
-            return None
-        is_reference = is_ref(kind.output_types[0])
-        whole = tuple(int(size) for size in shape if size is not None)
-        return ShardedVariable(node, self.graph.node_name(node), whole, kind.attrs["dtype"], is_reference)
-
-    def _note_uses(self, variable: ShardedVariable) -> None:
-        """Fills in who reads and assigns a variable."""
-        for consumer, port in self.flow.readers[variable.node]:
-            kind = self.kind(consumer)
-            record = kind.op_def.record
-            if consumer in variable.updates:
-                continue
-            if record.reads_handle is ReadsHandle.VALUE or not is_handle(kind.input_types[port]):
-                variable.read_nodes.append(consumer)
-            elif record.takes_over or (record.updates is not None and port == 0):
-                variable.assigns.append(consumer)
-        variable.is_parameter = any(node in self.before for node in variable.read_nodes)
-
-    def _fits(self, variable: ShardedVariable, found: dict[int, ShardedVariable]) -> bool:
-        """Whether the updates are elementwise on variables of one shape, and nothing unknown gets the handle."""
-        known = {*variable.updates, *variable.assigns, *variable.read_nodes}
-        uses = [consumer for consumer, _ in self.flow.readers[variable.node] if consumer not in known]
-        if any(not self._is_harmless(consumer) for consumer in uses) or self.before.intersection(variable.assigns):
-            return False
-        return all(self._is_elementwise_update(update, variable.shape, found) for update in variable.updates)
-
-    def _is_harmless(self, consumer: int) -> bool:
-        """Whether a user of a handle asks for no value and no shape."""
-        kind = self.kind(consumer)
-        return not kind.output_types or kind.output_types[0] is DataType.BOOL
-
-    def _is_elementwise_update(
-        self, update: int, shape: tuple[int, ...], found: dict[int, ShardedVariable]
-    ) -> bool:
-        kind = self.kind(update)
-        if kind.op_def.record.indices_input >= 0 or kind.op_def.record.updates is None:
-            return False
-        for port, source in enumerate(self.flow.sources[update]):
-            if is_handle(kind.input_types[port]):
-                variable = found.get(source[0])
-                if variable is None or variable.shape != shape:
-                    return False
-            elif not self.is_single(source) and self.shape(source) != shape:
-                return False
-        return True
-
     # Which tensors
 
     def _decide(self, node: int) -> None:
@@ -296,10 +206,6 @@ def _is_elementwise(kind: NodeProperties) -> bool:
     if record.node_class in (NodeClass.SWITCH, NodeClass.MERGE) or record.passes_on:
         return True
     return record.in_place and record.family == _ELEMENTWISE
-
-
-def _handle_ports(kind: NodeProperties) -> Iterable[int]:
-    return (port for port, dtype in enumerate(kind.input_types) if is_handle(dtype))
 
 
 def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:

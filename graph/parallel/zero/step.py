@@ -14,7 +14,7 @@ attrs that differ are listed as patches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -30,7 +30,8 @@ from .layout import Patch, Sharding
 from .outside import OutsideRead, outside_reads
 from .gathers import ParameterGathers
 from .readers import ParameterReaders
-from .region import ShardedVariable, ShardRegion
+from .region import ShardRegion
+from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards, assignment
 from .units import buckets, unit_names
@@ -76,7 +77,7 @@ def zero_options(
 class ShardedStep:
     """The step of the replica with rank 0, and how others differ.
 
-    The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded; `own`
+    `whole` says by name why variables that are updated stay whole. The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded; `own`
     are nodes that every replica needs although no step does; `collectives` are new, and their group
     keys are right on every replica when patched; keys up to `last_group` are in use.
     """
@@ -84,6 +85,7 @@ class ShardedStep:
     step: TrainingStep
     sharding: Sharding
     variables: tuple[str, ...]
+    whole: Mapping[str, str]
     patches: tuple[Patch, ...]
     outside: tuple[OutsideRead, ...]
     own: frozenset[int]
@@ -130,9 +132,9 @@ class _Sharder:
             step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs
         )
         if not self._region.variables:
+            why = "; ".join(f"{name!r}: {reason}" for name, reason in [*self._region.whole.items()][:3])
             raise InvalidArgumentError(
-                f"zero={options.stage}: no variable of this step can be sharded: each has one element, is updated by "
-                "rows, or by an op that is not elementwise; use zero=0"
+                f"zero={options.stage}: no variable of this step can be sharded ({why}); use zero=0"
             )
         self._edits = Edits(step.graph)
         self._collectives = ShardCollectives(self._edits, sharding, keys)
@@ -176,6 +178,7 @@ class _Sharder:
             step,
             self._collectives.sharding,
             tuple(variable.name for variable in region.variables.values()),
+            region.whole,
             tuple(self._collectives.patches),
             tuple(outside),
             self._own(step.flow, [*self._state.initial, *(read.tensor.rpartition(":")[0] for read in outside)]),

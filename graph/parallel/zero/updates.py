@@ -19,7 +19,8 @@ from ...dtypes import DataType
 from ..value_flow import is_handle
 from .collectives import ShardCollectives
 from .edits import Edits
-from .region import ShardedVariable, ShardRegion
+from .region import ShardRegion
+from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards
 
