@@ -73,11 +73,11 @@ def test_variables_have_the_shape_of_a_shard() -> None:
 
 
 def test_memory_falls_with_the_stage() -> None:
-    """Each stage holds less on every device: state, then gradients, then parameters; a bucket has two gradients."""
+    """Each stage holds less on every device: state, then gradients, then parameters."""
     peaks = []
     for stage in range(4):
         gpus = [f"gpu:{n}" for n in range(4)]
-        graph = replicate(_wide(), gpus, batch=["x"], loss="loss", zero=stage, bucket_bytes=1 << 19)
+        graph = replicate(_wide(), gpus, batch=["x"], loss="loss", zero=stage, bucket_bytes=1 << 18)
         parts = cut(graph.to_graph_def(), "gpu:4", feeds=["x"], fetches=["loss"], targets=["train"])
         timeline = simulate(parts, "gpu:4", feeds={"x": (8, 256)})
         devices = [device for device in parts if "GPU" in device]
@@ -85,7 +85,7 @@ def test_memory_falls_with_the_stage() -> None:
     for more, less in zip(peaks, peaks[1:], strict=False):
         assert all(a > b for a, b in zip(more, less, strict=True))
     parameters = 6 * 256 * 256 * 4
-    assert min(peaks[0]) > 4 * parameters, "with gradients and two slots"
+    assert min(peaks[0]) > 3 * parameters
     assert max(peaks[3]) < 2 * parameters
 
 
