@@ -3,8 +3,8 @@
     x: (?, 4)   y = MatMul(x, w): (?, 3)     both have rows
     d_w = MatMul(x, d_y): (4, 3)             has none
 
-Where the size of the batch is open, a tensor of which a size is unknown may have rows. A graph that was made for one size
-is walked with another one, see `batch_size`.
+Where the size of the batch is open, a tensor of which a size is unknown may have rows. A graph that was made for one
+size is walked with another one, see `batch_size`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class BatchShapes:
     def __init__(self, graph: Graph, batch: Sequence[str]) -> None:
         """`batch` names the placeholders of the batch.
 
-        Raises NotFoundError for an unknown name, InvalidArgumentError for a scalar and for shapes that contradict an op.
+        Raises NotFoundError for an unknown name, InvalidArgumentError for a scalar, and for shapes that contradict an
+        op.
         """
         self.declared: Mapping[str, Shapes] = infer_shapes(graph)
         """the shapes for the batch that the graph declares, by node"""

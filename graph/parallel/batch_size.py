@@ -10,13 +10,12 @@ copied to, and that number follows the batch. Graphs that leave the size of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
 from ..edge_ends import Output
 from ..graph import Graph

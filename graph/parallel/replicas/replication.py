@@ -10,20 +10,20 @@ from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
-from .buckets import reduce_gradients
-from .copies import Program, id_of_copy, replicated
-from .feeding import split_batch, take_whole
-from .own_names import own_names
-from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
-from .parameter_server import without_parameters
-from .program import Parts, program_of
-from .refusals import check_sources
-from .devices import ReplicaDevices, device_maps, host_of
-from .rewriting import Rewriting, group_keys
-from .seeds import seed_by_rank
 from ..training_step import TrainingStep
 from ..zero.replicas import ShardedReplicas
 from ..zero.step import ZeroOptions
+from .buckets import reduce_gradients
+from .copies import Program, id_of_copy, replicated
+from .devices import ReplicaDevices, device_maps, host_of
+from .feeding import split_batch, take_whole
+from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
+from .own_names import own_names
+from .parameter_server import without_parameters
+from .program import Parts, program_of
+from .refusals import check_sources
+from .rewriting import Rewriting, group_keys
+from .seeds import seed_by_rank
 
 
 class Replication:
@@ -40,15 +40,16 @@ class Replication:
     ) -> None:
         """`outputs` says of named outputs how those of the replicas are joined, `zero` what is sharded."""
         used = [kind for kind in step.flow.kinds if kind is not None]
-        key = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
+        self.stride = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
+        first_key = 1 if self.stride == 1 else self.stride * len(devices)
         self.sharded: ShardedReplicas | None = None
         if zero is not None and len(devices) > 1:
             wanted = {node for node, _ in outputs}
-            self.sharded = ShardedReplicas(step, devices, zero, wanted, key, averages=averages)
-            step, key = self.sharded.step, self.sharded.next_group
+            self.sharded = ShardedReplicas(step, devices, zero, wanted, first_key, averages=averages)
+            step, first_key = self.sharded.step, self.sharded.next_group
         self.step, self.devices, self.outputs = step, devices, dict(outputs)
         self.size = len(devices)
-        self.rewriting = Rewriting(step, self.size, key, averages=averages)
+        self.rewriting = Rewriting(step, self.size, first_key, averages=averages)
         self.fed_by_parts = False
         self.server = ""
         self.parts = self._parts()
@@ -128,9 +129,9 @@ class Replication:
         return set(edges.src[into].tolist())
 
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
-        """The properties by rank of what the graph had before: `key` is above the keys of all its groups."""
+        """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
-        found = own_names(self.step.graph, before, prefixes, self.rewriting.group_key)
+        found = own_names(self.step.graph, before, prefixes, self.stride)
         return found if self.sharded is None else self.sharded.by_rank(found)
 
     def _prefixes(self) -> list[str]:
@@ -147,13 +148,12 @@ class Replication:
             return
         inside = set(program.nodes.tolist())
         step, names = self.step, self.step.graph.node_name
-        own = (step.backward - step.region) | step.forward if self.server else step.backward | step.forward
 
         def copies(output: Output) -> list[Output]:
             return [(id_of_copy(program, output[0], rank), output[1]) for rank in range(self.size)]
 
         joined = {output: Joined(how, copies(output)) for output, how in self.outputs.items()}
-        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - own
+        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - inside
         join_outputs(new, joined, {node: names(node) for node, _ in self.outputs}, readers)
         if self.server:
             how = MEAN if self.rewriting.averages else SUM
