@@ -1,7 +1,7 @@
 """The nodes by which shards become whole tensors and whole tensors become shards.
 
-Several tensors travel in one collective. Each is padded to parts of equal size, and the parts of one member are put side
-by side. Tensors a (4 elements) and b (3) over two members:
+Several tensors travel in one collective. Each is padded to parts of equal size, and the parts of one member are put
+side by side. Tensors a (4 elements) and b (3) over two members:
 
     scatter    a -> [[a0 a1] [a2 a3]]   b -> [[b0 b1] [b2 -]]   joined [[a0 a1 b0 b1] [a2 a3 b2 -]]
                reduce-scatter gives member 0 the sums of a0 a1 b0 b1, member 1 those of a2 a3 b2 -
@@ -112,7 +112,9 @@ class ShardCollectives:
         make, parts = self._edits.make, self.sharding.parts
         flat = [self._padded_parts(w, c, f"{name}/{n}") for n, (w, c) in enumerate(zip(wholes, cuts, strict=True))]
         if len(flat) > 1:
-            rows = [make.op("Reshape", t, [parts, c.part], name=f"{name}/parts") for t, c in zip(flat, cuts, strict=True)]
+            rows = [
+                make.op("Reshape", t, [parts, c.part], name=f"{name}/parts") for t, c in zip(flat, cuts, strict=True)
+            ]
             joined = make.op("ConcatV2", [row[0] for row in rows], 1, name=f"{name}/bucket")
             flat = [make.op("Reshape", joined, [-1], name=f"{name}/bucket/flat")[0]]
         final = b"Div" if mean else b"Id"

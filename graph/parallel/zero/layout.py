@@ -43,7 +43,7 @@ class Sharding:
 
     @classmethod
     def of(cls, replicas: int, zero_group: int | None) -> Sharding:
-        """Groups of `zero_group` of the replicas, or one of all; InvalidArgumentError if that does not come out even."""
+        """Groups of `zero_group` of the replicas, or one of all; InvalidArgumentError if that leaves some over."""
         parts = replicas if zero_group is None else zero_group
         if parts < 1 or replicas % parts:
             fitting = [n for n in range(1, replicas + 1) if replicas % n == 0]

@@ -19,9 +19,9 @@ from ..value_flow import is_handle
 from .edits import Edits
 from .readers import ParameterReaders
 from .region import ShardRegion
-from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards
+from .variables import ShardedVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,7 @@ class OutsideRead:
     readers: tuple[tuple[str, int], ...]
 
 
-def outside_reads(
-    shards: Shards, state: StateShards, parameters: ParameterReaders
-) -> list[OutsideRead]:
+def outside_reads(shards: Shards, state: StateShards, parameters: ParameterReaders) -> list[OutsideRead]:
     """Gives what is outside the step tensors of its own, and lists them."""
     region, edits = shards.region, shards.edits
     found = []
@@ -118,7 +116,6 @@ def join_outside(
             wholes.append(make.op("Reshape", joined, list(read.shape), name=f"{first.name}/whole")[0])
     make.flush()
     for read, whole in zip(reads, wholes, strict=True):
-        for reader, port in read.readers:
-            graph.update_edge(
-                graph.node(make.id_of(whole.node)), whole.port, graph.node(make.id_of(name_on(0, reader))), port
-            )
+        for reader, reader_port in read.readers:
+            new, old = make.id_of(whole.node), make.id_of(name_on(0, reader))
+            graph.update_edge(graph.node(new), whole.port, graph.node(old), reader_port)

@@ -1,9 +1,9 @@
 """Who computes with parameters, in the forward and in the backward pass.
 
-    w/read = ReadVariableOp(w)       a value of w
-    half = Cast(w/read)              depends on parameters alone: computed again for the backward pass
-    y = MatMul(x, half)              a user in the forward pass
-    d_x = MatMul(d_y, half)          a user in the backward pass, to be linked to a cast of its own
+w/read = ReadVariableOp(w)       a value of w
+half = Cast(w/read)              depends on parameters alone: computed again for the backward pass
+y = MatMul(x, half)              a user in the forward pass
+d_x = MatMul(d_y, half)          a user in the backward pass, to be linked to a cast of its own
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PURE = frozenset({NodeClass.OTHER, NodeClass.IDENTITY})
 class ParameterReaders:
     """The readers of all parameters of shards.
 
-    `values` are tensors that are values of parameters, `read_nodes` the nodes that make these of handles and references;
+    `values` are tensors that are values of parameters, `read_nodes` the nodes that read them of handles;
     `owners` are the nodes that depend on parameters alone, and these nodes, with the variables behind them; `links` are
     the edges by which others read them: output, reader, port. `users` has by (variable, is backward) the readers that
     are no owners.

@@ -8,11 +8,10 @@ from functools import partial
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ..training_step import TrainingStep
-from .step import ShardedStep, ZeroOptions, shard_step
 from .collectives import GroupKeys
 from .layout import FIRST, Patch, Place, Sharding, ranks_of
 from .outside import join_outside
-
+from .step import ShardedStep, ZeroOptions, shard_step
 
 ByReplica = Callable[[int], NodeProperties]
 """the properties of a node on the replica of a number"""

@@ -1,10 +1,10 @@
 """Shards and whole tensors on demand: each is made once, in the cheapest way that is right.
 
-    shard of a tensor of the region      is there already
-    shard of a gradient                  what the reduce-scatter gave
-    shard of a variable's value          read from the variable of shards
-    shard of anything else               cut out of the whole tensor
-    whole tensor of shards               gathered
+shard of a tensor of the region      is there already
+shard of a gradient                  what the reduce-scatter gave
+shard of a variable's value          read from the variable of shards
+shard of anything else               cut out of the whole tensor
+whole tensor of shards               gathered
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ...builder.handles import Tensor
 from ...edge_ends import Output
 from .collectives import ShardCollectives
 from .edits import Edits
-from .region import ShardRegion, ShardedVariable
+from .region import ShardRegion
+from .variables import ShardedVariable
 
 _SCALAR = np.zeros(0, np.int32)
 """the shape of a scalar"""

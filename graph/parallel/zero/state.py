@@ -21,7 +21,8 @@ from ...ops.record import NodeClass
 from .collectives import ShardCollectives
 from .edits import Edits
 from .layout import FIRST, Cut, Patch
-from .region import ShardRegion, ShardedVariable
+from .region import ShardRegion
+from .variables import ShardedVariable
 
 
 class StateShards:

@@ -5,8 +5,8 @@
     2       whole parameters, shards of gradients and state        the same; a bucket of gradients is freed at once
     3       shards of everything                                   all-gather per unit and pass, reduce-scatter per unit
 
-The stages are those of the ZeRO paper (Rajbhandari et al. 2020), stage 3 is PyTorch's FSDP. With groups smaller than the
-number of replicas shards lie inside groups, and gradients are also reduced between them (hybrid sharding).
+The stages are those of the ZeRO paper (Rajbhandari et al. 2020), stage 3 is PyTorch's FSDP. With groups smaller than
+the number of replicas shards lie inside groups, and gradients are also reduced between them (hybrid sharding).
 
 The step of one device is rewritten once, for the replica with rank 0. Nodes and edges are the same on all replicas;
 attrs that differ are listed as patches.
@@ -26,16 +26,16 @@ from ..training_step import TrainingStep
 from ..value_flow import ValueFlow
 from .collectives import GroupKeys, ShardCollectives
 from .edits import Edits
+from .gathers import ParameterGathers
 from .layout import Patch, Sharding
 from .outside import OutsideRead, outside_reads
-from .gathers import ParameterGathers
 from .readers import ParameterReaders
 from .region import ShardRegion
-from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards, assignment
 from .units import buckets, unit_names
 from .updates import UpdateRewriter
+from .variables import ShardedVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ def zero_options(
 class ShardedStep:
     """The step of the replica with rank 0, and how others differ.
 
-    `whole` says by name why variables that are updated stay whole. The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded; `own`
-    are nodes that every replica needs although no step does; `collectives` are new, and their group
-    keys are right on every replica when patched; keys up to `last_group` are in use.
+    The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded, `whole`
+    says why others that are updated are not. `own` are nodes that every replica needs although no step does.
+    `collectives` are new ones, whose group keys are those of replica 0, up to `last_group` elsewhere.
     """
 
     step: TrainingStep
@@ -104,9 +104,9 @@ def shard_step(
 ) -> ShardedStep:
     """Shards a training step over replicas; `mean` says whether gradients are averaged or summed.
 
-    `outputs` are further nodes that every replica computes. Parameters whose updates are not elementwise, or change rows
-    only, stay whole with their state, as do variables of one element. Raises InvalidArgumentError if nothing is left to
-    shard, and for units without parameters.
+    `outputs` are further nodes that every replica computes. Parameters whose updates are not elementwise, or change
+    rows only, stay whole with their state, as do variables of one element. Raises InvalidArgumentError if nothing is
+    left to shard, and for units without parameters.
     """
     return _Sharder(step, sharding, options, keys, outputs, mean=mean).run()
 
@@ -128,9 +128,7 @@ class _Sharder:
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(
-            step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs
-        )
+        self._region = ShardRegion(step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs)
         if not self._region.variables:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in [*self._region.whole.items()][:3])
             raise InvalidArgumentError(
@@ -143,9 +141,7 @@ class _Sharder:
         )
         forward = step.flow.reached([step.loss[0], *outputs], self._region.earlier) & self._region.before
         self._readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
-        self._gathers = ParameterGathers(
-            self._region, self._edits, self._collectives, self._state, self._readers
-        )
+        self._gathers = ParameterGathers(self._region, self._edits, self._collectives, self._state, self._readers)
         self._shards = Shards(self._region, self._edits, self._collectives, self._state.handles, self._value_shard)
         self._updates = UpdateRewriter(self._shards, self._state)
         parameters = [v for v in self._region.variables.values() if v.is_parameter]

@@ -20,9 +20,9 @@ from ..value_flow import is_handle
 from .collectives import ShardCollectives
 from .edits import Edits
 from .region import ShardRegion
-from .variables import ShardedVariable
 from .shards import Shards
 from .state import StateShards
+from .variables import ShardedVariable
 
 _LOGICAL = {"All": "Min", "Any": "Max"}
 """how truth values are merged as numbers"""
@@ -157,7 +157,9 @@ class UpdateRewriter:
                 value = make.op("Cast", value, DstT=dtype, name=f"{name}/flag")[0]
             if merge == "Mean":
                 count = self._collectives.cut(self._shards.shape(region.flow.sources[node][0])).size
-                value = make.op("RealDiv", value, make.constant(count, dtype, name=f"{name}/count"), name=f"{name}/mean")[0]
+                value = make.op(
+                    "RealDiv", value, make.constant(count, dtype, name=f"{name}/count"), name=f"{name}/mean"
+                )[0]
             shape = [1] * len(region.shape((node, 0)) or ())
             self._edits.become(
                 node,

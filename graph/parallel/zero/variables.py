@@ -1,9 +1,9 @@
 """Which variables can be cut into shards, and why others stay whole.
 
-    w   ResourceApplyAdam(w, m, v, ..., g), ReadVariableOp(w), AssignVariableOp(w, initial)      shards, with m and v
-    t   ResourceScatterSub(t, indices, rows)                                                     whole: updated by rows
-    s   a step counter                                                                           whole: one element
-    u   PartitionedCall(u)                                                                       whole: who knows
+w   ResourceApplyAdam(w, m, v, ..., g), ReadVariableOp(w), AssignVariableOp(w, initial)      shards, with m and v
+t   ResourceScatterSub(t, indices, rows)                                                     whole: updated by rows
+s   a step counter                                                                           whole: one element
+u   PartitionedCall(u)                                                                       whole: who knows
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Finder:
                 continue
             if record.reads_handle is ReadsHandle.VALUE or not is_handle(kind.input_types[port]):
                 variable.read_nodes.append(consumer)
-            elif record.updates is not None and len(kind.input_types) == 2:  # noqa: PLR2004 - the handle and a value
+            elif record.updates is not None and len(kind.input_types) == 2:
                 variable.assigns.append(consumer)
         variable.is_parameter = any(node in self._before for node in variable.read_nodes)
 

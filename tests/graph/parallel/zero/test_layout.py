@@ -34,7 +34,7 @@ def test_every_replica_has_its_place(parts: int, groups: int) -> None:
 
 def test_groups_have_one_size() -> None:
     """The error names the sizes that come out even."""
-    with pytest.raises(InvalidArgumentError, match="zero_group=4: 6 replicas cannot .* choose one of 1, 2, 3, 6"):
+    with pytest.raises(InvalidArgumentError, match=r"zero_group=4: 6 replicas cannot .* choose one of 1, 2, 3, 6"):
         Sharding.of(6, 4)
 
 
@@ -50,7 +50,13 @@ NAMES = ["model/embed/table", "model/block_0/w", "model/block_0/b", "model/block
 def test_units_by_scopes() -> None:
     """The first level on which names differ, or the longest scope that is named; others are one unit."""
     assert unit_names(NAMES, None) == ["model/embed", "model/block_0", "model/block_0", "model/block_1", "model/head"]
-    assert unit_names(NAMES, ["model/block_0", "model"]) == ["model", "model/block_0", "model/block_0", "model", "model"]
+    assert unit_names(NAMES, ["model/block_0", "model"]) == [
+        "model",
+        "model/block_0",
+        "model/block_0",
+        "model",
+        "model",
+    ]
     assert unit_names(NAMES, ["model/block_1/"]) == ["", "", "", "model/block_1", ""]
     assert unit_names(["w", "b"], None) == ["w", "b"]
     assert unit_names(["a/w"], None) == ["a/w"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def test_memory_falls_with_the_stage() -> None:
         timeline = simulate(parts, "gpu:4", feeds={"x": (8, 256)})
         devices = [device for device in parts if "GPU" in device]
         peaks.append([timeline.peak_memory_bytes(device) for device in devices])
-    for more, less in zip(peaks, peaks[1:], strict=False):
+    for more, less in pairwise(peaks):
         assert all(a > b for a, b in zip(more, less, strict=True))
     parameters = 6 * 256 * 256 * 4
     assert min(peaks[0]) > 3 * parameters
