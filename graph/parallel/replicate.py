@@ -82,9 +82,7 @@ def replicate(
     for value, allowed in ((reduction, (MEAN, SUM)), (feeds, ("whole", "per_replica"))):
         if value not in allowed:
             raise InvalidArgumentError(f"{value!r} is none of {', '.join(map(repr, allowed))}")
-    sharding = zero_options(zero, zero_group, units, prefetch, bucket_bytes)
-    if sharding is not None and parameters is not None:
-        raise InvalidArgumentError(f"zero={zero} shards variables over replicas; leave out parameters={parameters!r}")
+    sharding = zero_options(zero, zero_group, units, prefetch, bucket_bytes, parameters)
     plain = _plain(graph)
     check_batch(plain, names)
     rows_of(plain, names, len(entries))

@@ -22,7 +22,7 @@ import numpy as np
 from ...builder.handles import Tensor
 from ...dtypes import DataType, base_type
 from .edits import Edits
-from .layout import FIRST, Cut, Patch, Place, Sharding
+from .layout import FIRST, Cut, Patch, ShardPlace, Sharding
 
 
 @dataclass(eq=False, slots=True)
@@ -60,17 +60,17 @@ class ShardCollectives:
         """How a tensor of that shape is cut."""
         return Cut(shape, self.sharding.parts)
 
-    def numbers(self, value: Callable[[Place], Any], name: str) -> Tensor:
+    def numbers(self, value: Callable[[ShardPlace], Any], name: str) -> Tensor:
         """A constant of int32 with a value for each place."""
         tensor = self._edits.make.constant(np.array(value(FIRST), np.int32), name=name)
         if self._differs(value):
             self.patches.append(Patch(tensor.node, "value", lambda place: np.array(value(place), np.int32)))
         return tensor
 
-    def _differs(self, value: Callable[[Place], Any]) -> bool:
+    def _differs(self, value: Callable[[ShardPlace], Any]) -> bool:
         """Whether a value is not the same everywhere."""
         first, sharding = value(FIRST), self.sharding
-        places = [Place(p, 0) for p in range(sharding.parts)] + [Place(0, g) for g in range(sharding.groups)]
+        places = [ShardPlace(p, 0) for p in range(sharding.parts)] + [ShardPlace(0, g) for g in range(sharding.groups)]
         return any(value(place) != first for place in places)
 
     # One member
@@ -197,7 +197,7 @@ class ShardCollectives:
         """Attrs of the next collective of the member's group, or of its peers: who has equal shards in all groups."""
         first, sharding = self._first_group(), self.sharding
 
-        def key(place: Place) -> int:
+        def key(place: ShardPlace) -> int:
             return first + sharding.groups + place.position if peers else first + place.group
 
         if self._differs(key):

@@ -27,7 +27,7 @@ from ...tensor import numpy_to_tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShardPlace:
     """Where one replica stands: its place in its group, and the group's number."""
 
     position: int
@@ -53,9 +53,9 @@ class Sharding:
             )
         return cls(parts, replicas // parts)
 
-    def place(self, rank: int) -> Place:
+    def place(self, rank: int) -> ShardPlace:
         """The place of the replica of that rank, which counts in the order of full device names."""
-        return Place(rank % self.parts, rank // self.parts)
+        return ShardPlace(rank % self.parts, rank // self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ class Cut:
         """Whether no part is padded."""
         return self.padded == self.size
 
-    def begin(self, place: Place) -> int:
+    def begin(self, place: ShardPlace) -> int:
         """The first element of a shard; the size of the tensor for an empty one."""
         return min(place.position * self.part, self.size)
 
-    def rows(self, place: Place) -> int:
+    def rows(self, place: ShardPlace) -> int:
         """The true elements of a shard."""
         return min(self.begin(place) + self.part, self.size) - self.begin(place)
 
@@ -100,9 +100,9 @@ class Patch:
 
     node: str
     attr: str
-    value: Callable[[Place], Any]
+    value: Callable[[ShardPlace], Any]
 
-    def properties(self, kind: NodeProperties, place: Place) -> NodeProperties:
+    def properties(self, kind: NodeProperties, place: ShardPlace) -> NodeProperties:
         """The properties of the node on one replica; `kind` are those on replica 0."""
         value = self.value(place)
         if isinstance(value, np.ndarray):
@@ -110,7 +110,7 @@ class Patch:
         return kind.with_attr(self.attr, encode(value, kind.op_def.attrs[self.attr].type))
 
 
-FIRST = Place(0, 0)
+FIRST = ShardPlace(0, 0)
 """the place of replica 0, for which a rewritten graph is made before it is patched for others"""
 
 

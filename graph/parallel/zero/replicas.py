@@ -9,7 +9,7 @@ from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ..training_step import TrainingStep
 from .collectives import GroupKeys
-from .layout import FIRST, Patch, Place, Sharding, ranks_of
+from .layout import FIRST, Patch, ShardPlace, Sharding, ranks_of
 from .outside import join_outside
 from .step import ShardedStep, ZeroOptions, shard_step
 
@@ -73,5 +73,5 @@ def _unchanged(kind: NodeProperties, _replica: int) -> NodeProperties:
     return kind
 
 
-def _patched(patch: Patch, before: ByReplica, places: Sequence[Place], replica: int) -> NodeProperties:
+def _patched(patch: Patch, before: ByReplica, places: Sequence[ShardPlace], replica: int) -> NodeProperties:
     return patch.properties(before(replica), places[replica])

@@ -63,13 +63,20 @@ class ZeroOptions:
 
 
 def zero_options(
-    zero: int, zero_group: int | None, units: Sequence[str] | None, prefetch: int, bucket_bytes: int
+    zero: int,
+    zero_group: int | None,
+    units: Sequence[str] | None,
+    prefetch: int,
+    bucket_bytes: int,
+    parameters: str | None,
 ) -> ZeroOptions | None:
     """What arguments of `replicate` ask for; None without sharding. InvalidArgumentError for what does not fit."""
     if zero == 0:
         if zero_group is not None or units is not None:
             raise InvalidArgumentError("zero_group and units are for sharded steps; give zero=1, 2 or 3 with them")
         return None
+    if parameters is not None:
+        raise InvalidArgumentError(f"zero={zero} shards variables over replicas; leave out parameters={parameters!r}")
     return ZeroOptions(zero, zero_group, units, prefetch, bucket_bytes)
 
 
@@ -77,8 +84,8 @@ def zero_options(
 class ShardedStep:
     """The step of the replica with rank 0, and how others differ.
 
-    The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded, `whole`
-    says why others that are updated are not. `own` are nodes that every replica needs although no step does.
+    The gradients of `step` are those that are still to be reduced. `variables` are the names of what is sharded,
+    `whole` says why others that are updated are not. `own` are nodes that every replica needs although no step does.
     `collectives` are new ones, whose group keys are those of replica 0, up to `last_group` elsewhere.
     """
 

@@ -44,7 +44,8 @@ def _default(names: Sequence[str]) -> list[str]:
 
 
 def _is_within(name: str, scope: str) -> bool:
-    return name == scope or name.startswith(f"{scope}/")
+    parts = scope.split("/")
+    return name.split("/")[: len(parts)] == parts
 
 
 def _advice(scope: str, names: Iterable[str]) -> str:

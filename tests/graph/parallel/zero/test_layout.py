@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
-from partita.graph.parallel.zero.layout import Cut, Place, Sharding, ranks_of
+from partita.graph.parallel.zero.layout import Cut, ShardPlace, Sharding, ranks_of
 from partita.graph.parallel.zero.units import buckets, unit_names
 
 
@@ -16,7 +16,7 @@ def test_shards_are_the_tensor(shape: list[int], parts: int) -> None:
     """One after the other they have every element once; with padding all are equally long."""
     cut = Cut(tuple(shape), parts)
     elements = np.arange(cut.size)
-    places = [Place(position, 0) for position in range(parts)]
+    places = [ShardPlace(position, 0) for position in range(parts)]
     shards = [elements[cut.begin(place) : cut.begin(place) + cut.rows(place)] for place in places]
     assert np.array_equal(np.concatenate(shards), elements)
     assert all(0 <= cut.rows(place) <= cut.part for place in places)
@@ -29,7 +29,7 @@ def test_every_replica_has_its_place(parts: int, groups: int) -> None:
     """Neighbours are in one group, in the order of their ranks."""
     sharding = Sharding.of(parts * groups, parts)
     places = [sharding.place(rank) for rank in range(parts * groups)]
-    assert places == [Place(position, group) for group in range(groups) for position in range(parts)]
+    assert places == [ShardPlace(position, group) for group in range(groups) for position in range(parts)]
 
 
 def test_groups_have_one_size() -> None:

@@ -41,7 +41,7 @@ async def _run(
         return found
 
 
-async def _assert_equal(m: LinearModel, graph: Graph, fetches: list[str], **settings: Any) -> None:
+async def assert_equal(m: LinearModel, graph: Graph, fetches: list[str], **settings: Any) -> None:
     draw = np.random.default_rng(1)
     fed = {f"{name}/fed": draw.normal(size=shape) for name, shape in SHAPES.items()} if m.initial == "fed" else {}
     devices = ["cpu:0", "cpu:1", "cpu:2"]
@@ -56,7 +56,7 @@ async def _assert_equal(m: LinearModel, graph: Graph, fetches: list[str], **sett
 async def test_update_rules(rule: Rule, stage: int) -> None:
     """What works on single elements gets shards, reductions are merged, anything else gets whole tensors."""
     m = LinearModel()
-    await _assert_equal(m, m.graph(rule), ["loss"], zero=stage)
+    await assert_equal(m, m.graph(rule), ["loss"], zero=stage)
 
 
 @STAGES
@@ -64,7 +64,7 @@ async def test_update_rules(rule: Rule, stage: int) -> None:
 async def test_update_rules_of_references(rule: Rule, stage: int) -> None:
     """The same with the variables of TensorFlow 1."""
     m = LinearModel("reference")
-    await _assert_equal(m, m.graph(rule), ["loss"], zero=stage)
+    await assert_equal(m, m.graph(rule), ["loss"], zero=stage)
 
 
 @pytest.mark.parametrize("stage", [1, 3])
@@ -73,7 +73,7 @@ async def test_update_rules_of_references(rule: Rule, stage: int) -> None:
 async def test_what_is_assigned_is_cut(kind: str, initial: str, stage: int) -> None:
     """Random initial values, which are drawn once, and values that are fed, as a checkpoint is restored."""
     m = LinearModel(kind, initial)
-    await _assert_equal(m, m.graph(plain), ["loss"], zero=stage)
+    await assert_equal(m, m.graph(plain), ["loss"], zero=stage)
 
 
 @STAGES
@@ -87,4 +87,4 @@ async def test_outputs_see_whole_gradients_and_parameters(stage: int) -> None:
         return model.momentum(*grads)
 
     outputs = ["gradient_norm", "weight_norm"]
-    await _assert_equal(m, m.graph(rule), ["loss", *outputs], mean=outputs, zero=stage)
+    await assert_equal(m, m.graph(rule), ["loss", *outputs], mean=outputs, zero=stage)
