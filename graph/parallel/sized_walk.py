@@ -29,10 +29,9 @@ from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..shape_inference.outcomes import outcome_of
 from ..shape_inference.tensor_facts import TensorFacts
+from .batch_shapes import TEST
 from .value_flow import ValueFlow
 
-TEST = 101
-"""a number of rows that no other size is likely to be a multiple of"""
 _INTEGERS = (DataType.INT32, DataType.INT64)
 _MOST_CHANGES = 2
 _LARGEST = 64  # elements of an input that may be a shape

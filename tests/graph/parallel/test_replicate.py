@@ -207,6 +207,32 @@ def test_statistics_of_the_batch_are_refused() -> None:
     assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/watch")
 
 
+@pytest.mark.parametrize("mixed", ["centred", "pairs", "largest", "root", "weighted"])
+def test_losses_that_replicas_cannot_add_up_are_refused(mixed: str) -> None:
+    """What a row is combined with depends on all rows, or the loss is no mean over them."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (None, 2))
+    w = b.op("VarHandleOp", name="w", dtype="float32", shape=(2, 1), attrs={"shared_name": "w"})[0]
+    y = b.op("MatMul", x, b.op("ReadVariableOp", w, name="read", dtype="float32"), name="y")[0]
+    match mixed:
+        case "centred":
+            y = b.op("Sub", y, b.op("Mean", y, [0]), name="here")[0]
+        case "pairs":
+            y = b.op("MatMul", y, y, transpose_b=True, name="here")[0]
+        case "largest":
+            y = b.op("Max", y, [0], name="here")[0]
+        case "root":
+            y = b.op("Sqrt", b.op("Mean", y, [0, 1]), name="here")[0]
+        case "weighted":
+            y = b.op("RealDiv", b.op("Sum", y, [0, 1]), b.op("Sum", x, [0, 1]), name="here")[0]
+    axes = [] if mixed in ("root", "weighted") else [0]
+    b.op("Mean", y, np.int32(axes), name="loss")
+    (slope,) = gradients(b, ["loss"], ["read"])
+    b.op("ResourceApplyGradientDescent", w, 0.5, slope, name="step")
+    refused(UnimplementedError, "'here' needs statistics of the whole batch", b)
+    assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/here")
+
+
 def test_batches_out_of_a_queue_are_refused() -> None:
     """As the batch itself, and beside it."""
     b = GraphBuilder()
