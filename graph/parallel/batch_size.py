@@ -19,7 +19,7 @@ import numpy as np
 from ..dtypes import Array, DataType, Shape
 from ..edge_ends import Output
 from ..graph import Graph
-from ..ops.properties import properties_of
+from ..ops.properties import NodeProperties, properties_of
 from ..ops.record import NodeClass
 from ..tensor import numpy_to_tensor
 from .batch_shapes import TEST, BatchShapes, count_row_axes
@@ -178,7 +178,7 @@ def _fact(walk: SizedWalk, place: Input) -> int:
     return walk.fact_of[source][output]
 
 
-def _constant(value: Array, dtype: int) -> object:
+def _constant(value: Array, dtype: int) -> NodeProperties:
     return properties_of("Const", {"value": numpy_to_tensor(value, DataType(dtype)), "dtype": DataType(dtype)})
 
 
