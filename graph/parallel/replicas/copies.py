@@ -78,7 +78,8 @@ class _Assembly:
         own, kinds = program.nodes.tolist(), self.old.all_properties()
         self._own_names = [self.old.node_name(node) for node in own]
         self._own_kinds = [kind for kind in map(kinds.__getitem__, own) if kind is not None]
-        self._by_rank = [(int(self.local[node]), properties) for node, properties in program.by_rank.items()]
+        by_rank = program.by_rank.items()
+        self._by_rank = [(int(self.local[node]), of_rank) for node, of_rank in by_rank if self.inside[node]]
         self.new = Graph()
         self.new.functions, self.new.versions = self.old.functions, self.old.versions
         self.new.lowered = dict(self.old.lowered)
@@ -183,7 +184,8 @@ class _Extra:
             for rank in range(1, a.size):
                 handle = a.id_of(variable, rank)
                 at = a.new.intern_device(a.new.requested_device(handle))
-                kind = kinds[node]
+                of_rank = a.p.by_rank.get(node)
+                kind = kinds[node] if of_rank is None else of_rank(rank)
                 assert kind is not None
                 copy = self._add(f"{a.p.prefixes[rank]}{old_names[node]}", kind, at)
                 self.copied_assigns[node].append(copy)
