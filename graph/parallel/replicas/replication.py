@@ -60,6 +60,11 @@ class Replication:
     def _ends(self) -> list[int]:
         return [self.step.loss[0], *(node for node, _ in self.outputs)]
 
+    def by_rank(self, properties: Mapping[int, Callable[[int], NodeProperties]]) -> None:
+        """Says of nodes which properties they have in each replica."""
+        names = self.step.graph.node_name
+        self.rewriting.by_rank.update({names(node): of_rank for node, of_rank in properties.items()})
+
     def _parts(self, placeholders: Collection[int] = ()) -> Parts:
         parts = program_of(self.step, self._ends(), placeholders=placeholders)
         return parts if self.sharded is None else parts._replace(inside=parts.inside | self.sharded.sharded.own)
@@ -131,6 +136,7 @@ class Replication:
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
         """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
+        before += self.parts.assigns
         found = own_names(self.step.graph, before, prefixes, self.stride)
         return found if self.sharded is None else self.sharded.by_rank(found)
 

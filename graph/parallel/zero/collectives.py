@@ -22,7 +22,7 @@ import numpy as np
 from ...builder.handles import Tensor
 from ...dtypes import DataType, base_type
 from .edits import Edits
-from .layout import FIRST, Cut, Patch, ShardPlace, Sharding
+from .layout import FIRST, Cut, Patch, Sharding, ShardPlace
 
 
 @dataclass(eq=False, slots=True)

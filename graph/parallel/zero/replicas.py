@@ -9,7 +9,7 @@ from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ..training_step import TrainingStep
 from .collectives import GroupKeys
-from .layout import FIRST, Patch, ShardPlace, Sharding, ranks_of
+from .layout import FIRST, Patch, Sharding, ShardPlace, ranks_of
 from .outside import join_outside
 from .step import ShardedStep, ZeroOptions, shard_step
 

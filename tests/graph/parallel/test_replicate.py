@@ -151,7 +151,7 @@ async def test_a_graph_for_one_size_of_the_batch_runs_with_parts_of_it() -> None
     w = b.op("VarHandleOp", name="w", dtype="float32", shape=(6, 4), attrs={"shared_name": "w"})[0]
     b.op("AssignVariableOp", w, np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4), name="init")
     read = b.op("ReadVariableOp", w, name="w/read", dtype="float32")
-    product = b.op("MatMul", b.op("Reshape", x, [8, 6]), read)[0] + np.zeros((8, 4), np.float32)
+    product = b.op("MatMul", b.op("Reshape", x, [8, 6]), read)[0] + np.arange(32, dtype=np.float32).reshape(8, 4)
     losses = b.op("Square", product - y)
     b.op("RealDiv", b.op("Sum", losses, [0, 1]), 32.0, name="loss")
     (slope,) = gradients(b, ["loss"], ["w/read"])
@@ -179,11 +179,6 @@ def test_batches_that_do_not_divide_are_refused() -> None:
     refused(
         InvalidArgumentError, "'x' has 9 rows, which do not divide by 4 replicas; feed 8", linear_step(9), devices(4)
     )
-    b = GraphBuilder()
-    slope = linear(b, 4)
-    rows = b.constant(np.arange(8, dtype=np.float32).reshape(4, 2), name="rows")
-    b.op("ResourceApplyGradientDescent", "w", 0.5, slope + b.op("Mean", rows * b.tensor("x"), [0, 1])[0], name="step")
-    refused(InvalidArgumentError, "'rows' has 4 rows, one for each of the batch, which differ", b)
 
 
 def test_devices_that_do_not_fit_are_refused() -> None:
@@ -205,6 +200,32 @@ def test_statistics_of_the_batch_are_refused() -> None:
     refused(UnimplementedError, "'watch' needs statistics of the whole batch", b)
     refused(InvalidArgumentError, "'refuse' or 'local', not 'some'", b, batch_statistics="some")
     assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/watch")
+
+
+@pytest.mark.parametrize("mixed", ["centred", "pairs", "largest", "root", "weighted"])
+def test_losses_that_replicas_cannot_add_up_are_refused(mixed: str) -> None:
+    """What a row is combined with depends on all rows, or the loss is no mean over them."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (None, 2))
+    w = b.op("VarHandleOp", name="w", dtype="float32", shape=(2, 1), attrs={"shared_name": "w"})[0]
+    y = b.op("MatMul", x, b.op("ReadVariableOp", w, name="read", dtype="float32"), name="y")[0]
+    match mixed:
+        case "centred":
+            y = b.op("Sub", y, b.op("Mean", y, [0]), name="here")[0]
+        case "pairs":
+            y = b.op("MatMul", y, y, transpose_b=True, name="here")[0]
+        case "largest":
+            y = b.op("Max", y, [0], name="here")[0]
+        case "root":
+            y = b.op("Sqrt", b.op("Mean", y, [0, 1]), name="here")[0]
+        case "weighted":
+            y = b.op("RealDiv", b.op("Sum", y, [0, 1]), b.op("Sum", x, [0, 1]), name="here")[0]
+    axes = [] if mixed in ("root", "weighted") else [0]
+    b.op("Mean", y, np.int32(axes), name="loss")
+    (slope,) = gradients(b, ["loss"], ["read"])
+    b.op("ResourceApplyGradientDescent", w, 0.5, slope, name="step")
+    refused(UnimplementedError, "'here' needs statistics of the whole batch", b)
+    assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/here")
 
 
 def test_batches_out_of_a_queue_are_refused() -> None:

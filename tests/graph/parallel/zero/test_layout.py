@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.errors import InvalidArgumentError
-from partita.graph.parallel.zero.layout import Cut, ShardPlace, Sharding, ranks_of
+from partita.graph.parallel.zero.layout import Cut, Sharding, ShardPlace, ranks_of
 from partita.graph.parallel.zero.units import buckets, unit_names
 
 
