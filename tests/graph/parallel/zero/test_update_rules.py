@@ -88,3 +88,42 @@ async def test_outputs_see_whole_gradients_and_parameters(stage: int) -> None:
 
     outputs = ["gradient_norm", "weight_norm"]
     await assert_equal(m, m.graph(rule), ["loss", *outputs], mean=outputs, zero=stage)
+
+
+@STAGES
+@pytest.mark.parametrize("kind", ["resource", "reference"])
+async def test_readers_outside_the_step_get_whole_values(kind: str, stage: int) -> None:
+    """What reads parameters, state and gradients on its own: by read nodes, and a reference without one."""
+    m = LinearModel(kind)
+
+    def rule(model: LinearModel, *grads: Any) -> list[Any]:
+        updates = model.momentum(*grads)
+        for name, read in model.reads.items():
+            model.b.op("Square", read, name=f"saved/{name}")
+        if kind == "reference":
+            for name, handle in model.handles.items():
+                model.b.op("Square", handle, name=f"saved_directly/{name}")
+        return updates
+
+    graph = m.graph(rule)
+    outside = [node.name for node in graph.op_nodes() if node.name.startswith("saved") and node.op == "Square"]
+    sharded = replicate(graph, ["cpu:0", "cpu:1", "cpu:2"], batch=["x", "y"], loss="loss", zero=stage)
+    found = []
+    for steps, devices in ((graph, "cpu:1"), (sharded, "cpu:3")):
+        async with open_session(steps.to_graph_def(), devices) as session:
+            await session.run([], {}, ["init"])
+            await session.run([], m.feeds(0), ["train"])
+            found.append([(await session.run([name]))[0] for name in outside])
+    for name, theirs, ours in zip(outside, *found, strict=True):
+        assert_close(ours, theirs, 1e-12, name)
+
+
+async def test_a_gradient_that_something_else_reads_is_whole() -> None:
+    """A summary of the mean gradient, fetched with the step or without."""
+    m = LinearModel()
+
+    def rule(model: LinearModel, *grads: Any) -> list[Any]:
+        model.b.op("Square", grads[0], name="summary")
+        return model.momentum(*grads)
+
+    await assert_equal(m, m.graph(rule), ["loss", "summary"], zero=2)
