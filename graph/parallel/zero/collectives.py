@@ -12,7 +12,7 @@ Nodes are made for replica 0. What differs on other replicas is the value of an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
@@ -55,6 +55,7 @@ class ShardCollectives:
         self._edits = edits
         self._keys = keys
         self._devices: dict[str, int] = {}
+        self._fixed: dict[tuple[Hashable, str], Tensor] = {}
 
     def cut(self, shape: tuple[int, ...]) -> Cut:
         """How a tensor of that shape is cut."""
@@ -67,6 +68,13 @@ class ShardCollectives:
             self.patches.append(Patch(tensor.node, "value", lambda place: np.array(value(place), np.int32)))
         return tensor
 
+    def fixed(self, value: int | tuple[Any, ...]) -> Tensor:
+        """A constant of int32 that is the same everywhere, as a number or nested tuples; a device has one of each."""
+        key = value, self._edits.device
+        if key not in self._fixed:
+            self._fixed[key] = self._edits.make.constant(np.array(value, np.int32), name="zero/fixed")
+        return self._fixed[key]
+
     def _differs(self, value: Callable[[ShardPlace], Any]) -> bool:
         """Whether a value is not the same everywhere."""
         first, sharding = value(FIRST), self.sharding
@@ -78,7 +86,7 @@ class ShardCollectives:
     def shard(self, whole: Tensor, cut: Cut, name: str) -> Tensor:
         """The member's true rows of a tensor that it has as a whole."""
         make = self._edits.make
-        flat = make.op("Reshape", whole, [-1], name=f"{name}/flat")
+        flat = make.op("Reshape", whole, self.fixed((-1,)), name=f"{name}/flat")
         begin = self.numbers(lambda place: [cut.begin(place)], f"{name}/begin")
         rows = self.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
         return make.op("Slice", flat, begin, rows, name=name)[0]
@@ -86,10 +94,10 @@ class ShardCollectives:
     def _padded_parts(self, whole: Tensor, cut: Cut, name: str) -> Tensor:
         """A whole tensor as a vector of equal parts."""
         make = self._edits.make
-        flat = make.op("Reshape", whole, [-1], name=f"{name}/flat")[0]
+        flat = make.op("Reshape", whole, self.fixed((-1,)), name=f"{name}/flat")[0]
         if cut.is_even:
             return flat
-        return make.op("Pad", flat, [[0, cut.padded - cut.size]], name=f"{name}/padded")[0]
+        return make.op("Pad", flat, self.fixed(((0, cut.padded - cut.size),)), name=f"{name}/padded")[0]
 
     def _padded_shard(self, shard: Tensor, cut: Cut, name: str) -> Tensor:
         """A shard with the rows of a whole part."""
@@ -103,7 +111,7 @@ class ShardCollectives:
         if cut.is_even:
             return part
         rows = self.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
-        return self._edits.make.op("Slice", part, [0], rows, name=f"{name}/true")[0]
+        return self._edits.make.op("Slice", part, self.fixed((0,)), rows, name=f"{name}/true")[0]
 
     # All members
 
@@ -113,10 +121,11 @@ class ShardCollectives:
         flat = [self._padded_parts(w, c, f"{name}/{n}") for n, (w, c) in enumerate(zip(wholes, cuts, strict=True))]
         if len(flat) > 1:
             rows = [
-                make.op("Reshape", t, [parts, c.part], name=f"{name}/parts") for t, c in zip(flat, cuts, strict=True)
+                make.op("Reshape", t, self.fixed((parts, c.part)), name=f"{name}/parts")
+                for t, c in zip(flat, cuts, strict=True)
             ]
-            joined = make.op("ConcatV2", [row[0] for row in rows], 1, name=f"{name}/bucket")
-            flat = [make.op("Reshape", joined, [-1], name=f"{name}/bucket/flat")[0]]
+            joined = make.op("ConcatV2", [row[0] for row in rows], self.fixed(1), name=f"{name}/bucket")
+            flat = [make.op("Reshape", joined, self.fixed((-1,)), name=f"{name}/bucket/flat")[0]]
         final = b"Div" if mean else b"Id"
         result = buffer = flat[0]
         if parts > 1:
@@ -132,7 +141,7 @@ class ShardCollectives:
         make, parts = self._edits.make, self.sharding.parts
         dtype = base_type(shards[0].dtype)
         padded = [self._padded_shard(s, c, f"{name}/{n}") for n, (s, c) in enumerate(zip(shards, cuts, strict=True))]
-        joined = padded[0] if len(padded) == 1 else make.op("ConcatV2", padded, 0, name=f"{name}/bucket")[0]
+        joined = padded[0] if len(padded) == 1 else make.op("ConcatV2", padded, self.fixed(0), name=f"{name}/bucket")[0]
         if dtype is DataType.BFLOAT16:  # a gather has none
             joined = make.op("Bitcast", joined, type=DataType.HALF, name=f"{name}/bits")[0]
         gathered = self._gather(joined, sum(cut.part for cut in cuts), name)
@@ -141,7 +150,7 @@ class ShardCollectives:
             gathered = make.op("Bitcast", gathered, type=dtype, name=f"{name}/values")[0]
         if len(cuts) > 1:
             width = sum(cut.part for cut in cuts)
-            gathered = make.op("Reshape", gathered, [parts, width], name=f"{name}/parts")[0]
+            gathered = make.op("Reshape", gathered, self.fixed((parts, width)), name=f"{name}/parts")[0]
         pieces = self._split(gathered, [cut.part for cut in cuts], 1, name)
         return [self._whole(p, c, f"{name}/{n}") for n, (p, c) in enumerate(zip(pieces, cuts, strict=True))], node
 
@@ -160,15 +169,19 @@ class ShardCollectives:
         """A tensor of its parts, one after the other, or one below the other."""
         make = self._edits.make
         if not cut.is_even:
-            flat = make.op("Reshape", piece, [-1], name=f"{name}/flat")
-            piece = make.op("Slice", flat, [0], [cut.size], name=f"{name}/true")[0]
-        return make.op("Reshape", piece, list(cut.shape), name=f"{name}/whole")[0]
+            flat = make.op("Reshape", piece, self.fixed((-1,)), name=f"{name}/flat")
+            piece = make.op("Slice", flat, self.fixed((0,)), self.fixed((cut.size,)), name=f"{name}/true")[0]
+        return make.op("Reshape", piece, self.fixed(cut.shape), name=f"{name}/whole")[0]
 
     def _split(self, tensor: Tensor, sizes: Sequence[int], axis: int, name: str) -> list[Tensor]:
         if len(sizes) == 1:
             return [tensor]
         settings = {"num_split": len(sizes), "Tlen": DataType.INT32}
-        return list(self._edits.make.op("SplitV", tensor, list(sizes), axis, name=f"{name}/split", attrs=settings))
+        return list(
+            self._edits.make.op(
+                "SplitV", tensor, self.fixed(tuple(sizes)), self.fixed(axis), name=f"{name}/split", attrs=settings
+            )
+        )
 
     def _reduce(self, value: Tensor, merge: str, final: bytes, name: str, peers: bool = False) -> Tensor:
         """The reduction over the member's group, or its peers, in place of `value`."""
@@ -179,7 +192,7 @@ class ShardCollectives:
         """The member's part of the sum, or mean, over its group; there is no form of it with attrs."""
         first = self._first_group()
         key = self.numbers(lambda place: first + place.group, f"{name}/group_key")
-        where = [self.sharding.parts, key, next(self._keys.instances), []]
+        where = [self.fixed(self.sharding.parts), key, self.fixed(next(self._keys.instances)), []]
         attrs = {"merge_op": b"Add", "final_op": final}
         return self._edits.make.op("CollectiveReduceScatterV2", value, *where, name=name, attrs=attrs)[0]
 

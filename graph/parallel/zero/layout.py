@@ -118,4 +118,5 @@ def ranks_of(devices: Sequence[str]) -> list[int]:
     """The rank of each device: collectives count their members by job, replica, task, kind and number of devices."""
     names = [parse_full_name(device) for device in devices]
     keys = [(name.job or "", name.replica or 0, name.task or 0, name.type or "", name.id or 0) for name in names]
-    return [sorted(keys).index(key) for key in keys]
+    rank = {key: number for number, key in enumerate(sorted(keys))}
+    return [rank[key] for key in keys]

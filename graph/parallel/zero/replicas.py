@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+
+import numpy as np
 
 from ...graph import Graph
 from ...ops.properties import NodeProperties
@@ -59,8 +60,7 @@ class ShardedReplicas:
         for patch in self.sharded.patches:
             node = graph.find_id(patch.node)
             assert node is not None
-            before = found.get(node) or partial(_unchanged, graph.node_properties(node))
-            found[node] = partial(_patched, patch, before, self.places)
+            found[node] = _Patched(patch, graph.node_properties(node), found.get(node), self.places)
         return found
 
     def join_outside(self, graph: Graph, prefixes: Sequence[str]) -> None:
@@ -69,9 +69,19 @@ class ShardedReplicas:
         join_outside(graph, self.sharded.outside, ranks, lambda n, name: f"{prefixes[n]}{name}" if n else name)
 
 
-def _unchanged(kind: NodeProperties, _replica: int) -> NodeProperties:
-    return kind
+class _Patched:
+    """The properties of a node with a patch, by replica; those of places with one value are one object."""
 
+    def __init__(self, patch: Patch, kind: NodeProperties, own: ByReplica | None, places: Sequence[ShardPlace]) -> None:
+        self._patch, self._kind, self._own, self._places = patch, kind, own, places
+        self._known: dict[Hashable, NodeProperties] = {}
 
-def _patched(patch: Patch, before: ByReplica, places: Sequence[ShardPlace], replica: int) -> NodeProperties:
-    return patch.properties(before(replica), places[replica])
+    def __call__(self, replica: int) -> NodeProperties:
+        place = self._places[replica]
+        if self._own is not None:
+            return self._patch.properties(self._own(replica), place)
+        value = self._patch.value(place)
+        key = value.tobytes() if isinstance(value, np.ndarray) else value
+        if key not in self._known:
+            self._known[key] = self._patch.properties(self._kind, place)
+        return self._known[key]
