@@ -82,7 +82,8 @@ def training_step(
     `batch` names placeholders whose axis 0 is the batch; `outputs` are tensors besides the loss that will have the
     value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if
     that is known. Raises NotFoundError for an unknown name,
-    InvalidArgumentError if the loss does not depend on the batch, or no update does.
+    InvalidArgumentError if the loss does not depend on the batch, or no update does; UnimplementedError for an update
+    that reads an activation itself.
     """
     flow = ValueFlow(graph)
     fed = tuple(output_named(graph, name)[0] for name in batch)
