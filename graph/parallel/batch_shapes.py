@@ -55,6 +55,11 @@ class BatchShapes:
         shape = self.of(output)
         return shape is None or None in shape
 
+    @property
+    def row_constants(self) -> frozenset[int]:
+        """Constants with different rows, one for each of the batch, by node id."""
+        return frozenset()
+
     def row_axes(self, output: Output) -> int:
         """Along how many axes a tensor has rows, as far as that is known."""
         return count_row_axes(self._tested[self._names[output[0]] or ""][output[1]])

@@ -80,8 +80,7 @@ class BatchSize:
         """By constant with different rows, one for each of the batch, its properties in each part."""
         found = {}
         for node, axis in self._walk.sliced.items() if self._walk is not None else ():
-            value = np.asarray(self.graph.node_properties(node).attrs["value"])
-            if not (value == np.take(value, [0], axis)).all():
+            if not _is_even(self.graph, node, axis):
                 found[node] = partial(self._part_of, node, parts)
         return found
 
@@ -134,9 +133,21 @@ class _WalkedShapes(BatchShapes):
         shape = self.of(output)
         return shape is None or None in shape or shape != self._walk.shape(output)
 
+    @property
+    def row_constants(self) -> frozenset[int]:
+        """Constants with different rows, one for each of the batch, by node id."""
+        walk = self._walk
+        return frozenset(node for node, axis in walk.sliced.items() if not _is_even(walk.flow.graph, node, axis))
+
     def row_axes(self, output: Output) -> int:
         """Along how many axes a tensor has rows, as far as that is known."""
         return count_row_axes(self._walk.shape(output)) if output[0] < len(self._walk.fact_of) else 0
+
+
+def _is_even(graph: Graph, node: int, axis: int) -> bool:
+    """Whether all rows of a constant along an axis are alike."""
+    value = np.asarray(graph.node_properties(node).attrs["value"])
+    return bool((value == np.take(value, [0], axis)).all())
 
 
 def _number(walk: SizedWalk, source: Output) -> Array | None:

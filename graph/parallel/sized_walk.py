@@ -250,12 +250,14 @@ class SizedWalk:
         if kind is None or not kind.op_def.record.keeps_elements or not shape or None in shape or min(flat) < 1:
             return places
         total = _behind(shape, -1)
-        fitting = [at for at in range(len(flat)) if total % (prod(flat) // flat[at]) == 0]
+        others = [prod(flat) // size for size in flat]
+        fitting = [(at, total // rest) for at, rest in enumerate(others) if total % rest == 0]
+        places = [*(place for place in fitting if place[1] != flat[place[0]] and place not in places), *places]
         axis = _rows_axis(shape)
         if axis is not None:
             behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
-            fitting.sort(key=lambda at: not prod(flat[at + 1 :]) <= behind < prod(flat[at:]))
-        return [(at, total // (prod(flat) // flat[at])) for at in fitting]
+            places.sort(key=lambda place: not prod(flat[place[0] + 1 :]) <= behind < prod(flat[place[0] :]))
+        return places
 
     def _apply(self, node: int, changes: Sequence[Change]) -> list[int]:
         """Makes changes; the facts of the outputs of the node after them."""

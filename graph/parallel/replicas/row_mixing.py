@@ -24,7 +24,7 @@ _NOT_COMPUTING = (NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.
 def mixing_node(step: TrainingStep) -> int | None:
     """The first node of the forward pass that replicas cannot compute from their rows; None if there is none."""
     search = _MixingSearch(step)
-    return next((node for node in step.flow.order if search.mixes(node)), None)
+    return next((node for node in step.flow.order if search.mixes(node) or search.is_early(node)), None)
 
 
 class _MixingSearch:
@@ -34,6 +34,7 @@ class _MixingSearch:
         self.step = step
         self.nodes = step.forward & step.dependent
         self.by_shape: set[int] = set()  # nodes that depend on the batch by its size only
+        self.parts: set[int] = set()  # nodes of the backward pass that give a gradient, or a part of one
 
     def mixes(self, node: int) -> bool:
         """Whether a node mixes rows; nodes are asked for in topological order."""
@@ -60,6 +61,32 @@ class _MixingSearch:
             is_sum = record.is_additive or record.linear_inputs or record.sums_segments
             return record.family == "reductions" and not is_sum
         return not self._is_linear(kind, sources, whole)
+
+    def is_early(self, node: int) -> bool:
+        """Whether a node computes something of a gradient, or of a part of one, before it is that of all rows.
+
+        Only sums may do that. What else reads gradients belongs to the update region.
+        """
+        kind = self.step.flow.kinds[node]
+        if kind is None or node not in self.step.backward - self.step.region:
+            return False
+        sources = self.step.flow.sources[node]
+        varying = [source for source in sources if source[0] in self.step.dependent and source[0] not in self.by_shape]
+        if not varying or kind.op_def.record.reads_shape:
+            self.by_shape.add(node)
+            return False
+        floats = [source for source in varying if self._is_float(source)]
+        of_rows = [s for s in floats if s[0] in self.step.backward and self.step.shapes.has_rows(s)]
+        parts = [s for s in floats if s[0] in self.parts and not self.step.shapes.has_rows(s)]
+        is_part = (of_rows or parts) and kind.output_types and base_type(kind.output_types[0]) in _FLOATS
+        if is_part and not self.step.shapes.has_rows((node, 0)):
+            self.parts.add(node)
+        record = kind.op_def.record
+        if not parts or record.state or record.node_class in _NOT_COMPUTING:
+            return False
+        if calls_functions(kind, self.step.graph.functions):
+            return False
+        return len(parts) < len(floats) or not self._is_linear(kind, sources, parts)
 
     def _is_float(self, source: Output) -> bool:
         kind = self.step.flow.kinds[source[0]]
