@@ -68,21 +68,30 @@ class ParameterGathers:
 
     def add(self, units: Mapping[str, Sequence[ShardedVariable]], prefetch: int) -> None:
         """Adds a gather per unit and pass, and connects what reads parameters."""
-        gathers = []
-        for unit, variables in units.items():
-            for is_backward in (False, True):
-                used = [v for v in variables if self._readers.users.get((v.node, is_backward))]
-                if used:
-                    gathers.append(self._gather(unit, used, is_backward=is_backward))
+        passes = [(unit, is_backward) for unit in units for is_backward in (False, True)]
+        used = {(unit, back): self._used(units[unit], is_backward=back) for unit, back in passes}
+        needed = [which for which in passes if used[which]]
+        needed.sort(key=lambda which: self._first(used[which], is_backward=which[1]))
+        gathers = [self._gather(unit, used[unit, back], is_backward=back) for unit, back in needed]
         self._connect()
-        gathers.sort(key=lambda gather: gather.first)
         for earlier, later in zip(gathers, gathers[1 + prefetch :], strict=False):
             self._hold_back(earlier, later)
 
+    def _used(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> list[ShardedVariable]:
+        """Those of some parameters that a pass reads."""
+        return [v for v in variables if self._readers.users.get((v.node, is_backward))]
+
+    def _users(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> set[int]:
+        return set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
+
+    def _first(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> int:
+        """When a pass first needs some parameters, as a place in the order of nodes."""
+        return min(map(self._region.flow.position.__getitem__, self._users(variables, is_backward=is_backward)))
+
     def _gather(self, unit: str, variables: Sequence[ShardedVariable], *, is_backward: bool) -> UnitGather:
-        position = self._region.flow.position
-        users = set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
-        gather = UnitGather([], users, min(map(position.__getitem__, users)))
+        gather = UnitGather(
+            [], self._users(variables, is_backward=is_backward), self._first(variables, is_backward=is_backward)
+        )
         name = f"zero/{unit or 'others'}/{'backward' if is_backward else 'forward'}"
         kinds: dict[tuple[DataType, str], list[ShardedVariable]] = {}
         for variable in variables:
