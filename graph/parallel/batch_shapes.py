@@ -10,6 +10,7 @@ size is walked with another one, see `batch_size`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from ...errors import InvalidArgumentError
 from ..dtypes import Shape, Shapes
@@ -17,6 +18,14 @@ from ..edge_ends import Output
 from ..graph import Graph
 from ..shape_inference.infer import infer_shapes
 from .value_flow import output_named
+
+TEST = 101
+"""a number of rows that no other size is likely to be a multiple of"""
+
+
+def count_row_axes(shape: Shape) -> int:
+    """How many axes of a shape for `TEST` rows have rows."""
+    return sum(1 for size in shape or () if size and size % TEST == 0)
 
 
 class BatchShapes:
@@ -30,7 +39,7 @@ class BatchShapes:
         """
         self.declared: Mapping[str, Shapes] = infer_shapes(graph)
         """the shapes for the batch that the graph declares, by node"""
-        self._names = graph.names()
+        self._graph, self._names = graph, graph.names()
         self.batch: dict[str, Shape] = {name: self.of(output_named(graph, name)) for name in batch}
         """the shapes of the placeholders of the batch"""
         scalar = next((name for name, shape in self.batch.items() if shape == ()), None)
@@ -45,6 +54,20 @@ class BatchShapes:
         """Whether a tensor has a part for each row, or may have one."""
         shape = self.of(output)
         return shape is None or None in shape
+
+    @property
+    def row_constants(self) -> frozenset[int]:
+        """Constants with different rows, one for each of the batch, by node id."""
+        return frozenset()
+
+    def row_axes(self, output: Output) -> int:
+        """Along how many axes a tensor has rows, as far as that is known."""
+        return count_row_axes(self._tested[self._names[output[0]] or ""][output[1]])
+
+    @cached_property
+    def _tested(self) -> Mapping[str, Shapes]:
+        feeds = {name: None if shape is None else (TEST, *shape[1:]) for name, shape in self.batch.items()}
+        return infer_shapes(self._graph, feeds)
 
     def is_scalar(self, output: Output) -> bool:
         """Whether a tensor has one element for sure."""
