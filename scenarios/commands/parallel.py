@@ -106,7 +106,8 @@ def made_parallel(
         graph = _pipelined(graph.copy(), options, names, devices[: options.pipeline])
     if options.replicate is not None:
         graph = _without_calls(graph)
-        _leave_to_replicas(graph, set(cluster.names) - set(devices[: options.pipeline or 1]))
+        if options.pipeline is not None:
+            _leave_to_replicas(graph, set(cluster.names) - set(devices[: options.pipeline]))
         graph = _replicated(graph, options, names, devices, cluster)
     follow_variables(graph)
     return graph
