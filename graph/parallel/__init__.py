@@ -2,6 +2,7 @@
 
     training_step.py    what a training step consists of: forward, backward, updates, and the gradients between
     replicate.py        one replica per device, gradients reduced over all of them
+    zero/               what each of the replicas would have is shared out among them
 
 Every replica gets a program of its own, a copy of the graph of one device. What it shares with the others goes through
 collectives.
