@@ -15,18 +15,19 @@ inputs to outputs: an elementwise op makes a shard if an input is one and the ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
-from ...dtypes import Shape, Shapes, is_ref
+from ...dtypes import Shape, is_ref
 from ...edge_ends import Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ...ops.record import NodeClass, ReadsHandle
-from ..value_flow import ValueFlow, is_handle
+from ..training_step import TrainingStep
+from ..value_flow import is_handle
 from .variables import ShardedVariable, find_variables
 
 _ELEMENTWISE = "elementwise"
@@ -35,25 +36,14 @@ _ELEMENTWISE = "elementwise"
 class ShardRegion:
     """The part of a training step that can work on shards."""
 
-    def __init__(
-        self,
-        flow: ValueFlow,
-        shapes: Mapping[str, Shapes],
-        updates: Sequence[int],
-        boundary: Sequence[Output],
-        loss: int,
-        outputs: Sequence[int],
-    ) -> None:
-        """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write.
-
-        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes.
-        """
-        self.flow = flow
+    def __init__(self, step: TrainingStep, boundary: Sequence[Output], outputs: Sequence[int]) -> None:
+        """`boundary` are gradients that are added over replicas, `outputs` other nodes that every replica computes."""
+        self.flow = flow = step.flow
         self.graph: Graph = flow.graph
-        names = self.graph.names()
-        self._shapes = [shapes.get(str(name), ()) for name in names]
+        shapes, updates = step.shapes.declared, step.updates
+        self._shapes = [shapes.get(str(name), ()) for name in self.graph.names()]
         self.earlier = _reversed(flow.after)
-        early = flow.reached([loss, *(node for node, _ in boundary)], self.earlier)
+        early = flow.reached([step.loss[0], *(node for node, _ in boundary)], self.earlier)
         wanted = flow.reached(outputs, self.earlier)
         entering = {reader for node, port in boundary for reader in self._readers(node, port)} - early
         behind = flow.reached(entering | (flow.reached(updates, self.earlier) - early), flow.after)
@@ -64,7 +54,11 @@ class ShardRegion:
         self.beside = (wanted & behind) - self.nodes - self.before
         """what outputs that see gradients need besides; it works on whole tensors"""
         self.order = [node for node in flow.order if node in self.nodes]
-        self.updates = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        self.updates = [
+            node
+            for node in self.order
+            if self.kind(node).op_def.record.updates is not None and node not in step.statistics
+        ]
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
         self.seeds = [output for output in boundary if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""

@@ -135,7 +135,7 @@ class _Sharder:
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs)
+        self._region = ShardRegion(step, added, outputs)
         if not self._region.variables:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in [*self._region.whole.items()][:3])
             raise InvalidArgumentError(

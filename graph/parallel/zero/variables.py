@@ -144,8 +144,8 @@ class _Finder:
             if node in self._region and not self._kind(node).op_def.record.passes_on:
                 return f"{self._name(node)!r} ({self._kind(node).op}) reads it without an Identity between"
         for node in variable.assigns:
-            if node in self._before:
-                return f"{self._name(node)!r} assigns it before its gradient is computed"
+            if node in self._before or node in self._region:
+                return f"{self._name(node)!r} ({self._kind(node).op}) assigns it in each step"
         return ""
 
     def _is_harmless(self, consumer: int) -> bool:

@@ -159,6 +159,30 @@ def _embedding(*, trains_more: bool = True) -> Graph:
     return b.graph()
 
 
+@pytest.mark.parametrize("stage", [1, 3])
+async def test_statistics_of_rows_stay_whole(stage: int) -> None:
+    """A moving mean, which the update waits for, is that of the rows of the replica."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float64", (None, 2))
+    handles = [b.op("VarHandleOp", name=n, dtype="float64", shape=(2,), attrs={"shared_name": n})[0] for n in "wm"]
+    b.group(*[b.op("AssignVariableOp", handle, np.ones(2)) for handle in handles], name="init")
+    w, mean = (
+        b.op("ReadVariableOp", h, dtype="float64", name=f"{n}/read")[0] for n, h in zip("wm", handles, strict=True)
+    )
+    h = x * w
+    moved = b.op("AssignSubVariableOp", handles[1], mean - b.op("Mean", h, [0])[0])
+    loss = b.op("Mean", b.op("Square", h), [0, 1], name="loss")[0]
+    (slope,) = gradients(b, [loss.name], [w])
+    assert slope is not None
+    with b.control_dependencies(moved):
+        b.op("ResourceApplyGradientDescent", handles[0], np.float64(0.1), b.tensor(slope), name="train")
+    graph = replicate(b, ["cpu:0", "cpu:1"], batch="x", loss="loss", zero=stage, batch_statistics="local")
+    async with open_session(graph.to_graph_def(), "cpu:2") as session:
+        await session.run([], {}, ["init"])
+        await session.run([], {"x": [[1, 2], [3, 4], [5, 6], [7, 8]]}, ["train"])
+        assert np.array_equal((await session.run(["m/read"]))[0], [2, 3])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -21,14 +21,15 @@ def cases(draw: st.DrawFn) -> tuple[TrainingModel, int, dict[str, Any]]:
     """A model with its optimizer, a number of replicas, and how they share out."""
     kind = draw(st.sampled_from(["resource", "reference"]))
     optimizers = OPTIMIZERS if kind == "resource" else ("sgd", "momentum", "adam")
-    flags = {name: draw(st.booleans()) for name in ("clips", "decays", "scales")}
     m = TrainingModel(
         draw(st.sampled_from(MODELS)),
         draw(st.sampled_from(optimizers)),
         kind=kind,
         averages=kind == "resource" and draw(st.booleans()),
         reduction=draw(st.sampled_from(["mean", "sum"])),
-        **flags,
+        clips=draw(st.booleans()),
+        decays=draw(st.booleans()),
+        scales=draw(st.booleans()),
     )
     replicas = draw(st.sampled_from([*LAYOUTS]))
     stage = draw(st.sampled_from([1, 2, 3]))
