@@ -24,7 +24,7 @@ from ..ops.properties import NodeProperties, properties_of
 from ..ops.record import NodeClass
 from ..tensor import numpy_to_tensor
 from .batch_shapes import TEST, BatchShapes, count_row_axes
-from .sized_walk import Input, SizedWalk
+from .sized_walk import InputPort, SizedWalk
 from .value_flow import ValueFlow, output_named
 
 _HOPS = 8  # nodes between a sum and its divisor
@@ -46,7 +46,7 @@ class BatchSize:
         self.graph = graph
         self.shapes = BatchShapes(graph, batch)
         self._walk: SizedWalk | None = None
-        self._divisors: dict[Input, Divisor] = {}
+        self._divisors: dict[InputPort, Divisor] = {}
         fixed = {name: shape[0] for name, shape in self.shapes.batch.items() if shape and shape[0] is not None}
         if fixed:
             fed = {output_named(graph, name)[0]: rows for name, rows in fixed.items()}
@@ -78,7 +78,7 @@ class BatchSize:
 
     def parts_of_constants(self, parts: int) -> dict[int, Callable[[int], NodeProperties]]:
         """By constant with different rows, one for each of the batch, its properties in each part."""
-        found = {}
+        found: dict[int, Callable[[int], NodeProperties]] = {}
         for node, axis in self._walk.sliced.items() if self._walk is not None else ():
             if not _is_even(self.graph, node, axis):
                 found[node] = partial(self._part_of, node, parts)
@@ -225,7 +225,7 @@ def _product(shape: Shape) -> int:
     return prod(size for size in shape or () if size is not None)
 
 
-def _for_rows(walk: SizedWalk, place: Input, tested: Array, rows: int) -> Array:
+def _for_rows(walk: SizedWalk, place: InputPort, tested: Array, rows: int) -> Array:
     """The value of an input for a number of rows, from that for `TEST` rows."""
     before = walk.facts.values[_fact(walk, place)]
     assert before is not None
@@ -233,7 +233,7 @@ def _for_rows(walk: SizedWalk, place: Input, tested: Array, rows: int) -> Array:
     return moved.astype(before.dtype)
 
 
-def _fact(walk: SizedWalk, place: Input) -> int:
+def _fact(walk: SizedWalk, place: InputPort) -> int:
     source, output = walk.flow.sources[place[0]][place[1]]
     return walk.fact_of[source][output]
 
@@ -242,7 +242,7 @@ def _constant(value: Array, dtype: int) -> NodeProperties:
     return properties_of("Const", {"value": numpy_to_tensor(value, DataType(dtype)), "dtype": DataType(dtype)})
 
 
-def _replace(graph: Graph, place: Input, value: Array, dtype: DataType | None) -> None:
+def _replace(graph: Graph, place: InputPort, value: Array, dtype: DataType | None) -> None:
     """Makes an input read a new constant."""
     node, port = graph.node(place[0]), place[1]
     kind = node.properties.input_types[port] if dtype is None else dtype

@@ -25,7 +25,7 @@ from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
 from .batch_size import BatchSize
 from .replicas.devices import replica_devices
-from .replicas.feeding import Feeds, rows_of
+from .replicas.feeding import FeedingMode, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
 from .replicas.refusals import BatchStatistics, check_batch, check_statistics
 from .replicas.replication import Replication
@@ -45,7 +45,7 @@ def replicate(
     batch: Names,
     loss: Name,
     reduction: Reduction = "mean",
-    feeds: Feeds = "whole",
+    feeds: FeedingMode = "whole",
     mean: Names = (),
     concat: Names = (),
     parameters: str | None = None,

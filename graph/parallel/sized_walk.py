@@ -33,11 +33,11 @@ _INTEGERS = (DataType.INT32, DataType.INT64)
 _MOST_CHANGES = 2
 _LARGEST = 64  # elements of an input that may be a shape
 
-Input = tuple[int, int]
+InputPort = tuple[int, int]
 """node and input port"""
 
 
-class Change(NamedTuple):
+class BatchChange(NamedTuple):
     """An input that is to follow the batch: the value of a shape there, or a tensor with rows along an axis."""
 
     port: int
@@ -57,7 +57,7 @@ class SizedWalk:
         self.names = flow.graph.names()
         self.kinds = [None if i <= SINK_ID else flow.graph.node_properties(i) for i in range(flow.count)]
         self.fact_of: list[list[int]] = [[] for _ in range(flow.count)]
-        self.edits: dict[Input, Array] = {}
+        self.edits: dict[InputPort, Array] = {}
         """by input the value that it has for `TEST` rows, where it is a shape"""
         self.sliced: dict[int, int] = {}
         """constants with a row for each of the batch: by node the axis"""
@@ -199,7 +199,7 @@ class SizedWalk:
 
     # Where the batch is hidden
 
-    def _mending(self, node: int, fits: object) -> Iterator[list[Change]]:
+    def _mending(self, node: int, fits: object) -> Iterator[list[BatchChange]]:
         """Sets of changes of inputs after which a node works and `fits(facts of outputs)`, the smallest first."""
         choices = [self._changes(node, port) for port in range(len(self.flow.sources[node]))]
         for count in range(1, _MOST_CHANGES + 1):
@@ -214,7 +214,7 @@ class SizedWalk:
                 if fits(found):  # type: ignore[operator]  # a function
                     yield changes
 
-    def _changes(self, node: int, port: int) -> list[Change]:
+    def _changes(self, node: int, port: int) -> list[BatchChange]:
         """How an input could follow the batch: the sizes in it that are multiples of its rows."""
         source = self.flow.sources[node][port]
         kind = self.kinds[source[0]]
@@ -229,12 +229,12 @@ class SizedWalk:
                 new = value.copy().reshape(-1)
                 new[at] = size
                 new = new.reshape(value.shape)
-                found.append(Change(port, self.facts.number(new.shape, new), -1))
+                found.append(BatchChange(port, self.facts.number(new.shape, new), -1))
         if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
             before = self.before(source)
-            for axis, size in enumerate(shape or ()):
-                if size and size % self.rows == 0 and before == shape:
-                    found.append(Change(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
+            for axis, length in enumerate(shape or ()):
+                if length and length % self.rows == 0 and before == shape:
+                    found.append(BatchChange(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
         return found
 
     def _places(self, node: int, value: Array) -> list[tuple[int, int]]:
@@ -259,7 +259,7 @@ class SizedWalk:
             places.sort(key=lambda place: not prod(flat[place[0] + 1 :]) <= behind < prod(flat[place[0] :]))
         return places
 
-    def _apply(self, node: int, changes: Sequence[Change]) -> list[int]:
+    def _apply(self, node: int, changes: Sequence[BatchChange]) -> list[int]:
         """Makes changes; the facts of the outputs of the node after them."""
         for change in changes:
             source = self.flow.sources[node][change.port]

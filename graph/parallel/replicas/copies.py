@@ -26,7 +26,7 @@ ByRank = Mapping[int, Callable[[int], NodeProperties]]
 
 
 @dataclass(slots=True)
-class Program:
+class ReplicaProgram:
     """What replica 0 runs: its nodes by id in a graph, and how the copies differ."""
 
     graph: Graph
@@ -48,12 +48,12 @@ class Program:
     """nodes of the program that must run in all replicas if they run in one"""
 
 
-def replicated(p: Program, renamed: Mapping[int, str]) -> Graph:
+def replicated(p: ReplicaProgram, renamed: Mapping[int, str]) -> Graph:
     """The graph with all replicas; some nodes of replica 0 get other names."""
     return _Assembly(p, renamed).run()
 
 
-def id_of_copy(p: Program, node: int, rank: int) -> int:
+def id_of_copy(p: ReplicaProgram, node: int, rank: int) -> int:
     """The id of a node of the program in the replica of a rank; a node outside has one id."""
     at = int(np.searchsorted(p.nodes, node))
     if rank == 0 or at == len(p.nodes) or p.nodes[at] != node:
@@ -64,7 +64,7 @@ def id_of_copy(p: Program, node: int, rank: int) -> int:
 class _Assembly:
     """The columns of the new graph."""
 
-    def __init__(self, program: Program, renamed: Mapping[int, str]) -> None:
+    def __init__(self, program: ReplicaProgram, renamed: Mapping[int, str]) -> None:
         self.p = program
         self.renamed = renamed
         self.old = program.graph

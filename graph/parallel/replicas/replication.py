@@ -14,10 +14,10 @@ from ..training_step import TrainingStep
 from ..zero.replicas import ShardedReplicas
 from ..zero.step import ZeroOptions
 from .buckets import reduce_gradients
-from .copies import Program, id_of_copy, replicated
+from .copies import ReplicaProgram, id_of_copy, replicated
 from .devices import ReplicaDevices, device_maps, host_of
 from .feeding import split_batch, take_whole
-from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
+from .outputs import CONCAT, MEAN, SUM, JoinedOutput, join_outputs
 from .own_names import own_names
 from .parameter_server import without_parameters
 from .program import Parts, program_of
@@ -108,14 +108,14 @@ class Replication:
     def _renamed(self) -> list[int]:
         return sorted({node for node, _ in self.outputs}) if self.size > 1 else []
 
-    def _program(self, edges: EdgeEnds) -> Program:
+    def _program(self, edges: EdgeEnds) -> ReplicaProgram:
         r = self.rewriting
         splits = frozenset(r.e.id_of(name) for name in self.splits)
         ids = {*self.parts.inside, *range(r.first_new, r.graph.num_node_ids)} - splits - self._of_splits(edges, splits)
         host = host_of(self.devices[0][0])
         fixed = {**self.fixed, **dict.fromkeys({*splits, *self._of_splits(edges, splits)}, host)}
         nodes, prefixes = np.array(sorted(ids), np.int64), self._prefixes()
-        return Program(
+        return ReplicaProgram(
             r.graph,
             edges,
             nodes,
@@ -148,7 +148,7 @@ class Replication:
             base += "_"
         return [f"{base}_{rank}/" for rank in range(self.size)]
 
-    def _join(self, new: Graph, program: Program) -> None:
+    def _join(self, new: Graph, program: ReplicaProgram) -> None:
         """Joins the named outputs, and with a device of parameters the gradients."""
         if self.size == 1:
             return
@@ -158,11 +158,11 @@ class Replication:
         def copies(output: Output) -> list[Output]:
             return [(id_of_copy(program, output[0], rank), output[1]) for rank in range(self.size)]
 
-        joined = {output: Joined(how, copies(output)) for output, how in self.outputs.items()}
+        joined = {output: JoinedOutput(how, copies(output)) for output, how in self.outputs.items()}
         readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - inside
         join_outputs(new, joined, {node: names(node) for node, _ in self.outputs}, readers)
         if self.server:
             how = MEAN if self.rewriting.averages else SUM
-            gradients = {g: Joined(CONCAT if g in step.joined else how, copies(g)) for g in step.gradients}
+            gradients = {g: JoinedOutput(CONCAT if g in step.joined else how, copies(g)) for g in step.gradients}
             of_all = {node: f"parameters/{names(node)}" for node, _ in gradients}
             join_outputs(new, gradients, of_all, set(self.rewriting.readers) - inside, device=self.server)

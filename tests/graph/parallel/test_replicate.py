@@ -84,7 +84,7 @@ async def test_outputs_over_all_replicas() -> None:
     async with open_session(graph, "cpu:2") as session:
         await session.run([], targets="init")
         loss, square, y = await session.run(["loss", "square", "y"], {"x": x})
-    expected = x @ np.float32([[1], [2]])
+    expected = x @ np.array([[1], [2]], np.float32)
     np.testing.assert_allclose(y, expected)
     np.testing.assert_allclose([loss, square], [expected.mean(), (expected**2).mean()], rtol=1e-6)
 
@@ -104,7 +104,7 @@ async def test_random_initial_values_are_equal() -> None:
         await session.run([], targets="draw")
         one, other = await session.run(["read", "other"])
         np.testing.assert_array_equal(one, other)
-        await session.run([], {"given": np.float32([[3], [4]])}, targets="give")
+        await session.run([], {"given": np.array([[3], [4]], np.float32)}, targets="give")
         np.testing.assert_array_equal((await session.run("other"))[0], [[3], [4]])
 
 
@@ -167,43 +167,45 @@ async def test_a_graph_for_one_size_of_the_batch_runs_with_parts_of_it() -> None
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
 
 
-def refused(kind: type[Exception], match: str, graph: Any, on: Any = TWO, **settings: Any) -> None:
+def assert_refused(kind: type[Exception], match: str, graph: Any, on: Any = TWO, **settings: Any) -> None:
     """Checks that replicas of a graph are refused."""
     with pytest.raises(kind, match=match):
         replicate(graph, on, **{"batch": "x", "loss": "loss", **settings})
 
 
-def test_batches_that_do_not_divide_are_refused() -> None:
+def test_batches_that_do_not_divide_are_assert_refused() -> None:
     """With the nearest that does."""
-    refused(InvalidArgumentError, "'x' has 9 rows, which do not divide by 2 replicas; feed 10", linear_step(9))
-    refused(
+    assert_refused(InvalidArgumentError, "'x' has 9 rows, which do not divide by 2 replicas; feed 10", linear_step(9))
+    assert_refused(
         InvalidArgumentError, "'x' has 9 rows, which do not divide by 4 replicas; feed 8", linear_step(9), devices(4)
     )
 
 
-def test_devices_that_do_not_fit_are_refused() -> None:
+def test_devices_that_do_not_fit_are_assert_refused() -> None:
     """None, one given twice, and another number than the graph has."""
-    refused(InvalidArgumentError, "give a list with one entry a replica", linear_step(), "cpu:0")
-    refused(InvalidArgumentError, "'/device:CPU:0' is given to two replicas", linear_step(), ["cpu:0", "CPU:0"])
-    refused(InvalidArgumentError, "is on 0 devices .*, replica 0 has 2", linear_step(), [TWO, ["cpu:2", "cpu:3"]])
-    refused(InvalidArgumentError, "'most' is none of 'mean', 'sum'", linear_step(), reduction="most")
-    refused(NotFoundError, "no tensor 'z'", linear_step(), mean="z")
+    assert_refused(InvalidArgumentError, "give a list with one entry a replica", linear_step(), "cpu:0")
+    assert_refused(InvalidArgumentError, "'/device:CPU:0' is given to two replicas", linear_step(), ["cpu:0", "CPU:0"])
+    assert_refused(
+        InvalidArgumentError, "is on 0 devices .*, replica 0 has 2", linear_step(), [TWO, ["cpu:2", "cpu:3"]]
+    )
+    assert_refused(InvalidArgumentError, "'most' is none of 'mean', 'sum'", linear_step(), reduction="most")
+    assert_refused(NotFoundError, "no tensor 'z'", linear_step(), mean="z")
 
 
-def test_statistics_of_the_batch_are_refused() -> None:
+def test_statistics_of_the_batch_are_assert_refused() -> None:
     """A normalisation, and a moving average; each replica may have its own instead."""
     b = GraphBuilder()
     slope = linear(b)
     b.op("VarHandleOp", name="seen", dtype="float32", shape=(1,), attrs={"shared_name": "seen"})
     b.op("AssignVariableOp", "seen", b.op("Mean", "y", [0]), name="watch")
     b.op("ResourceApplyGradientDescent", "w", 0.5, slope, name="step", control=["watch"])
-    refused(UnimplementedError, "'watch' needs statistics of the whole batch", b)
-    refused(InvalidArgumentError, "'refuse' or 'local', not 'some'", b, batch_statistics="some")
+    assert_refused(UnimplementedError, "'watch' needs statistics of the whole batch", b)
+    assert_refused(InvalidArgumentError, "'refuse' or 'local', not 'some'", b, batch_statistics="some")
     assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/watch")
 
 
 @pytest.mark.parametrize("mixed", ["centred", "pairs", "largest", "root", "weighted"])
-def test_losses_that_replicas_cannot_add_up_are_refused(mixed: str) -> None:
+def test_losses_that_replicas_cannot_add_up_are_assert_refused(mixed: str) -> None:
     """What a row is combined with depends on all rows, or the loss is no mean over them."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None, 2))
@@ -221,29 +223,29 @@ def test_losses_that_replicas_cannot_add_up_are_refused(mixed: str) -> None:
         case "weighted":
             y = b.op("RealDiv", b.op("Sum", y, [0, 1]), b.op("Sum", x, [0, 1]), name="here")[0]
     axes = [] if mixed in ("root", "weighted") else [0]
-    b.op("Mean", y, np.int32(axes), name="loss")
+    b.op("Mean", y, np.array(axes, np.int32), name="loss")
     (slope,) = gradients(b, ["loss"], ["read"])
     b.op("ResourceApplyGradientDescent", w, 0.5, slope, name="step")
-    refused(UnimplementedError, "'here' needs statistics of the whole batch", b)
+    assert_refused(UnimplementedError, "'here' needs statistics of the whole batch", b)
     assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/here")
 
 
-def test_batches_out_of_a_queue_are_refused() -> None:
+def test_batches_out_of_a_queue_are_assert_refused() -> None:
     """As the batch itself, and beside it."""
     b = GraphBuilder()
     slope = linear(b)
     queue = b.op("FIFOQueueV2", component_types=["float32"], shapes=[()], name="queue")
     (rate,) = b.op("QueueDequeueV2", queue, component_types=["float32"], name="taken")
     b.op("ResourceApplyGradientDescent", "w", rate, slope, name="step")
-    refused(UnimplementedError, "'taken' takes the batch from a queue", b, batch="taken")
-    refused(UnimplementedError, "the step reads a queue by '(taken|queue)'", b)
+    assert_refused(UnimplementedError, "'taken' takes the batch from a queue", b, batch="taken")
+    assert_refused(UnimplementedError, "the step reads a queue by '(taken|queue)'", b)
 
 
-def test_gradients_without_a_mean_are_refused() -> None:
+def test_gradients_without_a_mean_are_assert_refused() -> None:
     """A count that variables are updated by has a sum over replicas, but no mean."""
     b = GraphBuilder()
     slope = linear(b)
     count = b.op("Sum", b.op("Cast", b.op("Greater", "y", 0.0), DstT="int32"), [0, 1], name="count")
-    scale = b.op("Cast", b.op("Sum", count, np.int32([]), name="whole"), DstT="float32")
+    scale = b.op("Cast", b.op("Sum", count, np.array([], np.int32), name="whole"), DstT="float32")
     b.op("ResourceApplyGradientDescent", "w", 0.5, slope * scale, name="step")
-    refused(UnimplementedError, "'count' is int32 .* only floats can be averaged", b)
+    assert_refused(UnimplementedError, "'count' is int32 .* only floats can be averaged", b)
