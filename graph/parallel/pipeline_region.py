@@ -1,6 +1,6 @@
 """What a pipeline cuts into stages: the nodes of a training step that run once per micro-batch.
 
-    forward     nodes between the batch and the loss, and those that find the shapes which the way back needs
+    forward     nodes between the batch and the loss
     backward    nodes between these and the gradients
     gradients   the tensors that leave the backward pass; the updates, outside, read what they add up to
     observed    other tensors that nodes outside read: outputs per row, statistics
@@ -93,9 +93,7 @@ def micro_batch_region(step: TrainingStep) -> MicroBatchRegion:
     leads_to = _reached_backwards(step, forward)
     forward |= between & leads_to
     backward |= between - leads_to
-    shapes = _shape_nodes(step, forward, backward)
     order = topological_order(step.graph)
-    forward, backward = forward | shapes, backward - shapes
     return MicroBatchRegion(
         step,
         tuple(node for node in order if node in forward),
@@ -121,18 +119,6 @@ def _reached_backwards(step: TrainingStep, nodes: Collection[int]) -> set[int]:
                 seen.add(source)
                 stack.append(source)
     return seen
-
-
-def _shape_nodes(step: TrainingStep, forward: Collection[int], backward: Collection[int]) -> set[int]:
-    """The backward nodes that depend on shapes of forward tensors only: these need not be kept for them."""
-    found = set[int]()
-    for node in sorted(backward, key=step.flow.position.__getitem__):
-        reads_shape = step.graph.node_properties(node).op_def.record.reads_shape
-        sources = [source for source, _ in step.flow.sources[node] if source in forward or source in backward]
-        early = [source in found or (reads_shape and source in forward) for source in sources]
-        if all(early) and (sources or reads_shape):
-            found.add(node)
-    return found
 
 
 def _joining(step: TrainingStep, gradient: Output) -> Joining:

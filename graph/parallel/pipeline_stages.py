@@ -37,11 +37,10 @@ def stages_by_scope(region: MicroBatchRegion, scopes: Mapping[str, int]) -> dict
     found: dict[int, int | None] = {}
     used = set[str]()
     for node in region.forward:
-        if node in region.step.forward:
-            scope = _scope_of(region.name(node), scopes)
-            used.update(() if scope is None else (scope,))
-            earlier = [stage for source in region.before(node) if (stage := found[source]) is not None]
-            found[node] = max(earlier, default=None) if scope is None else scopes[scope]
+        scope = _scope_of(region.name(node), scopes)
+        used.update(() if scope is None else (scope,))
+        earlier = [stage for source in region.before(node) if (stage := found[source]) is not None]
+        found[node] = max(earlier, default=None) if scope is None else scopes[scope]
     _check_used(region, scopes, used)
     return _checked(region, _settled(region, found))
 
@@ -51,7 +50,7 @@ def stages_by_cost(region: MicroBatchRegion, count: int, costs: Costs | None) ->
 
     Raises InvalidArgumentError for fewer nodes than stages, and for costs that are negative or of unknown names.
     """
-    order = [node for node in region.forward if node in region.step.forward]
+    order = region.forward
     positions = cut_positions(node_costs(region, order, costs), _crossings(region, order), count)
     cut = {order[at]: k for k in range(count) for at in range(positions[k], positions[k + 1])}
     variables = _reads_variables(region)
@@ -151,8 +150,7 @@ def _settled(
 ) -> dict[int, int]:
     """The stages of all forward nodes.
 
-    A node that has none yet is in the earliest stage of its consumers, else where `otherwise` says. One that only finds
-    shapes is in the latest stage of those that it reads.
+    A node that has none yet is in the earliest stage of its consumers, else where `otherwise` says.
     """
     settled: dict[int, int] = {}
     for node in reversed(found):
@@ -161,9 +159,6 @@ def _settled(
             later = [settled[reader] for reader in region.readers(node) if reader in settled]
             stage = min(later, default=0 if otherwise is None else otherwise[node])
         settled[node] = stage
-    for node in region.forward:
-        if node not in settled:
-            settled[node] = max((settled[source] for source in region.before(node)), default=0)
     return settled
 
 
