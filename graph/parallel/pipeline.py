@@ -86,8 +86,9 @@ def pipeline(
     stage_of = backward_stages(region, forward, gradient_stages(region, variables))
     region = without_sums(region, stage_of)
     order = find_schedule(schedule).calls(shape)
-    new = pipelined_graph(Pipeline(region, stage_of, devices, shape, order, is_mean=reduction == "mean"))
-    _place(new, region, stage_of, variables, devices)
+    outside = outside_stages(region, stage_of, variables)
+    new = pipelined_graph(Pipeline(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
+    _place(new, region, outside, devices)
     return new
 
 
@@ -128,10 +129,9 @@ def _stages_of_scopes(stages: Mapping[str, str]) -> tuple[list[str], dict[str, i
 
 
 def _place(
-    new: Graph, region: MicroBatchRegion, stage_of: Mapping[int, int], variables: Mapping[int, int], devices: Sequence[str]
+    new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]
 ) -> None:
     """Requests the devices of what runs once per step, and removes what nothing needs any more."""
-    found = outside_stages(region, stage_of, variables)
     gone = region.nodes | region.dropped
     for node in region.graph.op_nodes():
         if node.id in gone:
@@ -139,7 +139,7 @@ def _place(
         readers = [edge.dst.id for edge in node.out_edges() if edge.dst.is_op]
         if readers and gone.issuperset(readers) and is_copied(node):
             new.remove_node(new.node(node.id))
-        elif node.id in found:
-            new.request_device(node.id, devices[found[node.id]])
+        elif node.id in outside:
+            new.request_device(node.id, devices[outside[node.id]])
         if any(new.find_id(name) is None for name in node.properties.colocated_with):
             new.node(node.id).clear_attr(_CLASS)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..builder.extension import Extension
 from ..builder.handles import Operation, Tensor
-from ..dtypes import base_type
+from ..dtypes import DataType, base_type
 from ..edge_ends import Output
 from ..graph import Graph
 from ..protos import FunctionDefLibrary, NameAttrList
@@ -39,6 +39,8 @@ class Pipeline:
 
     region: MicroBatchRegion
     stage_of: Mapping[int, int]
+    outside: Mapping[int, int]
+    """the stages of nodes outside the region, as far as they have one"""
     devices: Sequence[str]
     """by stage"""
     shape: PipelineShape
@@ -91,6 +93,10 @@ class _Construction:
     graph: Graph = field(init=False)
     e: Extension = field(init=False)
     pieces: dict[int, list[Tensor]] = field(init=False)
+    first_readers: dict[int, int] = field(default_factory=dict)
+    """by placeholder the first stage that reads it"""
+    received: dict[tuple[str, str], Tensor] = field(default_factory=dict)
+    """tensors on the device of a stage, by their name where they come from and the device"""
     calls: dict[StageCall, Operation] = field(default_factory=dict)
 
     def run(self) -> Graph:
@@ -119,10 +125,11 @@ class _Construction:
         return Tensor(self.e, node.name, source[1], base_type(node.output_types[source[1]]))
 
     def _split(self, placeholder: int) -> list[Tensor]:
-        """The micro-batches of a placeholder."""
+        """The micro-batches of a placeholder, on the device of the first stage that reads them."""
         region, count = self.pipeline.region, self.pipeline.shape.microbatches
         whole = self._tensor((placeholder, 0))
         stages = [self.pipeline.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
+        self.first_readers[placeholder] = min(stages, default=0)
         if count == 1 or not stages:
             return [whole] * count
         device = self.pipeline.devices[min(stages)]
@@ -150,7 +157,7 @@ class _Construction:
             waits_for.append([self.calls[before].name])
         return self.e.op(
             "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall",
-            [self._argument(source, call.microbatch) for source in function.arguments],
+            [self._argument(source, call) for source in function.arguments],
             name=f"{_SCOPE}/{call.name}",
             device=self.pipeline.devices[call.stage],
             control=list(dict.fromkeys(name for names in waits_for for name in names)),
@@ -161,12 +168,25 @@ class _Construction:
             },
         )
 
-    def _argument(self, source: Output, microbatch: int) -> Tensor:
-        if source[0] in self.pieces:
-            return self.pieces[source[0]][microbatch]
-        if source[0] not in self.pipeline.region.nodes:
-            return self._tensor(source)
-        return self._result(source, microbatch)
+    def _argument(self, source: Output, call: StageCall) -> Tensor:
+        """A tensor for a call, on its device already if it comes from another one: it is sent when it is ready.
+
+        Once the call is inlined, it would be sent when the call before has ended.
+        """
+        if source[0] in self.pipeline.region.nodes:
+            here, tensor = self.pipeline.stage_of[source[0]], self._result(source, call.microbatch)
+        elif source[0] in self.pieces:
+            here, tensor = self.first_readers[source[0]], self.pieces[source[0]][call.microbatch]
+        else:
+            here, tensor = self.pipeline.outside.get(source[0], call.stage), self._tensor(source)
+        device = self.pipeline.devices[call.stage]
+        if self.pipeline.devices[here] == device or tensor.dtype is DataType.RESOURCE:
+            return tensor
+        key = tensor.name, device
+        if key not in self.received:
+            name = f"{_SCOPE}/to_s{call.stage}/{tensor.node.removeprefix(f'{_SCOPE}/')}"
+            self.received[key] = self.e.op("Identity", tensor, name=name, device=device)[0]
+        return self.received[key]
 
     def _result(self, source: Output, microbatch: int) -> Tensor:
         """What the call of a stage gives for a tensor of the region."""
