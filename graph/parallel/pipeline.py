@@ -11,10 +11,13 @@
     pipeline/backward_s0_m1                    pipeline/backward_s1_m1
     a/dw = mean of both halves, update         b/dw, update, loss
 
-The schedule decides about the order of calls on each device. The modules, in the order in which a step goes through
-them: `training_step` finds its parts; `pipeline_region` what micro-batches run; `pipeline_refusals`; `pipeline_outputs`
-what else is read of it; `pipeline_stages` and `pipeline_cut` the stages; `pipeline_sums` gradients of several stages;
-`pipeline_functions` their functions; `schedules` the order; `pipeline_calls` the graph; `pipeline_devices` the rest.
+The schedule decides about the order of calls on each device. The way of a step through the modules:
+
+    training_step     its parts                          pipelines/stages, cut    a stage for each node
+    pipelines/region  what micro-batches run             pipelines/sums           gradients of several stages
+    pipelines/refusals                                   pipelines/functions      a function per stage and direction
+    pipelines/outputs what else is read of that          pipelines/schedules      the order of their calls
+    pipelines/devices where the rest is                  pipelines/calls          the new graph
 """
 
 from __future__ import annotations
@@ -22,29 +25,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ..builder.checks import requested_device
+from ..builder.tensor_names import Name, Names, tensor_names
 from ..graph import Graph
-from .pipeline_calls import Pipeline, pipelined_graph
-from .pipeline_devices import gradient_stages, outside_stages, variable_stages
-from .pipeline_functions import is_copied
-from .pipeline_outputs import with_outputs
-from .pipeline_refusals import check_region
-from .pipeline_region import MicroBatchRegion, micro_batch_region
-from .pipeline_stages import Costs, backward_stages, stages_by_cost, stages_by_scope
-from .pipeline_sums import without_sums
-from .schedules import PipelineShape, find_schedule
+from ..graphdef.importer import graph_def_to_graph
+from ..graphdef.sources import GraphSource
+from ..passes.lower_functional import lower_functional
+from .pipelines.calls import Pipeline, pipelined_graph
+from .pipelines.devices import gradient_stages, outside_stages, variable_stages
+from .pipelines.functions import is_copied
+from .pipelines.outputs import with_outputs
+from .pipelines.refusals import check_region
+from .pipelines.region import MicroBatchRegion, micro_batch_region
+from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_scope
+from .pipelines.sums import without_sums
+from .pipelines.schedules import PipelineShape, find_schedule
 from .training_step import training_step
 
 _CLASS = "_class"
 
 
+@collector_paused()
 def pipeline(
-    graph: Graph,
+    graph: GraphSource,
     stages: Mapping[str, str] | Sequence[str],
     *,
-    batch: Sequence[str],
-    loss: str,
+    batch: Names,
+    loss: Name,
     microbatches: int,
     schedule: str = "1f1b",
     interleave: int = 1,
@@ -71,8 +80,11 @@ def pipeline(
     averaged. Raises InvalidArgumentError for unknown names, stages that do not follow each other, a batch that does not
     divide, statistics of the batch, queues, datasets and lowered loops, and what a schedule refuses.
     """
-    step = training_step(graph, batch=batch, loss=loss)
+    _check_one_of("reduction", reduction, ("mean", "sum"))
+    _check_one_of("batch_statistics", batch_statistics, ("refuse", "local"))
     shape, is_local = _checked_shape(stages, interleave, microbatches), batch_statistics == "local"
+    (loss_name,) = tensor_names(loss)
+    step = training_step(_plain(graph), batch=tensor_names(batch), loss=loss_name)
     region = micro_batch_region(step)
     check_region(region, microbatches, is_local=is_local)
     region = with_outputs(region, microbatches, is_local=is_local)
@@ -90,6 +102,17 @@ def pipeline(
     new = pipelined_graph(Pipeline(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
     _place(new, region, outside, devices)
     return new
+
+
+def _plain(graph: GraphSource) -> Graph:
+    """The graph with calls of functions inlined."""
+    source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
+    return lower_functional(source, inline_calls=True, control_flow=False)
+
+
+def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise InvalidArgumentError(f"{name} is {value!r}; use {' or '.join(map(repr, allowed))}")
 
 
 def _checked_shape(stages: Mapping[str, str] | Sequence[str], interleave: int, microbatches: int) -> PipelineShape:

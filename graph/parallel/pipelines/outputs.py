@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ...errors import InvalidArgumentError, PartitaError
-from ..columns import SINK_ID
-from ..dtypes import Shape, Shapes
-from ..edge_ends import Output
-from ..gradients.forward import DIFFERENTIABLE
-from ..shape_inference.infer import infer_shapes
-from .pipeline_region import Joining, MicroBatchRegion
+from ....errors import PartitaError, UnimplementedError
+from ...columns import SINK_ID
+from ...dtypes import Shape, Shapes
+from ...edge_ends import Output
+from ...gradients.forward import DIFFERENTIABLE
+from ...shape_inference.infer import infer_shapes
+from .region import Joining, MicroBatchRegion
 
 _ROWS = (24, 48)  # sizes of batches that are tried, times the number of micro-batches
 
@@ -26,7 +26,7 @@ _ROWS = (24, 48)  # sizes of batches that are tried, times the number of micro-b
 def with_outputs(region: MicroBatchRegion, microbatches: int, *, is_local: bool) -> MicroBatchRegion:
     """The region with what is observed from outside, and the nodes outside that cannot be computed any more.
 
-    With `is_local` what statistics read is averaged over the micro-batches. Raises InvalidArgumentError for statistics
+    With `is_local` what statistics read is averaged over the micro-batches. Raises UnimplementedError for statistics
     that are lost.
     """
     read = list(_read_outside(region))
@@ -46,7 +46,7 @@ def with_outputs(region: MicroBatchRegion, microbatches: int, *, is_local: bool)
     dropped = region.step.flow.descendants(lost) - region.nodes
     statistic = next((node for node in region.step.statistics if node in dropped), None)
     if statistic is not None:
-        raise InvalidArgumentError(
+        raise UnimplementedError(
             f"{region.name(statistic)!r} changes a variable by statistics of the batch, which micro-batches have each "
             'for itself; average them with batch_statistics="local", or give a graph without it',
             node=region.name(statistic),

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ...errors import InvalidArgumentError
-from ..node import Node
-from ..suggestions import suggestion
-from .pipeline_cut import cut_positions
-from .pipeline_functions import is_copied
-from .pipeline_region import MicroBatchRegion
+from ....errors import InvalidArgumentError
+from ...node import Node
+from ...suggestions import suggestion
+from .cut import cut_positions
+from .functions import is_copied
+from .region import MicroBatchRegion
 
 Costs = Mapping[str, float] | Callable[[Node], float]
 """the cost of nodes: by name of a node or scope, or a function of a node; in any unit"""

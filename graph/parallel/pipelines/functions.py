@@ -15,14 +15,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..columns import SOURCE_ID
-from ..dtypes import DataType, base_type
-from ..edge_ends import Output
-from ..graph import Graph
-from ..node import Node
-from ..ops.record import NodeClass
-from ..ops.type_inference import name_ranges
-from ..protos import FunctionDef, NodeDef
+from ...columns import SOURCE_ID
+from ...dtypes import DataType, base_type
+from ...edge_ends import Output
+from ...graph import Graph
+from ...node import Node
+from ...ops.record import NodeClass
+from ...ops.type_inference import name_ranges
+from ...protos import FunctionDef, NodeDef
 
 _LARGEST_CONSTANT_BYTES = 4096  # of an attr; a larger constant is computed once, and is an argument
 _LEFT_OUT = frozenset({"_class", "_output_shapes"})  # groups name nodes outside, shapes those of the whole batch

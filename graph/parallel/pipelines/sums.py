@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .pipeline_region import Joining, MicroBatchRegion
+from .region import Joining, MicroBatchRegion
 
 
 def without_sums(region: MicroBatchRegion, stage_of: Mapping[int, int]) -> MicroBatchRegion:

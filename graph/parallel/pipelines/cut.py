@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
-from ..arrays import Floats
+from ....errors import InvalidArgumentError
+from ...arrays import Floats
 
 _ROUNDING = 1e-9  # sums of costs that differ by less are equal
 

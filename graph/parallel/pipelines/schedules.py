@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ... import entry_points
-from ...errors import AlreadyExistsError, InvalidArgumentError
-from ..suggestions import suggestion
+from .... import entry_points
+from ....errors import AlreadyExistsError, InvalidArgumentError
+from ...suggestions import suggestion
 
 GROUP = "partita.schedules"
 """the entry points by which installed packages add schedules"""

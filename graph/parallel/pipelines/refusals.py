@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ...errors import InvalidArgumentError
-from ..ops.record import CONTROL_FLOW, State
-from .pipeline_region import MicroBatchRegion
+from ....errors import InvalidArgumentError, UnimplementedError
+from ...ops.record import CONTROL_FLOW, State
+from .region import MicroBatchRegion
 
 _TRAINS = "is_training"  # the attr of ops that normalise by statistics of the batch
 
 
 def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool) -> None:
-    """Raises InvalidArgumentError for a node or batch that micro-batches cannot have.
+    """Raises UnimplementedError for a node that micro-batches cannot run, InvalidArgumentError for their number.
 
     Unless `is_local`, an op that normalises by statistics of the batch is one.
     """
@@ -31,14 +31,14 @@ def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool)
             why = "normalises by statistics of the batch, which micro-batches have each for itself; accept that with "
             why += 'batch_statistics="local"'
         if why:
-            raise InvalidArgumentError(f"node {node.name!r} ({node.op}) {why}", node=node.name, op=node.op)
+            raise UnimplementedError(f"node {node.name!r} ({node.op}) {why}", node=node.name, op=node.op)
 
 
 def _check_input(region: MicroBatchRegion) -> None:
     for number in sorted(region.step.forward):
         node = region.graph.node(number)
         if node.is_op and node.op_def.record.state in (State.QUEUE, State.ITERATOR):
-            raise InvalidArgumentError(
+            raise UnimplementedError(
                 f"the loss depends on {node.name!r} ({node.op}), a queue or dataset, whose batch cannot be split; feed "
                 "the batch through placeholders",
                 node=node.name,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from .pipeline_region import MicroBatchRegion
+from .region import MicroBatchRegion
 
 
 def variable_stages(region: MicroBatchRegion, forward: Mapping[int, int]) -> dict[int, int]:

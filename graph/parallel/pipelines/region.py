@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from ..edge_ends import Output
-from ..gradients.forward import DIFFERENTIABLE
-from ..graph import Graph
-from ..printer import topological_order
-from .training_step import TrainingStep
+from ...edge_ends import Output
+from ...gradients.forward import DIFFERENTIABLE
+from ...graph import Graph
+from ...printer import topological_order
+from ..training_step import TrainingStep
 
 
 class Joining(Enum):

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..builder.extension import Extension
-from ..builder.handles import Operation, Tensor
-from ..dtypes import DataType, base_type
-from ..edge_ends import Output
-from ..graph import Graph
-from ..protos import FunctionDefLibrary, NameAttrList
-from .pipeline_functions import StageFunction, stage_function
-from .pipeline_region import Joining, MicroBatchRegion
+from ...builder.extension import Extension
+from ...builder.handles import Operation, Tensor
+from ...dtypes import DataType, base_type
+from ...edge_ends import Output
+from ...graph import Graph
+from ...protos import FunctionDefLibrary, NameAttrList
+from .functions import StageFunction, stage_function
+from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started
 
 _SCOPE = "pipeline"
