@@ -43,6 +43,7 @@ from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_
 from .pipelines.sums import without_sums
 from .pipelines.schedules import PipelineShape, find_schedule
 from .training_step import training_step
+from .value_flow import output_named
 
 _CLASS = "_class"
 
@@ -84,7 +85,8 @@ def pipeline(
     _check_one_of("batch_statistics", batch_statistics, ("refuse", "local"))
     shape, is_local = _checked_shape(stages, interleave, microbatches), batch_statistics == "local"
     (loss_name,) = tensor_names(loss)
-    step = training_step(_plain(graph), batch=tensor_names(batch), loss=loss_name)
+    plain = _plain(graph)
+    step = training_step(plain, batch=tensor_names(batch), loss=_computed(plain, loss_name))
     region = micro_batch_region(step)
     check_region(region, microbatches, is_local=is_local)
     region = with_outputs(region, microbatches, is_local=is_local)
@@ -108,6 +110,15 @@ def _plain(graph: GraphSource) -> Graph:
     """The graph with calls of functions inlined."""
     source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
     return lower_functional(source, inline_calls=True, control_flow=False)
+
+
+def _computed(graph: Graph, name: str) -> str:
+    """The tensor that a name stands for, before nodes that only pass it on: the results of calls wait for updates."""
+    node, port = output_named(graph, name)
+    while (record := graph.node_properties(node).op_def.record).regroups or record.passes_on:
+        edge = graph.node(node).input_edge(port)
+        node, port = edge.src.id, edge.src_output
+    return f"{graph.node_name(node)}:{port}"
 
 
 def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
