@@ -230,6 +230,8 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    sums_segments: bool
+    normalises_batch: bool
     is_test_only: bool
 
 
@@ -311,6 +313,10 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    sums_segments: bool = False
+    """adds up the rows of its first input that have equal numbers in its second"""
+    normalises_batch: bool = False
+    """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 

@@ -40,6 +40,7 @@ class TrainingStep:
     batch: tuple[int, ...]
     """the placeholders of the batch"""
     loss: Output
+    """what computes it, where the named tensor only passes it on"""
     forward: frozenset[int]
     """nodes that the value of the loss depends on, and the loss"""
     dependent: frozenset[int]
@@ -86,7 +87,7 @@ def training_step(graph: Graph, *, batch: Sequence[str], loss: str, outputs: Ite
     for name, node in zip(batch, fed, strict=True):
         if not graph.node_properties(node).op_def.record.is_placeholder:
             raise InvalidArgumentError(f"{name!r} is no placeholder; name what is fed", node=graph.node_name(node))
-    end = output_named(graph, loss)
+    end = flow.origin(output_named(graph, loss))
     forward = flow.reached([end[0]], flow.value_sources)
     dependent = flow.descendants(fed)
     if end[0] not in dependent:
@@ -97,7 +98,7 @@ def training_step(graph: Graph, *, batch: Sequence[str], loss: str, outputs: Ite
             f"no variable is updated by a gradient of {loss!r}; give the graph of a training step"
         )
     backward = (flow.reached(updates, flow.value_sources) & dependent) - forward
-    whole = {end, *(output_named(graph, name) for name in outputs)}
+    whole = {end, *(flow.origin(output_named(graph, name)) for name in outputs)}
     shapes = BatchShapes(graph, batch)
     region = update_region(flow, shapes, Region(forward & dependent, backward, updates))
     return TrainingStep(

@@ -141,6 +141,19 @@ class ValueFlow:
         found = (self.variable(source) for source, _ in handles)
         return list(dict.fromkeys(variable for variable in found if variable is not None))
 
+    def origin(self, output: Output) -> Output:
+        """The output that this one is a copy of, behind Identity and what else only passes tensors on."""
+        node, port = output
+        while (kind := self.kinds[node]) is not None and self.sources[node]:
+            record = kind.op_def.record
+            if record.passes_on:
+                node, port = self.sources[node][0]
+            elif record.regroups and len(self.sources[node]) == len(kind.output_types):
+                node, port = self.sources[node][port]
+            else:
+                break
+        return node, port
+
     # Walks
 
     @staticmethod
