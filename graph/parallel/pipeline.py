@@ -37,7 +37,7 @@ from .pipelines.calls import Pipeline, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
 from .pipelines.functions import is_copied
 from .pipelines.outputs import with_outputs
-from .pipelines.refusals import check_region
+from .pipelines.refusals import check_region, check_sizes
 from .pipelines.region import MicroBatchRegion, micro_batch_region
 from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_scope
 from .pipelines.sums import without_sums
@@ -103,6 +103,7 @@ def pipeline(
     outside = outside_stages(region, stage_of, variables)
     new = pipelined_graph(Pipeline(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
     _place(new, region, outside, devices)
+    check_sizes(new, region)
     return new
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ....errors import InvalidArgumentError, UnimplementedError
+from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
+from ...graph import Graph
 from ...ops.record import CONTROL_FLOW, State
-from .region import MicroBatchRegion
+from ...shape_inference.infer import infer_shapes
+from .region import Joining, MicroBatchRegion
 
-_TRAINS = "is_training"  # the attr of ops that normalise by statistics of the batch
+_TRAINS = "is_training"  # the attr of ops that normalise by the batch, or by given statistics
 
 
 def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool) -> None:
@@ -16,6 +18,7 @@ def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool)
     """
     _check_input(region)
     _check_batch(region, microbatches)
+    _check_joined(region)
     updates = set(region.step.flow.updates)
     for number in (*region.forward, *region.backward):
         node = region.graph.node(number)
@@ -27,7 +30,7 @@ def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool)
             why += "with its While and If nodes, before they were lowered"
         elif node.op_def.is_collective or node.op_def.record.is_transfer:
             why = "exchanges tensors with other devices; cut the step into stages first, then make replicas of it"
-        elif not is_local and _TRAINS in node.attrs and node.attrs[_TRAINS]:
+        elif not is_local and node.op_def.record.normalises_batch and node.attrs.get(_TRAINS, True):
             why = "normalises by statistics of the batch, which micro-batches have each for itself; accept that with "
             why += 'batch_statistics="local"'
         if why:
@@ -60,3 +63,28 @@ def _check_batch(region: MicroBatchRegion, microbatches: int) -> None:
             f"{' or '.join(map(str, fitting))} rows, or {nearest} micro-batches",
             node=region.name(number),
         )
+
+
+def _check_joined(region: MicroBatchRegion) -> None:
+    for (number, port), joining in region.gradients.items():
+        if joining is not Joining.SUMMED and not region.step.shapes.has_rows((number, port)):
+            name = region.name(number)
+            raise UnimplementedError(
+                f"{name!r} is computed from the rows of a gradient, before these are those of the whole batch; "
+                "clip by the norm of all gradients, or make the gradient dense",
+                node=name,
+            )
+
+
+def check_sizes(graph: Graph, region: MicroBatchRegion) -> None:
+    """InvalidArgumentError unless the new graph works for the size of batch that its placeholders declare."""
+    if all((shape := region.step.shapes.of((node, 0))) and shape[0] is None for node in region.step.batch):
+        return
+    try:
+        infer_shapes(graph)
+    except PartitaError as error:
+        raise InvalidArgumentError(
+            f"the graph is made for one size of batch, and does not work for micro-batches: {error.message}; leave the "
+            "size of the batch open when it is made",
+            node=error.node,
+        ) from None
