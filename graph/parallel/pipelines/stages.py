@@ -1,7 +1,7 @@
 """Which stage each node of a training step belongs to.
 
 Forward nodes follow the name scopes of the stages, or are cut into stages of equal cost. A node in no scope is in the
-latest stage of those that it reads. Nodes that prepare what another stage needs, such as labels, move there.
+latest stage of the nodes and variables that it reads. Nodes that prepare what another stage needs, such as labels, move there.
 
     stages {"a": GPU:0, "b": GPU:1}       x -> a/y -> b/z -> loss        stage 0: a/y        stage 1: b/z, loss
 
@@ -39,8 +39,7 @@ def stages_by_scope(region: MicroBatchRegion, scopes: Mapping[str, int]) -> dict
     for node in region.forward:
         scope = _scope_of(region.name(node), scopes)
         used.update(() if scope is None else (scope,))
-        earlier = [stage for source in region.before(node) if (stage := found[source]) is not None]
-        found[node] = max(earlier, default=None) if scope is None else scopes[scope]
+        found[node] = _of_inputs(region, node, scopes, found) if scope is None else scopes[scope]
     _check_used(region, scopes, used)
     return _checked(region, _settled(region, found))
 
@@ -126,6 +125,17 @@ def _scope_of(name: str, scopes: Collection[str]) -> str | None:
             return name
         name = name.rpartition("/")[0]
     return None
+
+
+def _of_inputs(
+    region: MicroBatchRegion, node: int, scopes: Mapping[str, int], found: Mapping[int, int | None]
+) -> int | None:
+    """The stage of a node in no scope: the latest of those that it reads, nodes or variables."""
+    stages = [found[source] for source in region.before(node)]
+    for source, _ in region.sources(node):
+        scope = None if source in found or source in region.batch else _scope_of(region.name(source), scopes)
+        stages.append(None if scope is None else scopes[scope])
+    return max((stage for stage in stages if stage is not None), default=None)
 
 
 def _check_used(region: MicroBatchRegion, scopes: Mapping[str, int], used: Collection[str]) -> None:
