@@ -39,9 +39,9 @@ from .pipelines.functions import is_copied
 from .pipelines.outputs import with_outputs
 from .pipelines.refusals import check_region, check_sizes
 from .pipelines.region import MicroBatchRegion, micro_batch_region
+from .pipelines.schedules import PipelineShape, find_schedule
 from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_scope
 from .pipelines.sums import without_sums
-from .pipelines.schedules import PipelineShape, find_schedule
 from .training_step import training_step
 from .value_flow import output_named
 
@@ -163,9 +163,7 @@ def _stages_of_scopes(stages: Mapping[str, str]) -> tuple[list[str], dict[str, i
     return devices, scopes
 
 
-def _place(
-    new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]
-) -> None:
+def _place(new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]) -> None:
     """Requests the devices of what runs once per step, and removes what nothing needs any more."""
     gone = region.nodes | region.dropped
     for node in region.graph.op_nodes():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from ...builder.extension import Extension
@@ -72,7 +73,9 @@ class Pipeline:
         needed = {self.region.step.loss, *self.region.gradients, *self.region.observed}
         for node in self.region.nodes:
             here = self.place(node)
-            needed.update(s for s in self.region.sources(node) if s[0] in self.region.nodes and self.place(s[0]) != here)
+            needed.update(
+                s for s in self.region.sources(node) if s[0] in self.region.nodes and self.place(s[0]) != here
+            )
         results: dict[_Place, list[Output]] = {}
         for source in sorted(needed):
             results.setdefault(self.place(source[0]), []).append(source)
@@ -141,7 +144,7 @@ class _Construction:
         before = {
             call: earlier
             for ordered in (self._made(calls) for calls in self.pipeline.order)
-            for earlier, call in zip(ordered, ordered[1:], strict=False)
+            for earlier, call in pairwise(ordered)
         }
         for call in self._made(started(self.pipeline.order, self.pipeline.shape.stages)[0]):
             self.calls[call] = self._call(call, before.get(call))
@@ -152,15 +155,15 @@ class _Construction:
 
     def _call(self, call: StageCall, before: StageCall | None) -> Operation:
         function = self.functions[_Place(call.is_forward, call.stage)]
-        waits_for = [self._held(source, call.microbatch) for source in function.waits_for]
+        waits_for = [name for source in function.waits_for for name in self._held(source, call.microbatch)]
         if before is not None:
-            waits_for.append([self.calls[before].name])
+            waits_for.append(self.calls[before].name)
         return self.e.op(
             "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall",
             [self._argument(source, call) for source in function.arguments],
             name=f"{_SCOPE}/{call.name}",
             device=self.pipeline.devices[call.stage],
-            control=list(dict.fromkeys(name for names in waits_for for name in names)),
+            control=list(dict.fromkeys(waits_for)),
             attrs={
                 "Tin": function.argument_types,
                 "Tout": function.result_types,
@@ -249,7 +252,9 @@ class _Construction:
                         self.graph.add_control_edge(self.graph.node(self.e.id_of(call.name)), consumer)
                 else:
                     tensor = replaced[node, edge.src_output]
-                    self.graph.add_edge(self.graph.node(self.e.id_of(tensor.node)), tensor.port, consumer, edge.dst_input)
+                    self.graph.add_edge(
+                        self.graph.node(self.e.id_of(tensor.node)), tensor.port, consumer, edge.dst_input
+                    )
 
     def _calls_of(self, node: int) -> Iterator[Operation]:
         place = self.pipeline.place(node)

@@ -1,13 +1,13 @@
 """Where to cut a chain of nodes into stages, so that the slowest stage is as fast as can be.
 
-    costs = [3, 1, 2, 2], crossings = [0, 1, 1, 2, 0]           crossings[k]: tensors that cross before node k
-    cut_positions(costs, crossings, 2)  ->  [0, 2, 4]           stages of 4 and 4; cut at 1 or 3 the slower one is 5 or 6
+    costs = [3, 1, 2, 2], crossings = [0, 1, 1, 2, 0]       crossings[k]: tensors that cross before node k
+    cut_positions(costs, crossings, 2)  ->  [0, 2, 4]       stages of 4 and 4; cut at 1 or 3 the slower is 5 or 6
 
 Nodes keep their order. Of all cuts whose slowest stage is fastest the one with the fewest tensors over the cuts is
 taken, then the one that cuts earliest. Dynamic programming over the positions, in two passes:
 
-    slowest[k][j] = min over i of max(slowest[k - 1][i], cost of nodes i to j)                  k stages end before node j
-    crossed[k][j] = crossings[j] + min over i of crossed[k - 1][i], where nodes i to j cost at most slowest[stages][n]
+    slowest[k][j] = min over i of max(slowest[k - 1][i], cost of nodes i to j)      k stages end before node j
+    crossed[k][j] = crossings[j] + min over i of crossed[k - 1][i], where nodes i to j cost at most slowest
 """
 
 from __future__ import annotations

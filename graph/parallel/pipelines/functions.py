@@ -81,8 +81,11 @@ class _Extraction:
 
     def run(self, results: Sequence[Output]) -> StageFunction:
         inputs = {number: self._inputs(number) for number in sorted(self.nodes)}
-        for source in dict.fromkeys(source for ends in inputs.values() for source in ends.data.values()):
-            self._use(source)
+        sources = dict.fromkeys(source for ends in inputs.values() for source in ends.data.values())
+        self.nodes.update(source[0] for source in sources if is_copied(self.graph.node(source[0])))
+        for source in sources:
+            if source[0] not in self.nodes:
+                self._add_argument(source)
         for number in sorted(self.nodes):  # with the constants that were added
             self._add_node(number, inputs.get(number) or _Inputs({}, []))
         for result in results:
@@ -100,14 +103,8 @@ class _Extraction:
                 ends.data[edge.dst_input] = edge.src.id, edge.src_output
         return ends
 
-    def _use(self, source: Output) -> None:
-        """Makes a tensor from outside an argument, or copies the constant."""
-        if source[0] in self.nodes:
-            return
+    def _add_argument(self, source: Output) -> None:
         node, port = self.graph.node(source[0]), source[1]
-        if is_copied(node):
-            self.nodes.add(node.id)
-            return
         dtype = base_type(node.output_types[port])
         self.texts[source] = name = self._unique(f"{node.name}_{port}" if port else node.name)
         self.made.arguments.append(source)
@@ -119,7 +116,7 @@ class _Extraction:
         plain = re.sub(r"[^a-z0-9_]", "_", wanted.lower())
         plain = plain if plain[:1].isalpha() else f"t_{plain}"
         number, name = 1, plain
-        while name in self.used or self.graph.find_id(name) is not None and self.graph.find_id(name) in self.nodes:
+        while name in self.used or self.graph.find_id(name) in self.nodes:
             name, number = f"{plain}_{number}", number + 1
         self.used.add(name)
         return name

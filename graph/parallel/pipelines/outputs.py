@@ -81,11 +81,15 @@ class _Rows:
 
     def has(self, source: Output) -> bool:
         """Whether a tensor has a row, or several, per row of the batch, and nothing else of its shape is unknown."""
-        found = [shapes.get(self.names[source[0]] or "", ())[source[1] : source[1] + 1] for shapes in self.shapes]
-        (small,), (large,) = (shapes or (None,) for shapes in found)
-        if small is None or large is None or not small or not large or None in small or small[1:] != large[1:]:
+        small, large = (self._shape(shapes, source) for shapes in self.shapes)
+        if not small or not large or None in small or small[1:] != large[1:]:
             return False
-        return small[0] * self.sizes[1] == large[0] * self.sizes[0] and small[0] % self.sizes[0] == 0
+        fewer, more = small[0] or 0, large[0] or 0
+        return fewer * self.sizes[1] == more * self.sizes[0] and fewer % self.sizes[0] == 0
+
+    def _shape(self, shapes: Mapping[str, Shapes], source: Output) -> Shape:
+        found = shapes.get(self.names[source[0]] or "", ())
+        return found[source[1]] if source[1] < len(found) else None
 
 
 def _inferred(region: MicroBatchRegion, size: int) -> Mapping[str, Shapes]:

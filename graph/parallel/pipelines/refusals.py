@@ -55,12 +55,14 @@ def _check_batch(region: MicroBatchRegion, microbatches: int) -> None:
         rows = shape[0] if shape else None
         if rows is None or rows % microbatches == 0:
             continue
-        fitting = [count for count in (rows // microbatches * microbatches, -(-rows // microbatches) * microbatches) if count]
+        fitting = [
+            count for count in (rows // microbatches * microbatches, -(-rows // microbatches) * microbatches) if count
+        ]
         divisors = [count for count in range(1, rows + 1) if rows % count == 0]
         nearest = min(divisors, key=lambda count: (abs(count - microbatches), count))
         raise InvalidArgumentError(
-            f"the {rows} rows of {region.name(number)!r} do not divide into {microbatches} micro-batches; use a batch of "
-            f"{' or '.join(map(str, fitting))} rows, or {nearest} micro-batches",
+            f"the {rows} rows of {region.name(number)!r} do not divide into {microbatches} micro-batches; use a "
+            f"batch of {' or '.join(map(str, fitting))} rows, or {nearest} micro-batches",
             node=region.name(number),
         )
 

@@ -1,16 +1,16 @@
 """What a pipeline cuts into stages: the nodes of a training step that run once per micro-batch.
 
-    forward     nodes between the batch and the loss
-    backward    nodes between these and the gradients
-    gradients   the tensors that leave the backward pass; the updates, outside, read what they add up to
-    observed    other tensors that nodes outside read: outputs per row, statistics
-    dropped     nodes outside that read what no node computes any more
-    outside     all other nodes, which run once per step: variables, their reads, updates
+forward     nodes between the batch and the loss
+backward    nodes between these and the gradients
+gradients   the tensors that leave the backward pass; the updates, outside, read what they add up to
+observed    other tensors that nodes outside read: outputs per row, statistics
+dropped     nodes outside that read what no node computes any more
+outside     all other nodes, which run once per step: variables, their reads, updates
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property

@@ -18,6 +18,7 @@ value is the `Schedule`; it is loaded when its name is first asked for:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -118,9 +119,7 @@ def one_forward_one_backward(shape: PipelineShape) -> CallOrder:
             f"schedule '1f1b' has one stage per device, interleave is {shape.interleave}; use schedule 'interleaved'"
         )
     forwards = backwards = [[(d, m) for m in range(shape.microbatches)] for d in range(shape.devices)]
-    return [
-        _alternating(forwards[d], backwards[d], warm_up=shape.devices - d - 1) for d in range(shape.devices)
-    ]
+    return [_alternating(forwards[d], backwards[d], warm_up=shape.devices - d - 1) for d in range(shape.devices)]
 
 
 def interleaved(shape: PipelineShape) -> CallOrder:
@@ -174,12 +173,12 @@ def _check_complete(name: str, calls: CallOrder, shape: PipelineShape) -> None:
         wrong = next((call for call in ordered if call not in due), None)
         if wrong is not None:
             raise InvalidArgumentError(f"schedule {name!r} has the call {wrong} on device {device}, which has no such")
-        seen = set[StageCall]()
-        twice = next((call for call in ordered if call in seen or seen.add(call)), None)
+        counts = Counter(ordered)
+        twice = next((call for call in ordered if counts[call] > 1), None)
         if twice is not None:
             raise InvalidArgumentError(f"schedule {name!r} has the call {twice} twice")
-        if len(seen) < len(due):
-            raise InvalidArgumentError(f"schedule {name!r} lacks the call {min(due - seen)} on device {device}")
+        if len(counts) < len(due):
+            raise InvalidArgumentError(f"schedule {name!r} lacks the call {min(due - set(counts))} on device {device}")
 
 
 def _check_ends(name: str, calls: CallOrder, shape: PipelineShape) -> None:
@@ -213,7 +212,9 @@ _SCHEDULES = {
     found.name: found
     for found in (
         Schedule("gpipe", "all forwards, then all backwards", gpipe),
-        Schedule("1f1b", "a forward and a backward in turn, so that few activations are kept", one_forward_one_backward),
+        Schedule(
+            "1f1b", "a forward and a backward in turn, so that few activations are kept", one_forward_one_backward
+        ),
         Schedule("interleaved", "1f1b with several stages per device, so that devices wait less", interleaved),
     )
 }

@@ -1,16 +1,19 @@
 """Which stage each node of a training step belongs to.
 
 Forward nodes follow the name scopes of the stages, or are cut into stages of equal cost. A node in no scope is in the
-latest stage of the nodes and variables that it reads. Nodes that prepare what another stage needs, such as labels, move there.
+latest stage of the nodes and variables that it reads. Nodes that prepare what another stage needs, such as labels, move
+there.
 
     stages {"a": GPU:0, "b": GPU:1}       x -> a/y -> b/z -> loss        stage 0: a/y        stage 1: b/z, loss
 
-A backward node goes where it finds what it reads, and gradients flow from the last stage to the first:
+A backward node is where most of what it reads is: forward tensors where they are computed or read, variables where they
+are read. Gradients flow from the last stage to the first, so it is in no later stage than the gradients that it reads,
+and in no earlier one than the variables whose gradients depend on it. Of equally good stages the first counts:
 
-    b/dz = f(loss)             stage 1, as b/z
-    b/dw = MatMul(a/y, b/dz)   stage 1: its gradient is for a variable of stage 1, and a/y is there too
-    a/dy = MatMul(b/dz, w)     stage 1, where w is read
-    a/dx = ReluGrad(a/dy, a/y) stage 0, where a/y was computed: that of the lower stages that has all inputs
+    b/dz = f(loss)                stage 1, as loss
+    b/dw = MatMul(a/y, b/dz)      stage 1: the gradient of a variable of stage 1
+    a/dy = MatMul(b/dz, w)        stage 1, where w is read
+    a/dx = ReluGrad(a/dy, a/y)    stage 0, where a/y is computed
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ....errors import InvalidArgumentError
+from ...edge_ends import Output
 from ...node import Node
 from ...suggestions import suggestion
 from .cut import cut_positions
@@ -71,7 +75,9 @@ def node_costs(region: MicroBatchRegion, order: Sequence[int], costs: Costs | No
     wrong = next((k for k, cost in enumerate(found) if not 0 <= cost < float("inf")), None)
     if wrong is not None:
         name = region.name(order[wrong])
-        raise InvalidArgumentError(f"the cost of node {name!r} is {found[wrong]}; give a number of at least 0", node=name)
+        raise InvalidArgumentError(
+            f"the cost of node {name!r} is {found[wrong]}; give a number of at least 0", node=name
+        )
     return found
 
 
@@ -108,7 +114,9 @@ class _BackwardSearch:
 
     def _places(self, node: int) -> list[set[int]]:
         """For each forward tensor and variable that a node reads the stages where it is anyway."""
-        return [places for source, _ in self.region.sources(node) if (places := _places(self.region, self.forward, source))]
+        return [
+            places for source, _ in self.region.sources(node) if (places := _places(self.region, self.forward, source))
+        ]
 
     def _beside(self, node: int, before: Mapping[int, int]) -> list[set[int]]:
         """Where the only gradient that a node reads is read by others, which read forward tensors too."""
@@ -163,7 +171,7 @@ def _settled(
     A node that has none yet is in the earliest stage of its consumers, else where `otherwise` says.
     """
     settled: dict[int, int] = {}
-    for node in reversed(found):
+    for node in reversed(list(found)):
         stage = found[node]
         if stage is None:
             later = [settled[reader] for reader in region.readers(node) if reader in settled]
@@ -187,14 +195,14 @@ def _checked(region: MicroBatchRegion, stages: dict[int, int]) -> dict[int, int]
 def _crossings(region: MicroBatchRegion, order: Sequence[int]) -> list[int]:
     """For each position the number of tensors from nodes before it to nodes from it on."""
     place = {node: at for at, node in enumerate(order)}
-    last: dict[tuple[int, int], int] = {}
+    last: dict[Output, int] = {}
     for node in order:
         for source in region.sources(node):
             if source[0] in place:
                 last[source] = place[node]
     changes = [0] * (len(order) + 2)
-    for (source, _), reader in last.items():
-        changes[place[source] + 1] += 1
+    for tensor, reader in last.items():
+        changes[place[tensor[0]] + 1] += 1
         changes[reader + 1] -= 1
     total, crossings = 0, []
     for change in changes[: len(order) + 1]:
@@ -237,7 +245,8 @@ def _costs_by_name(region: MicroBatchRegion, order: Sequence[int], costs: Mappin
     if unknown is not None:
         known = dict.fromkeys(name for node in order for name in (region.name(node), *_scopes(region.name(node))))
         raise InvalidArgumentError(
-            f"weights: no node between the batch and the loss is {unknown!r} or in that scope{suggestion(unknown, known)}"
+            f"weights: no node between the batch and the loss is {unknown!r} or in that scope"
+            + suggestion(unknown, known)
         )
     return [0.0 if scope is None else float(costs[scope]) / counts[scope] for scope in scopes]
 

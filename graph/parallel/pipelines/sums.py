@@ -1,7 +1,7 @@
 """Gradients of a variable that several stages read: each stage adds up its own, and then they are summed once.
 
-    d_w = AddN(d_w of stage 0, d_w of stage 3)     in the region: stage 3 would send its part for every micro-batch
-                                                   outside: the parts are gradients, and d_w is the sum of their means
+d_w = AddN(d_w of stage 0, d_w of stage 3)     in the region: stage 3 would send its part for every micro-batch
+                                               outside: the parts are gradients, and d_w is the sum of their means
 """
 
 from __future__ import annotations
@@ -44,4 +44,6 @@ def _leads_to_sum(region: MicroBatchRegion, node: int, stage_of: Mapping[int, in
     source = sources[0][0]
     if source not in region.nodes or not region.graph.node_properties(source).op_def.record.is_additive:
         return False
-    return len({stage_of[n] for n, _ in region.sources(source) if n in stage_of}) > 1 or _leads_to_sum(region, source, stage_of)
+    return len({stage_of[n] for n, _ in region.sources(source) if n in stage_of}) > 1 or _leads_to_sum(
+        region, source, stage_of
+    )

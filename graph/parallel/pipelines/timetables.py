@@ -1,14 +1,14 @@
 """The timetable of a schedule when all stages take equally long and transfers take no time: its bubbles as text.
 
-    shape = PipelineShape(devices=2, interleave=1, microbatches=3)
-    timetable = Timetable(find_schedule("1f1b").calls(shape), shape)
+shape = PipelineShape(devices=2, interleave=1, microbatches=3)
+timetable = Timetable(find_schedule("1f1b").calls(shape), shape)
 
-    timetable.text()                                  a column per forward; backwards take two
-        device 0  F0 F1 .. .. B0 == F2 B1 == B2 ==
-        device 1  .. F0 B0 == F1 B1 == F2 B2 == ..    stages of one device are told apart by letters: F0a, F0b
+timetable.text()                                  a column per forward; backwards take two
+    device 0  F0 F1 .. .. B0 == F2 B1 == B2 ==
+    device 1  .. F0 B0 == F1 B1 == F2 B2 == ..    stages of one device are told apart by letters: F0a, F0b
 
-    timetable.bubble()                                the part of the time in which a device waits: 1/4
-    timetable.most_kept(0)                            activations of how many micro-batches device 0 keeps at most: 2
+timetable.bubble()                                the part of the time in which a device waits: 1/4
+timetable.most_kept(0)                            activations of how many micro-batches device 0 keeps at most: 2
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_bubble(schedule: str, p: int, v: int, m: int, inlined: bool) -> None:
 @pytest.mark.parametrize("inlined", [False, True])
 @pytest.mark.parametrize("m", [3, 6, 9])
 def test_kept_activations(m: int, inlined: bool) -> None:
-    """Of three stages the first keeps the activations of m micro-batches with gpipe, of three with 1f1b, and a gradient."""
+    """The first of three stages keeps activations of m micro-batches with gpipe, of three with 1f1b, and a gradient."""
     width, cluster = 512, local_cluster("cpu:1,gpu:3")
     gpu = cluster.find("gpu:0").name
     sizes = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,14 @@ from hypothesis import given, settings, strategies as st
 from partita.actors import open_session
 from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from partita.graph import Graph, GraphBuilder, Node, gradients, lower_functional
+from partita.graph.functions.body import instantiate
 from partita.graph.parallel.pipeline import pipeline
 from partita.graph.parallel.pipelines.schedules import PipelineShape, find_schedule
-from tests.goldens import assert_text
+from tests.goldens import assert_file
 from tests.graph.parallel.pipelined_models import LAYERS, difference, trained
 from tests.graph.parallel.training_models import TrainingModel
 
+DATA = Path(__file__).with_name("data")
 CPUS = [f"cpu:{k}" for k in range(4)]
 
 
@@ -144,7 +147,9 @@ def _normalising() -> Graph:
     """A step with batch normalisation, which keeps the last mean."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None, 1, 1, 1))
-    mean, scale = (b.op("VarHandleOp", name=n, dtype="float32", shape=(1,), shared_name=n)[0] for n in ("mean", "scale"))
+    mean, scale = (
+        b.op("VarHandleOp", name=n, dtype="float32", shape=(1,), shared_name=n)[0] for n in ("mean", "scale")
+    )
     value = b.op("ReadVariableOp", scale, dtype="float32")
     b.op("ReadVariableOp", mean, dtype="float32", name="mean/read")
     zero, empty = b.constant([0.0]), np.zeros(0, np.float32)
@@ -159,75 +164,11 @@ def _normalising() -> Graph:
 
 
 def test_printed_pipeline() -> None:
-    """Two stages and two micro-batches: calls, their order, and one update."""
-    model = TrainingModel("perceptron", "sgd", dtype="float32")
-    cut = made(model.graph(), {"hidden": "gpu:0", "out": "gpu:1"}, 2)
-    assert_text(
-        cut,
-        """
-        59 nodes
-        x: float = Placeholder() {shape=[?,5]}
-        y: int32 = Placeholder() {shape=[?]}
-        hidden/kernel: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[5,8], shared_name="hidden/kernel"} @?/device:GPU:0
-        Const: float = Const() {value=[5,8] [-0.300554097 -0.750754356 -0.744799674...]...}
-        hidden/kernel/init = AssignVariableOp(hidden/kernel, Const) @?/device:GPU:0
-        hidden/kernel/read: float = ReadVariableOp(hidden/kernel) @?/device:GPU:0
-        hidden/bias: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[8], shared_name="hidden/bias"} @?/device:GPU:0
-        Const_1: float = Const() {value=[8] -0.460869312 -0.43321684 -1.01558149...}
-        hidden/bias/init = AssignVariableOp(hidden/bias, Const_1) @?/device:GPU:0
-        hidden/bias/read: float = ReadVariableOp(hidden/bias) @?/device:GPU:0
-        out/kernel: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[8,3], shared_name="out/kernel"} @?/device:GPU:1
-        Const_2: float = Const() {value=[8,3] [-0.209155083 -0.284008235 -0.0998830646]...}
-        out/kernel/init = AssignVariableOp(out/kernel, Const_2) @?/device:GPU:1
-        out/kernel/read: float = ReadVariableOp(out/kernel) @?/device:GPU:1
-        out/bias: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[3], shared_name="out/bias"} @?/device:GPU:1
-        Const_3: float = Const() {value=[3] -1.49970877 -0.0153311118 0.453859597}
-        out/bias/init = AssignVariableOp(out/bias, Const_3) @?/device:GPU:1
-        out/bias/read: float = ReadVariableOp(out/bias) @?/device:GPU:1
-        ResourceApplyGradientDescent/alpha: float = Const() {value=0.05}
-        ResourceApplyGradientDescent_1/alpha: float = Const() {value=0.05}
-        ResourceApplyGradientDescent_2/alpha: float = Const() {value=0.05}
-        ResourceApplyGradientDescent_3/alpha: float = Const() {value=0.05}
-        init = NoOp(^hidden/bias/init, ^hidden/kernel/init, ^out/bias/init, ^out/kernel/init)
-        pipeline/x/split_dim: int32 = Const() {value=0}
-        pipeline/x: float, float = Split(pipeline/x/split_dim, x) @?/device:GPU:0
-        pipeline/y/split_dim: int32 = Const() {value=0}
-        pipeline/y: int32, int32 = Split(pipeline/y/split_dim, y) @?/device:GPU:1
-        pipeline/forward_s0_m0: float = PartitionedCall(pipeline/x, hidden/kernel/read, hidden/bias/read) {f=forward_s0[]} @?/device:GPU:0
-        pipeline/forward_s0_m1: float = PartitionedCall(pipeline/x:1, hidden/kernel/read, hidden/bias/read, ^pipeline/forward_s0_m0) {f=forward_s0[]} @?/device:GPU:0
-        pipeline/to_s1/forward_s0_m0: float = Identity(pipeline/forward_s0_m0) @?/device:GPU:1
-        pipeline/forward_s1_m0: float, float, float = PartitionedCall(pipeline/to_s1/forward_s0_m0, out/kernel/read, out/bias/read, pipeline/y) {f=forward_s1[]} @?/device:GPU:1
-        pipeline/backward_s1_m0: float, float, float = PartitionedCall(pipeline/forward_s1_m0:2, pipeline/forward_s1_m0, pipeline/forward_s1_m0:1, out/kernel/read, pipeline/to_s1/forward_s0_m0, ^pipeline/forward_s1_m0) {f=backward_s1[]} @?/device:GPU:1
-        pipeline/to_s1/forward_s0_m1: float = Identity(pipeline/forward_s0_m1) @?/device:GPU:1
-        pipeline/forward_s1_m1: float, float, float = PartitionedCall(pipeline/to_s1/forward_s0_m1, out/kernel/read, out/bias/read, pipeline/y:1, ^pipeline/backward_s1_m0) {f=forward_s1[]} @?/device:GPU:1
-        pipeline/backward_s1_m1: float, float, float = PartitionedCall(pipeline/forward_s1_m1:2, pipeline/forward_s1_m1, pipeline/forward_s1_m1:1, out/kernel/read, pipeline/to_s1/forward_s0_m1, ^pipeline/forward_s1_m1) {f=backward_s1[]} @?/device:GPU:1
-        pipeline/to_s0/backward_s1_m0: float = Identity(pipeline/backward_s1_m0:1) @?/device:GPU:0
-        pipeline/backward_s0_m0: float, float = PartitionedCall(pipeline/forward_s0_m0, pipeline/to_s0/backward_s1_m0, pipeline/x, ^pipeline/forward_s0_m1) {f=backward_s0[]} @?/device:GPU:0
-        pipeline/to_s0/backward_s1_m1: float = Identity(pipeline/backward_s1_m1:1) @?/device:GPU:0
-        pipeline/backward_s0_m1: float, float = PartitionedCall(pipeline/forward_s0_m1, pipeline/to_s0/backward_s1_m1, pipeline/x:1, ^pipeline/backward_s0_m0) {f=backward_s0[]} @?/device:GPU:0
-        pipeline/loss/sum_1: float = AddV2(pipeline/forward_s1_m0:2, pipeline/forward_s1_m1:2) @?/device:GPU:1
-        pipeline/loss/count: float = Const() {value=2} @?/device:GPU:1
-        loss: float = RealDiv(pipeline/loss/sum_1, pipeline/loss/count) @?/device:GPU:1
-        pipeline/gradients/out/out_grad/BiasAddGrad/sum_1: float = AddV2(pipeline/backward_s1_m0, pipeline/backward_s1_m1) @?/device:GPU:1
-        pipeline/gradients/out/out_grad/BiasAddGrad/count: float = Const() {value=2} @?/device:GPU:1
-        gradients/out/out_grad/BiasAddGrad: float = RealDiv(pipeline/gradients/out/out_grad/BiasAddGrad/sum_1, pipeline/gradients/out/out_grad/BiasAddGrad/count) @?/device:GPU:1
-        ResourceApplyGradientDescent_3 = ResourceApplyGradientDescent(out/bias, ResourceApplyGradientDescent_3/alpha, gradients/out/out_grad/BiasAddGrad) @?/device:GPU:1
-        pipeline/gradients/MatMul_1_grad/MatMul_1/sum_1: float = AddV2(pipeline/backward_s1_m0:2, pipeline/backward_s1_m1:2) @?/device:GPU:1
-        pipeline/gradients/MatMul_1_grad/MatMul_1/count: float = Const() {value=2} @?/device:GPU:1
-        gradients/MatMul_1_grad/MatMul_1: float = RealDiv(pipeline/gradients/MatMul_1_grad/MatMul_1/sum_1, pipeline/gradients/MatMul_1_grad/MatMul_1/count) @?/device:GPU:1
-        ResourceApplyGradientDescent_2 = ResourceApplyGradientDescent(out/kernel, ResourceApplyGradientDescent_2/alpha, gradients/MatMul_1_grad/MatMul_1) @?/device:GPU:1
-        pipeline/gradients/hidden/out_grad/BiasAddGrad/sum_1: float = AddV2(pipeline/backward_s0_m0, pipeline/backward_s0_m1) @?/device:GPU:0
-        pipeline/gradients/hidden/out_grad/BiasAddGrad/count: float = Const() {value=2} @?/device:GPU:0
-        gradients/hidden/out_grad/BiasAddGrad: float = RealDiv(pipeline/gradients/hidden/out_grad/BiasAddGrad/sum_1, pipeline/gradients/hidden/out_grad/BiasAddGrad/count) @?/device:GPU:0
-        ResourceApplyGradientDescent_1 = ResourceApplyGradientDescent(hidden/bias, ResourceApplyGradientDescent_1/alpha, gradients/hidden/out_grad/BiasAddGrad) @?/device:GPU:0
-        pipeline/gradients/MatMul_grad/MatMul/sum_1: float = AddV2(pipeline/backward_s0_m0:1, pipeline/backward_s0_m1:1) @?/device:GPU:0
-        pipeline/gradients/MatMul_grad/MatMul/count: float = Const() {value=2} @?/device:GPU:0
-        gradients/MatMul_grad/MatMul: float = RealDiv(pipeline/gradients/MatMul_grad/MatMul/sum_1, pipeline/gradients/MatMul_grad/MatMul/count) @?/device:GPU:0
-        ResourceApplyGradientDescent = ResourceApplyGradientDescent(hidden/kernel, ResourceApplyGradientDescent/alpha, gradients/MatMul_grad/MatMul) @?/device:GPU:0
-        train = NoOp(^ResourceApplyGradientDescent, ^ResourceApplyGradientDescent_1, ^ResourceApplyGradientDescent_2, ^ResourceApplyGradientDescent_3)
-        functions: backward_s0, backward_s1, forward_s0, forward_s1
-        """,
-    )
+    """Two stages and two micro-batches: calls, their order, and one update; and the functions that they call."""
+    model = TrainingModel("tower", "sgd", dtype="float32")
+    cut = made(model.graph(), {"first": "gpu:0", "second": "gpu:1"}, 2)
+    bodies = [f"{f.signature.name}: {instantiate(cut.functions, f.signature.name).graph}" for f in cut.library.function]
+    assert_file("\n\n".join([str(cut), *bodies]), DATA / "pipeline.txt")
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "interleaved"])
@@ -272,7 +213,11 @@ def node_of(graph: Graph, name: str) -> Node:
         (["cpu:0", "cpu:1"], {"microbatches": 0}, "microbatches is 0; use a number of at least 1"),
         (["cpu:0", "cpu:1"], {"interleave": 2, "schedule": "1f1b"}, "use schedule 'interleaved'"),
         (["cpu:0", "cpu:1"], {"weights": {"frist": 1.0}}, "no node .* is 'frist' .*; did you mean 'first'"),
-        (["cpu:0", "cpu:1"], {"weights": lambda node: -1.0}, "the cost of node .* is -1.0; give a number of at least 0"),
+        (
+            ["cpu:0", "cpu:1"],
+            {"weights": lambda node: -1.0},
+            "the cost of node .* is -1.0; give a number of at least 0",
+        ),
         (["cpu:0", "cpu:1"], {"reduction": "max"}, "reduction is 'max'; use 'mean' or 'sum'"),
         (["cpu:0", "gpu"], {"batch_statistics": "global"}, "batch_statistics is 'global'; use 'refuse' or 'local'"),
     ],
@@ -287,7 +232,8 @@ def test_stages_that_cannot_be(stages: Any, options: dict[str, Any], message: st
 def test_batch_that_does_not_divide() -> None:
     """The error names the nearest sizes that do."""
     graph = TrainingModel("tower", "sgd", rows=10).graph()
-    with pytest.raises(InvalidArgumentError, match="the 10 rows of 'x' do not divide into 4 micro-batches; use a batch of 8 or 12 rows, or 5 micro-batches"):
+    message = "the 10 rows of 'x' do not divide into 4 micro-batches; use a batch of 8 or 12 rows, or 5 micro-batches"
+    with pytest.raises(InvalidArgumentError, match=message):
         made(graph, CPUS[:2], 4)
 
 
@@ -315,7 +261,9 @@ def test_queue_is_refused() -> None:
     b.op("Mean", b.op("Square", x * value - taken), [0, 1], name="loss")
     (slope,) = gradients(b, ["loss"], [value[0].name])
     b.group(b.op("ResourceApplyGradientDescent", w, np.float32(0.1), slope), name="train")
-    with pytest.raises(UnimplementedError, match="the loss depends on 'FIFOQueueV2' \\(FIFOQueueV2\\), a queue or dataset"):
+    with pytest.raises(
+        UnimplementedError, match="the loss depends on 'FIFOQueueV2' \\(FIFOQueueV2\\), a queue or dataset"
+    ):
         pipeline(b.graph(), CPUS[:2], batch="x", loss="loss", microbatches=2)
 
 

@@ -1,4 +1,4 @@
-"""Cuts of a chain: the slowest stage is as fast as can be, and of such cuts the one with the fewest crossings counts."""
+"""Cuts of a chain: the slowest stage is as fast as can be; of such cuts the one with the fewest crossings counts."""
 
 from __future__ import annotations
 
