@@ -60,8 +60,10 @@ if TYPE_CHECKING:
         PipelineShape as PipelineShape,
         Schedule as Schedule,
         StageCall as StageCall,
+        find_schedule as find_schedule,
         register_schedule as register_schedule,
     )
+    from .parallel.pipelines.timetables import Timetable as Timetable
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges
     from .partition.split import partition as partition, split_graph as split_graph
