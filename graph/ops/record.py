@@ -230,7 +230,10 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    linear_inputs: int
     sums_segments: bool
+    keeps_elements: bool
+    rows_given: int
     normalises_batch: bool
     is_test_only: bool
 
@@ -313,6 +316,12 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    linear_inputs: int = 0
+    """in each of how many of its first inputs its output is linear while others stay; -1: in all of them together"""
+    keeps_elements: bool = False
+    """its output has the elements of its first input in the same order, in another shape"""
+    rows_given: int = -1
+    """the input with the shape of its output, whose axis 0 is that of another input"""
     sums_segments: bool = False
     """adds up the rows of its first input that have equal numbers in its second"""
     normalises_batch: bool = False

@@ -33,17 +33,16 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
+from .batch_size import sized
 from .pipelines.calls import StagedStep, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
-from .pipelines.functions import is_copied
 from .pipelines.outputs import with_outputs
-from .pipelines.refusals import check_region, check_sizes
+from .pipelines.refusals import check_batch, check_region
 from .pipelines.region import MicroBatchRegion, micro_batch_region
 from .pipelines.schedules import PipelineShape, find_schedule
 from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_scope
 from .pipelines.sums import without_sums
 from .training_step import training_step
-from .value_flow import output_named
 
 _CLASS = "_class"
 
@@ -84,12 +83,13 @@ def pipeline(
     _check_one_of("reduction", reduction, ("mean", "sum"))
     _check_one_of("batch_statistics", batch_statistics, ("refuse", "local"))
     shape, is_local = _checked_shape(stages, interleave, microbatches), batch_statistics == "local"
-    (loss_name,) = tensor_names(loss)
-    plain = _plain(graph)
-    step = training_step(plain, batch=tensor_names(batch), loss=_computed(plain, loss_name))
-    region = micro_batch_region(step)
-    check_region(region, microbatches, is_local=is_local)
-    region = with_outputs(region, microbatches, is_local=is_local)
+    names, (loss_name,) = tensor_names(batch), tensor_names(loss)
+    whole = _plain(graph)
+    check_batch(whole, names, microbatches)
+    part, sizes = sized(whole, names, microbatches)
+    region = micro_batch_region(whole, training_step(part, batch=names, loss=loss_name, shapes=sizes))
+    check_region(region, is_local=is_local)
+    region = with_outputs(region, is_local=is_local)
     if isinstance(stages, Mapping):
         devices, scopes = _stages_of_scopes(stages)
         forward = stages_by_scope(region, scopes)
@@ -103,23 +103,13 @@ def pipeline(
     outside = outside_stages(region, stage_of, variables)
     new = pipelined_graph(StagedStep(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
     _place(new, region, outside, devices)
-    check_sizes(new, region)
     return new
 
 
 def _plain(graph: GraphSource) -> Graph:
     """The graph with calls of functions inlined."""
     source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
-    return lower_functional(source, inline_calls=True, control_flow=False)
-
-
-def _computed(graph: Graph, name: str) -> str:
-    """The tensor that a name stands for, before nodes that only pass it on: the results of calls wait for updates."""
-    node, port = output_named(graph, name)
-    while (record := graph.node_properties(node).op_def.record).regroups or record.passes_on:
-        edge = graph.node(node).input_edge(port)
-        node, port = edge.src.id, edge.src_output
-    return f"{graph.node_name(node)}:{port}"
+    return lower_functional(source, inline_calls=True, control_flow=False).copy()
 
 
 def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -166,11 +156,11 @@ def _stages_of_scopes(stages: Mapping[str, str]) -> tuple[list[str], dict[str, i
 def _place(new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]) -> None:
     """Requests the devices of what runs once per step, and removes what nothing needs any more."""
     gone = region.nodes | region.dropped
-    for node in region.graph.op_nodes():
+    for node in region.whole.op_nodes():
         if node.id in gone:
             continue
         readers = [edge.dst.id for edge in node.out_edges() if edge.dst.is_op]
-        if readers and gone.issuperset(readers) and is_copied(node):
+        if readers and gone.issuperset(readers) and region.is_copied(node.id):
             new.remove_node(new.node(node.id))
         elif node.id in outside:
             new.request_device(node.id, devices[outside[node.id]])

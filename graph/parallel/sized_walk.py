@@ -1,8 +1,8 @@
 """The shapes of a graph for a batch of another size than it was made for.
 
-A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros. The
-walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size, the
-8 is looked for in what it was given:
+A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros.
+The walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size,
+the 8 is looked for in what it was given:
 
     x: (101, 6)   Reshape(x, [8, 2, 3])              refused: [101, 2, 3] fits, so the 8 is the batch
     g: ()         Tile(g, [8]) * y, y: (101,)        refused: the Tile must give 101, so its [8] is the batch
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +29,9 @@ from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..shape_inference.outcomes import outcome_of
 from ..shape_inference.tensor_facts import TensorFacts
+from .batch_shapes import TEST
 from .value_flow import ValueFlow
 
-TEST = 101
-"""a number of rows that no other size is likely to be a multiple of"""
 _INTEGERS = (DataType.INT32, DataType.INT64)
 _MOST_CHANGES = 2
 _LARGEST = 64  # elements of an input that may be a shape
@@ -53,7 +53,7 @@ class SizedWalk:
     """Facts about all tensors for `TEST` rows; `edits` and `sliced` are what must follow the batch."""
 
     def __init__(self, flow: ValueFlow, declared: Mapping[str, Shapes], fed: Mapping[int, int]) -> None:
-        """`declared` are the shapes for the batch that the graph was made for, `fed` the placeholders and their rows."""
+        """`declared` are the shapes for the batch that the graph was made for, `fed` placeholders and their rows."""
         self.flow, self.declared, self.fed = flow, declared, fed
         self.rows = next(iter(fed.values()))
         self.facts = TensorFacts()
@@ -64,6 +64,8 @@ class SizedWalk:
         """by input the value that it has for `TEST` rows, where it is a shape"""
         self.sliced: dict[int, int] = {}
         """constants with a row for each of the batch, which are alike: by node the axis"""
+        self._inner: dict[int, int] = {}
+        """by node how many neighbours along the axis of the rows belong to one row"""
         self._waiting: list[int] = []
         self._is_waiting = bytearray(flow.count)
 
@@ -100,10 +102,51 @@ class SizedWalk:
                     node=self.names[node],
                 ) from None
             found = self._apply(node, changes)
+        found = self._with_rows_given(node, found)
         if found != self.fact_of[node]:
             self.fact_of[node] = found
+            self._inner[node] = self._inner_of(node)
             for reader in self.flow.readers[node]:
                 self._wait(reader[0])
+
+    def _with_rows_given(self, node: int, found: list[int]) -> list[int]:
+        """The facts of the outputs of a node, where one of its inputs says how many rows there are."""
+        kind = self.kinds[node]
+        assert kind is not None
+        port = kind.op_def.record.rows_given
+        if port < 0:
+            return found
+        value = self.facts.values[self._inputs(node)[port]]
+        sources = [source for at, source in enumerate(self.flow.sources[node]) if at != port]
+        has_rows = any(shape and shape[0] and shape[0] % TEST == 0 for shape in map(self.shape, sources))
+        if value is None or not has_rows or not value.size or value[0] % self.rows or value[0] % TEST == 0:
+            return found
+        new = value.copy()
+        new[0] = new[0] // self.rows * TEST
+        self.edits[node, port] = new
+        return self._infer(node, {})
+
+    def _inner_of(self, node: int) -> int:
+        """How many neighbours along the axis of rows of the first output belong to one row.
+
+        (8, 4, 3) -> (32, 3): 4 if the 8 are the rows, 1 if the 4 are. Unless a reshape says otherwise rows come first.
+        """
+        kind = self.kinds[node]
+        shape = self.shape((node, 0)) if self.fact_of[node] else None
+        axis = _rows_axis(shape)
+        if shape is None or axis is None or kind is None:
+            return 1
+        several = (shape[axis] or 0) // TEST
+        for source, _ in self.flow.sources[node]:
+            before = self.shape((source, 0)) if self.fact_of[source] else None
+            at = _rows_axis(before)
+            if before is None or at is None:
+                continue
+            if kind.op_def.record.keeps_elements:
+                return max(1, self._inner.get(source, 1) * _behind(before, at) // _behind(shape, axis))
+            if before[at] == shape[axis]:
+                return self._inner.get(source, several)
+        return several
 
     def _wait(self, node: int) -> None:
         if not self._is_waiting[node]:
@@ -135,12 +178,18 @@ class SizedWalk:
             known = next((fact for fact in inputs if fact), 0)
             return [known, self.facts.number(())][: len(kind.output_types)]
         if calls_functions(kind, self.flow.graph.functions):
+            self._check_call(node)
             return [self.facts.number(shape) for shape in self.declared[self.names[node] or ""]]
         outcome = outcome_of(kind, inputs, self.facts, {}, is_step=False, producer=1 << 20)
         count = len(kind.output_types)
         values = [*outcome.values, *[None] * count][:count]
         behind = [*outcome.behind, *[None] * count][:count]
         return [self.facts.number(*fact) for fact in zip(outcome.shapes, values, behind, strict=True)]
+
+    def _check_call(self, node: int) -> None:
+        for source in self.flow.sources[node]:
+            if self.fact_of[source[0]] and self.shape(source) != self.before(source):
+                raise InvalidArgumentError(f"its functions get {self.names[source[0]]!r}, which has rows of the batch")
 
     # Where the batch is hidden
 
@@ -170,17 +219,34 @@ class SizedWalk:
         dtype = base_type(kind.output_types[source[1]])
         found = []
         if dtype in _INTEGERS and value is not None and value.size <= _LARGEST and (node, port) not in self.edits:
-            for at in _in_order(self.kinds[node], value, self._inputs(node), self.facts, self.rows):
+            for at in self._places(node, value):
                 new = value.copy().reshape(-1)
                 new[at] = new[at] // self.rows * TEST
                 new = new.reshape(value.shape)
                 found.append(Change(port, self.facts.number(new.shape, new), -1))
-        if shape is not None and value is None or kind.op_def.record.node_class is NodeClass.CONSTANT and shape:
+        if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
             before = self.before(source)
             for axis, size in enumerate(shape or ()):
                 if size and size % self.rows == 0 and before == shape:
                     found.append(Change(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
         return found
+
+    def _places(self, node: int, value: Array) -> list[int]:
+        """Where a shape may have the batch, the likeliest place first.
+
+        A reshape keeps the order of elements, so the number of elements behind each row stays: (4, 8, 3) -> (32, 3) has
+        the rows of axis 1 in axis 0, and (4, 8, 3) -> (4, 8, 3) has them in axis 1.
+        """
+        flat = value.reshape(-1).tolist()
+        places = [at for at, size in enumerate(flat) if size and size % self.rows == 0]
+        kind = self.kinds[node]
+        shape = self.shape(self.flow.sources[node][0])
+        axis = _rows_axis(shape)
+        if kind is None or not kind.op_def.record.keeps_elements or axis is None:
+            return places
+        behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
+        fitting = [at for at in places if prod(flat[at + 1 :]) <= behind < prod(flat[at:])]
+        return [*fitting, *(at for at in places if at not in fitting)]
 
     def _apply(self, node: int, changes: Sequence[Change]) -> list[int]:
         """Makes changes; the facts of the outputs of the node after them."""
@@ -213,34 +279,22 @@ class SizedWalk:
             changes = next(self._mending(node, lambda found: self.facts.shapes[found[port]] == wanted), None)
             if changes is None:
                 raise InvalidArgumentError(
-                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of another "
-                    "size; leave the size of the batch open when the graph is made",
+                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of "
+                    "another size; leave the size of the batch open when the graph is made",
                     node=self.names[node],
                 )
             self.fact_of[node] = self._apply(node, changes)
+        self._inner[node] = self._inner_of(node)
         for reader in self.flow.readers[node]:
             self._wait(reader[0])
 
 
-def _in_order(
-    kind: NodeProperties | None, value: Array, inputs: Sequence[int], facts: TensorFacts, rows: int
-) -> list[int]:
-    """Where a shape may have the batch. In a reshape the axis that holds the elements of the rows is the only one.
+def _rows_axis(shape: Shape) -> int | None:
+    return next((k for k, size in enumerate(shape or ()) if size and size % TEST == 0), None)
 
-    Elements keep their order, so the number of elements behind the batch axis stays: (4, 8, 3) -> (32, 3) holds the
-    batch of axis 1 in axis 0, and so does (4, 8, 3) -> (4, 8, 3) in axis 1.
-    """
-    flat = value.reshape(-1).tolist()
-    places = [at for at, size in enumerate(flat) if size and size % rows == 0]
-    if kind is None or kind.op != "Reshape" or len(places) < 2:
-        return places
-    shape = facts.shapes[inputs[0]] or ()
-    axis = next((k for k, size in enumerate(shape) if size and size % TEST == 0), None)
-    if axis is None:
-        return places
-    behind = int(np.prod([size or 1 for size in shape[axis + 1 :]]))
-    fitting = [at for at in places if int(np.prod(flat[at + 1 :])) <= behind < int(np.prod(flat[at:]))]
-    return [*fitting, *(at for at in places if at not in fitting)]
+
+def _behind(shape: Shape, axis: int) -> int:
+    return prod(size or 1 for size in (shape or ())[axis + 1 :])
 
 
 def _scaled(shape: Shape, axis: int, rows: int) -> Shape:

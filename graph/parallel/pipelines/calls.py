@@ -65,7 +65,7 @@ class StagedStep:
             number = 1
             while name in library:
                 name, number = f"{wanted}_{number}", number + 1
-            found[place] = stage_function(self.region.graph, name, members, results.get(place, ()))
+            found[place] = stage_function(self.region, name, members, results.get(place, ()))
         return found
 
     def _results(self) -> dict[StageDirection, list[Output]]:
@@ -105,9 +105,9 @@ class _Construction:
     def run(self) -> Graph:
         region = self.staged.region
         self.functions = self.staged.functions()
-        self.graph = region.graph.clone()
-        keep = region.graph.flags(lambda _: True)
-        keep[list(region.nodes | region.dropped)] = False
+        self.graph = region.whole.clone()
+        keep = region.whole.flags(lambda _: True)
+        keep[[node for node in region.nodes | region.dropped if node < len(keep)]] = False
         self.graph.keep_only(keep)
         library = FunctionDefLibrary(function=[function.definition for function in self.functions.values()])
         self.graph.functions = self.graph.functions.merged(library)
@@ -242,7 +242,7 @@ class _Construction:
         """Edges from nodes of the region to those that are left come from what replaces them."""
         region = self.staged.region
         for node in sorted(region.nodes):
-            for edge in region.graph.node(node).out_edges():
+            for edge in region.whole.node(node).out_edges():
                 reader = edge.dst
                 if not reader.is_op or reader.id in region.nodes or reader.id in region.dropped:
                     continue

@@ -15,16 +15,12 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase, digits
 from typing import NamedTuple
 
-from ...columns import SOURCE_ID
 from ...dtypes import DataType, base_type
 from ...edge_ends import Output
-from ...graph import Graph
-from ...node import Node
-from ...ops.record import NodeClass
 from ...ops.type_inference import name_ranges
 from ...protos import FunctionDef, NodeDef
+from .region import MicroBatchRegion
 
-_LARGEST_CONSTANT_BYTES = 4096  # of an attr; a larger constant is computed once, and is an argument
 _LETTERS = frozenset(ascii_lowercase + digits)
 _LEFT_OUT = frozenset({"_class", "_output_shapes"})  # groups name nodes outside, shapes those of the whole batch
 
@@ -48,18 +44,11 @@ class StageFunction:
         return self.definition.signature.name
 
 
-def is_copied(node: Node) -> bool:
-    """Whether a function that reads a node has a copy of it: a small constant that waits for nothing."""
-    return (
-        node.node_class is NodeClass.CONSTANT
-        and all(edge.src.id == SOURCE_ID for edge in node.in_edges())
-        and sum(map(len, node.properties.entries)) <= _LARGEST_CONSTANT_BYTES
-    )
-
-
-def stage_function(graph: Graph, name: str, nodes: Collection[int], results: Sequence[Output]) -> StageFunction:
+def stage_function(
+    region: MicroBatchRegion, name: str, nodes: Collection[int], results: Sequence[Output]
+) -> StageFunction:
     """The function `name` that computes `results`, which are outputs of `nodes`."""
-    return _Extraction(graph, name, nodes).run(results)
+    return _Extraction(region, name, nodes).run(results)
 
 
 class _Inputs(NamedTuple):
@@ -72,8 +61,9 @@ class _Inputs(NamedTuple):
 class _Extraction:
     """One function being made."""
 
-    def __init__(self, graph: Graph, name: str, nodes: Collection[int]) -> None:
-        self.graph = graph
+    def __init__(self, region: MicroBatchRegion, name: str, nodes: Collection[int]) -> None:
+        self.region = region
+        self.graph = region.graph
         self.nodes = set(nodes)
         self.made = StageFunction(FunctionDef())
         self.made.definition.signature.name = name
@@ -83,7 +73,7 @@ class _Extraction:
     def run(self, results: Sequence[Output]) -> StageFunction:
         inputs = {number: self._inputs(number) for number in sorted(self.nodes)}
         sources = dict.fromkeys(source for ends in inputs.values() for source in ends.data.values())
-        self.nodes.update(source[0] for source in sources if is_copied(self.graph.node(source[0])))
+        self.nodes.update(source[0] for source in sources if self.region.is_copied(source[0]))
         for source in sources:
             if source[0] not in self.nodes:
                 self._add_argument(source)
@@ -132,7 +122,7 @@ class _Extraction:
         for source in dict.fromkeys(inputs.control):
             if source in self.nodes:
                 copy.input.append(f"^{self.graph.node_name(source)}")
-            elif not is_copied(self.graph.node(source)) and source not in self.made.waits_for:
+            elif not self.region.is_copied(source) and source not in self.made.waits_for:
                 self.made.waits_for.append(source)
         self.made.is_stateful |= node.op_def.is_stateful
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError, UnimplementedError
+from ...dtypes import Shape
 from ...graph import Graph
+from ...node import Node
 from ...ops.record import CONTROL_FLOW, State
-from ...shape_inference.infer import infer_shapes
+from ..replicas.row_mixing import mixing_node
+from ..value_flow import output_named
 from .region import Joining, MicroBatchRegion
 
-_TRAINS = "is_training"  # the attr of ops that normalise by the batch, or by given statistics
+_TRAINS = "is_training"  # the attr of ops that normalise by the batch or by given statistics
 
 
-def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool) -> None:
-    """Raises UnimplementedError for a node that micro-batches cannot run, InvalidArgumentError for their number.
+def check_region(region: MicroBatchRegion, *, is_local: bool) -> None:
+    """Raises UnimplementedError for a node that micro-batches cannot run.
 
-    Unless `is_local`, an op that normalises by statistics of the batch is one.
+    Unless `is_local`, one that uses a value of the whole batch is such a node.
     """
     _check_input(region)
-    _check_batch(region, microbatches)
     _check_joined(region)
-    updates = set(region.step.flow.updates)
+    updates, mixing = set(region.step.flow.updates), None if is_local else mixing_node(region.step)
     for number in (*region.forward, *region.backward):
         node = region.graph.node(number)
         why = ""
@@ -30,11 +34,16 @@ def check_region(region: MicroBatchRegion, microbatches: int, *, is_local: bool)
             why += "with its While and If nodes, before they were lowered"
         elif node.op_def.is_collective or node.op_def.record.is_transfer:
             why = "exchanges tensors with other devices; cut the step into stages first, then make replicas of it"
-        elif not is_local and node.op_def.record.normalises_batch and node.attrs.get(_TRAINS, True):
-            why = "normalises by statistics of the batch, which micro-batches have each for itself; accept that with "
+        elif not is_local and (number == mixing or _normalises(node)):
+            why = "uses a value of the whole batch, and a micro-batch has only that of its rows; accept that with "
             why += 'batch_statistics="local"'
         if why:
             raise UnimplementedError(f"node {node.name!r} ({node.op}) {why}", node=node.name, op=node.op)
+
+
+def _normalises(node: Node) -> bool:
+    """Whether a node normalises by the batch, rather than by given statistics."""
+    return node.op_def.record.normalises_batch and bool(node.attrs.get(_TRAINS, True))
 
 
 def _check_input(region: MicroBatchRegion) -> None:
@@ -49,21 +58,21 @@ def _check_input(region: MicroBatchRegion) -> None:
             )
 
 
-def _check_batch(region: MicroBatchRegion, microbatches: int) -> None:
-    for number in region.step.batch:
-        shape = region.step.shapes.of((number, 0))
+def check_batch(graph: Graph, batch: Sequence[str], microbatches: int) -> None:
+    """InvalidArgumentError, with the nearest that does, for a batch that does not divide into micro-batches."""
+    for name in batch:
+        node, port = output_named(graph, name)
+        shape: Shape = graph.node_properties(node).attrs.get("shape") if port == 0 else None
         rows = shape[0] if shape else None
         if rows is None or rows % microbatches == 0:
             continue
-        fitting = [
-            count for count in (rows // microbatches * microbatches, -(-rows // microbatches) * microbatches) if count
-        ]
+        fewer = rows // microbatches * microbatches
         divisors = [count for count in range(1, rows + 1) if rows % count == 0]
         nearest = min(divisors, key=lambda count: (abs(count - microbatches), count))
         raise InvalidArgumentError(
-            f"the {rows} rows of {region.name(number)!r} do not divide into {microbatches} micro-batches; use a "
-            f"batch of {' or '.join(map(str, fitting))} rows, or {nearest} micro-batches",
-            node=region.name(number),
+            f"the {rows} rows of {name!r} do not divide into {microbatches} micro-batches; use a batch of "
+            f"{f'{fewer} or ' if fewer else ''}{fewer + microbatches} rows, or {nearest} micro-batches",
+            node=graph.node_name(node),
         )
 
 
@@ -76,17 +85,3 @@ def _check_joined(region: MicroBatchRegion) -> None:
                 "clip by the norm of all gradients, or make the gradient dense",
                 node=name,
             )
-
-
-def check_sizes(graph: Graph, region: MicroBatchRegion) -> None:
-    """InvalidArgumentError unless the new graph works for the size of batch that its placeholders declare."""
-    if all((shape := region.step.shapes.of((node, 0))) and shape[0] is None for node in region.step.batch):
-        return
-    try:
-        infer_shapes(graph)
-    except PartitaError as error:
-        raise InvalidArgumentError(
-            f"the graph is made for one size of batch, and does not work for micro-batches: {error.message}; leave the "
-            "size of the batch open when it is made",
-            node=error.node,
-        ) from None

@@ -18,8 +18,11 @@ from functools import cached_property
 from ...edge_ends import Output
 from ...gradients.forward import DIFFERENTIABLE
 from ...graph import Graph
+from ...ops.record import NodeClass
 from ...printer import topological_order
 from ..training_step import TrainingStep
+
+_LARGEST_CONSTANT_BYTES = 4096  # of the attrs; a larger constant is an argument of the functions that read it
 
 
 class Joining(Enum):
@@ -39,7 +42,10 @@ class Joining(Enum):
 class MicroBatchRegion:
     """The nodes of one training step by node id; `forward` and `backward` are in topological order, lowest id first."""
 
+    whole: Graph
+    """the graph for the whole batch, of which everything outside is"""
     step: TrainingStep
+    """that of a micro-batch: constants that follow the size of the batch are others, and may be new nodes"""
     forward: tuple[int, ...]
     backward: tuple[int, ...]
     gradients: Mapping[Output, Joining]
@@ -48,7 +54,7 @@ class MicroBatchRegion:
 
     @property
     def graph(self) -> Graph:
-        """The graph of the step."""
+        """The graph of a micro-batch."""
         return self.step.graph
 
     @cached_property
@@ -79,12 +85,21 @@ class MicroBatchRegion:
         edges = self.graph.in_edge_ids(node)
         return [source for source in (self.graph.edge_ends(edge)[0] for edge in edges) if source in self.nodes]
 
+    def is_copied(self, node: int) -> bool:
+        """Whether functions have a copy of a node: small constants, and those that follow the size of the batch."""
+        view = self.graph.node(node)
+        if view.node_class is not NodeClass.CONSTANT or any(edge.src.is_op for edge in view.in_edges()):
+            return False
+        if node >= self.whole.num_node_ids or view.properties != self.whole.node_properties(node):
+            return True
+        return sum(map(len, view.properties.entries)) <= _LARGEST_CONSTANT_BYTES
+
     def name(self, node: int) -> str:
         """The name of a node."""
         return self.graph.node_name(node)
 
 
-def micro_batch_region(step: TrainingStep) -> MicroBatchRegion:
+def micro_batch_region(whole: Graph, step: TrainingStep) -> MicroBatchRegion:
     """The region of a training step, as far as its nodes and gradients go."""
     fed = frozenset(step.batch)
     forward = (step.forward & step.dependent) - fed
@@ -95,6 +110,7 @@ def micro_batch_region(step: TrainingStep) -> MicroBatchRegion:
     backward |= between - leads_to
     order = topological_order(step.graph)
     return MicroBatchRegion(
+        whole,
         step,
         tuple(node for node in order if node in forward),
         tuple(node for node in order if node in backward),

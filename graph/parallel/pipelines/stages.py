@@ -26,7 +26,6 @@ from ...edge_ends import Output
 from ...node import Node
 from ...suggestions import suggestion
 from .cut import cut_positions
-from .functions import is_copied
 from .region import MicroBatchRegion
 
 Costs = Mapping[str, float] | Callable[[Node], float]
@@ -263,7 +262,7 @@ def _lowest(region: MicroBatchRegion, homes: Mapping[int, int]) -> dict[int, int
 
 def _places(region: MicroBatchRegion, forward: Mapping[int, int], source: int) -> set[int]:
     """The stages where a tensor that a backward node reads is anyway; none for gradients and constants."""
-    if is_copied(region.graph.node(source)):
+    if region.is_copied(source):
         return set()
     places = {forward[reader] for reader in region.readers(source) if reader in forward}
     return places | ({forward[source]} if source in forward else set())

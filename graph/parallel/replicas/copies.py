@@ -111,9 +111,9 @@ class _Assembly:
         """The new device indices of some nodes of the graph in a replica."""
         of_rank = self.p.device_maps[rank]
         requested = self.old.requested_device_indices()[nodes]
-        new = np.array(
-            [self.new.intern_device(of_rank.get(name, name)) for name in self.old.device_names()], np.int64
-        )[requested]
+        new = np.array([self.new.intern_device(of_rank.get(name, name)) for name in self.old.device_names()], np.int64)[
+            requested
+        ]
         free = self.new.intern_device("")
         new[(requested == 0) & ~self.inside[nodes]] = free
         for node, device in self.p.fixed.items():
@@ -224,4 +224,3 @@ class _Extra:
                 done = self._add(f"{a.p.prefixes[rank]}{name}", no_op_properties(), device)
                 self.edges += [(copy, CONTROL_SLOT, done, CONTROL_SLOT) for copy in copies]
             self.edges.append((done, CONTROL_SLOT, consumer, CONTROL_SLOT))
-

@@ -21,9 +21,9 @@ from ..value_flow import ValueFlow, is_handle
 
 
 class Parts(NamedTuple):
-    """Nodes of the program; assignments from outside, with the node that makes the variable; nodes of the program that run in all replicas or in none.
+    """Nodes of the program: all; those that do not only set initial values; those that run in all replicas or in none.
 
-    `step` are the nodes of the program without those that only set initial values.
+    `assigns` are assignments from outside, with the node that makes the variable.
     """
 
     inside: set[int]
@@ -58,9 +58,7 @@ def program_of(step: TrainingStep, outputs: Iterable[int], *, placeholders: Coll
     return Parts(inside, in_step, shared, sorted(after))
 
 
-def _closure(
-    start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]
-) -> set[int]:
+def _closure(start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]) -> set[int]:
     seen = {node for node in start if node > SINK_ID}
     stack = list(seen)
     while stack:
