@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from ...columns import SINK_ID
 from ...edge_ends import Output
 from ...gradients.forward import DIFFERENTIABLE
 from ...graph import Graph
@@ -104,10 +105,10 @@ def micro_batch_region(whole: Graph, step: TrainingStep) -> MicroBatchRegion:
     fed = frozenset(step.batch)
     forward = (step.forward & step.dependent) - fed
     backward = step.backward - step.region - forward - fed
-    between = _between(step, forward | backward)
-    leads_to = _reached_backwards(step, forward)
-    forward |= between & leads_to
-    backward |= between - leads_to
+    for more in (_of_part_size(whole, step, forward | backward), _between(step, forward | backward)):
+        leads_to = _reached_backwards(step, forward)
+        forward |= more & leads_to
+        backward |= more - leads_to
     order = topological_order(step.graph)
     return MicroBatchRegion(
         whole,
@@ -116,6 +117,32 @@ def micro_batch_region(whole: Graph, step: TrainingStep) -> MicroBatchRegion:
         tuple(node for node in order if node in backward),
         {gradient: _joining(step, gradient) for gradient in step.gradients if gradient[0] not in fed},
     )
+
+
+def _of_part_size(whole: Graph, step: TrainingStep, nodes: frozenset[int]) -> frozenset[int]:
+    """Nodes outside that the region reads and whose values have the size of a micro-batch, such as `Tile(one, [rows])`.
+
+    Constants are not among them: functions have copies of those.
+    """
+    if whole.num_node_ids == step.graph.num_node_ids and all(
+        a == b for a, b in zip(whole.all_properties(), step.graph.all_properties(), strict=True)
+    ):
+        return frozenset()
+    sized = set[int]()
+    for node in step.flow.order:
+        if node <= SINK_ID:
+            continue
+        is_new = node >= whole.num_node_ids or whole.node_properties(node) != step.graph.node_properties(node)
+        if is_new or any(source in sized for source, _ in step.flow.sources[node]):
+            sized.add(node)
+    known = nodes.union(step.batch)
+    found, waiting = set[int](), list(nodes)
+    while waiting:
+        for source, _ in step.flow.sources[waiting.pop()]:
+            if source in sized and step.flow.sources[source] and source not in known and source not in found:
+                found.add(source)
+                waiting.append(source)
+    return frozenset(found)
 
 
 def _between(step: TrainingStep, nodes: frozenset[int]) -> frozenset[int]:
