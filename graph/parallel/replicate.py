@@ -23,7 +23,7 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .batch_size import sized
+from .batch_size import BatchSize
 from .replicas.devices import replica_devices
 from .replicas.feeding import Feeds, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
@@ -87,13 +87,15 @@ def replicate(
     plain = _plain(graph)
     check_batch(plain, names)
     rows_of(plain, names, len(entries))
-    plain, shapes = sized(plain, names, len(entries))
+    size = BatchSize(plain, names)
+    plain = size.part(len(entries))
     others = [name for given in ends.values() for name in given]
-    step = training_step(plain, batch=names, loss=loss_name, outputs=others, shapes=shapes)
+    step = training_step(plain, batch=names, loss=loss_name, outputs=others, shapes=size.shapes)
     check_statistics(step, batch_statistics)
     outputs: dict[Output, str] = {output_named(plain, name): how for how, given in ends.items() for name in given}
     outputs[output_named(plain, loss_name)] = reduction
     replication = Replication(step, entries, outputs, averages=reduction == MEAN)
+    replication.by_rank(size.parts_of_constants(len(entries)))
     replication.feed(by_parts=feeds == "per_replica")
     if parameters is None:
         replication.reduce(bucket_bytes)

@@ -18,14 +18,11 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
 from ...errors import InvalidArgumentError, PartitaError
 from ..columns import SINK_ID
 from ..dtypes import Array, DataType, Shape, Shapes, base_type
 from ..edge_ends import Output
 from ..library.calls import calls_functions
-from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..shape_inference.outcomes import outcome_of
 from ..shape_inference.tensor_facts import TensorFacts
@@ -63,7 +60,7 @@ class SizedWalk:
         self.edits: dict[Input, Array] = {}
         """by input the value that it has for `TEST` rows, where it is a shape"""
         self.sliced: dict[int, int] = {}
-        """constants with a row for each of the batch, which are alike: by node the axis"""
+        """constants with a row for each of the batch: by node the axis"""
         self._inner: dict[int, int] = {}
         """by node how many neighbours along the axis of the rows belong to one row"""
         self._waiting: list[int] = []
@@ -76,6 +73,15 @@ class SizedWalk:
         heapify(self._waiting)
         for node in order:
             self._is_waiting[node] = 1
+        self._settle()
+
+    def follow(self, output: Output, axis: int) -> None:
+        """Makes the rows of an output along an axis follow the batch, and all that depends on it."""
+        self._demand(output, axis)
+        self._settle()
+
+    def _settle(self) -> None:
+        order = self.flow.order
         while self._waiting:
             node = order[heappop(self._waiting)]
             self._is_waiting[node] = 0
@@ -219,9 +225,9 @@ class SizedWalk:
         dtype = base_type(kind.output_types[source[1]])
         found = []
         if dtype in _INTEGERS and value is not None and value.size <= _LARGEST and (node, port) not in self.edits:
-            for at in self._places(node, value):
+            for at, size in self._places(node, value):
                 new = value.copy().reshape(-1)
-                new[at] = new[at] // self.rows * TEST
+                new[at] = size
                 new = new.reshape(value.shape)
                 found.append(Change(port, self.facts.number(new.shape, new), -1))
         if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
@@ -231,22 +237,25 @@ class SizedWalk:
                     found.append(Change(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
         return found
 
-    def _places(self, node: int, value: Array) -> list[int]:
-        """Where a shape may have the batch, the likeliest place first.
+    def _places(self, node: int, value: Array) -> list[tuple[int, int]]:
+        """Where a shape may have the batch, and the size there for `TEST` rows; the likeliest place first.
 
         A reshape keeps the order of elements, so the number of elements behind each row stays: (4, 8, 3) -> (32, 3) has
         the rows of axis 1 in axis 0, and (4, 8, 3) -> (4, 8, 3) has them in axis 1.
         """
         flat = value.reshape(-1).tolist()
-        places = [at for at, size in enumerate(flat) if size and size % self.rows == 0]
+        places = [(at, size // self.rows * TEST) for at, size in enumerate(flat) if size and size % self.rows == 0]
         kind = self.kinds[node]
         shape = self.shape(self.flow.sources[node][0])
-        axis = _rows_axis(shape)
-        if kind is None or not kind.op_def.record.keeps_elements or axis is None:
+        if kind is None or not kind.op_def.record.keeps_elements or not shape or None in shape or min(flat) < 1:
             return places
-        behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
-        fitting = [at for at in places if prod(flat[at + 1 :]) <= behind < prod(flat[at:])]
-        return [*fitting, *(at for at in places if at not in fitting)]
+        total = _behind(shape, -1)
+        fitting = [at for at in range(len(flat)) if total % (prod(flat) // flat[at]) == 0]
+        axis = _rows_axis(shape)
+        if axis is not None:
+            behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
+            fitting.sort(key=lambda at: not prod(flat[at + 1 :]) <= behind < prod(flat[at:]))
+        return [(at, total // (prod(flat) // flat[at])) for at in fitting]
 
     def _apply(self, node: int, changes: Sequence[Change]) -> list[int]:
         """Makes changes; the facts of the outputs of the node after them."""
@@ -267,12 +276,6 @@ class SizedWalk:
         assert kind is not None
         wanted = _scaled(self.before(output), axis, self.rows)
         if kind.op_def.record.node_class is NodeClass.CONSTANT:
-            if not _is_even(kind, axis):
-                raise InvalidArgumentError(
-                    f"constant {self.names[node]!r} has {self.rows} rows, one for each of the batch, which differ: "
-                    "feed it as a part of the batch",
-                    node=self.names[node],
-                )
             self.sliced[node] = axis
             self.fact_of[node] = [self.facts.number(wanted)]
         else:
@@ -302,9 +305,3 @@ def _scaled(shape: Shape, axis: int, rows: int) -> Shape:
     size = shape[axis]
     assert size is not None
     return (*shape[:axis], size // rows * TEST, *shape[axis + 1 :])
-
-
-def _is_even(kind: NodeProperties, axis: int) -> bool:
-    """Whether all rows of a constant along an axis are alike."""
-    value = np.asarray(kind.attrs["value"])
-    return bool((value == np.take(value, [0], axis)).all())

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..dtypes import DataType
 from ..edge_ends import Output
 from ..ops.properties import NodeProperties
 from .batch_shapes import BatchShapes
@@ -72,7 +73,7 @@ class _RegionSearch:
         assert kind is not None
         return kind
 
-    def _type(self, output: Output) -> int:
+    def _type(self, output: Output) -> DataType:
         return self._kind(output[0]).output_types[output[1]]
 
     def _is_varying(self, source: Output) -> bool:

@@ -52,6 +52,11 @@ class Replication:
     def _ends(self) -> list[int]:
         return [self.step.loss[0], *(node for node, _ in self.outputs)]
 
+    def by_rank(self, properties: Mapping[int, Callable[[int], NodeProperties]]) -> None:
+        """Says of nodes which properties they have in each replica."""
+        names = self.step.graph.node_name
+        self.rewriting.by_rank.update({names(node): of_rank for node, of_rank in properties.items()})
+
     def feed(self, *, by_parts: bool) -> None:
         """Gives each replica its rows: by placeholders of its own, or by splitting what is fed."""
         self.fed_by_parts = by_parts
@@ -117,6 +122,7 @@ class Replication:
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
         """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
+        before += self.parts.assigns
         return own_names(self.step.graph, before, prefixes, self.stride)
 
     def _prefixes(self) -> list[str]:

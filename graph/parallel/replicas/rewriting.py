@@ -19,7 +19,7 @@ import numpy as np
 
 from ...builder.extension import Extension
 from ...builder.handles import Operation, Tensor
-from ...dtypes import base_type
+from ...dtypes import DataType, base_type
 from ...edge_ends import EdgeEnds, Output
 from ...ops.properties import NodeProperties
 from ...ops.record import NodeClass
@@ -61,7 +61,7 @@ class Rewriting:
         node, port = output
         return Tensor(self.e, self.graph.node_name(node), port, base_type(self.type_of(output)))
 
-    def type_of(self, output: Output) -> int:
+    def type_of(self, output: Output) -> DataType:
         """The element type of an output, a reference marked."""
         return self.graph.node_properties(output[0]).output_types[output[1]]
 

@@ -46,7 +46,7 @@ class _MixingSearch:
         if not varying or record.reads_shape:
             self.by_shape.add(node)
             return False
-        if calls_functions(kind, self.step.graph.functions) or record.node_class in _NOT_COMPUTING:
+        if calls_functions(kind, self.step.graph.functions) or record.node_class in _NOT_COMPUTING or record.state:
             return False
         floats = [source for source in varying if self._is_float(source)]
         if not floats or not kind.output_types or base_type(kind.output_types[0]) not in _FLOATS:
