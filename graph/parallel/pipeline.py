@@ -33,7 +33,7 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .batch_size import sized
+from .batch_size import BatchSize
 from .pipelines.calls import StagedStep, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
 from .pipelines.outputs import with_outputs
@@ -86,9 +86,10 @@ def pipeline(
     names, (loss_name,) = tensor_names(batch), tensor_names(loss)
     whole = _plain(graph)
     check_batch(whole, names, microbatches)
-    part, sizes = sized(whole, names, microbatches)
-    region = micro_batch_region(whole, training_step(part, batch=names, loss=loss_name, shapes=sizes))
-    check_region(region, is_local=is_local)
+    size = BatchSize(whole, names)
+    step = training_step(size.part(microbatches), batch=names, loss=loss_name, shapes=size.shapes)
+    region = micro_batch_region(whole, step)
+    check_region(region, size.parts_of_constants(microbatches), is_local=is_local)
     region = with_outputs(region, is_local=is_local)
     if isinstance(stages, Mapping):
         devices, scopes = _stages_of_scopes(stages)

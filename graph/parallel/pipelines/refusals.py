@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ...dtypes import Shape
@@ -16,13 +16,18 @@ from .region import Joining, MicroBatchRegion
 _TRAINS = "is_training"  # the attr of ops that normalise by the batch or by given statistics
 
 
-def check_region(region: MicroBatchRegion, *, is_local: bool) -> None:
+def check_region(region: MicroBatchRegion, row_constants: Iterable[int], *, is_local: bool) -> None:
     """Raises UnimplementedError for a node that micro-batches cannot run.
 
-    Unless `is_local`, one that uses a value of the whole batch is such a node.
+    Those are constants with another row for each of the batch, `row_constants`, and, unless `is_local`, a node that
+    uses a value of the whole batch.
     """
     _check_input(region)
     _check_joined(region)
+    constant = next(iter(row_constants), None)
+    if constant is not None:
+        name = region.name(constant)
+        raise UnimplementedError(f"constant {name!r} has another row for each of the batch; feed it instead", node=name)
     updates, mixing = set(region.step.flow.updates), None if is_local else mixing_node(region.step)
     for number in (*region.forward, *region.backward):
         node = region.graph.node(number)
