@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         register_schedule as register_schedule,
     )
     from .parallel.pipelines.timetables import Timetable as Timetable
+    from .parallel.recompute import recompute as recompute
     from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges
