@@ -25,6 +25,7 @@ from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
 from .batch_size import BatchSize
 from .replicas.devices import replica_devices
+from .devices_of_nodes import follow_groups
 from .replicas.feeding import Feeds, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
 from .replicas.refusals import BatchStatistics, check_batch, check_statistics
@@ -107,4 +108,6 @@ def replicate(
 def _plain(graph: GraphSource) -> Graph:
     """A graph of its own without calls of functions, whose ids are dense."""
     source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
-    return lower_functional(source, inline_calls=True, control_flow=False).copy()
+    plain = lower_functional(source, inline_calls=True, control_flow=False).copy()
+    follow_groups(plain)
+    return plain

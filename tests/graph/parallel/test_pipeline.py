@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from partita.actors import open_session
 from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedError
-from partita.graph import Graph, GraphBuilder, Node, gradients, lower_functional
+from partita.graph import Graph, GraphBuilder, Node, gradients, lower_functional, recompute, replicate
 from partita.graph.functions.body import instantiate
 from partita.graph.parallel.pipeline import pipeline
 from partita.graph.parallel.pipelines.schedules import PipelineShape, find_schedule
@@ -84,6 +84,27 @@ async def test_sum() -> None:
     model = TrainingModel("perceptron", "sgd", reduction="sum")
     graph = model.graph()
     cut = made(graph, CPUS[:2], 4, reduction="sum")
+    assert difference(await trained(graph, model), await trained(cut, model)) < 1e-10
+
+
+async def test_replicas_of_a_pipeline() -> None:
+    """Each replica is a pipeline of its own, on as many devices; gradients are reduced once per step."""
+    model = TrainingModel("transformer", "adam", clips=True)
+    graph = model.graph()
+    cut = made(graph, CPUS[:2], 2)
+    several = replicate(cut, [CPUS[:2], CPUS[2:]], batch=["x", "y"], loss="loss")
+    assert difference(await trained(graph, model), await trained(several, model)) < 1e-10
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+async def test_pipeline_of_a_step_that_recomputes(schedule: str) -> None:
+    """What runs again belongs to the way back of its stage."""
+    model = TrainingModel("tower", "adam", clips=True)
+    graph = model.graph()
+    again = recompute(graph, loss="loss", segments=3)
+    cut = made(again, dict(zip(LAYERS, ["cpu:0"] * 2 + ["cpu:1"] * 3, strict=True)), 4, schedule=schedule)
+    bodies = {f.signature.name: [n.name for n in f.node_def if "again" in n.name] for f in cut.library.function}
+    assert {name for name, again in bodies.items() if again} == {"backward_s0", "backward_s1"}
     assert difference(await trained(graph, model), await trained(cut, model)) < 1e-10
 
 
