@@ -20,6 +20,7 @@ from ...dtypes import DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
 from ...protos import FunctionDefLibrary, NameAttrList
+from ..replicas.devices import host_of
 from .functions import StageFunction, stage_function
 from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started
@@ -96,8 +97,6 @@ class _Construction:
     graph: Graph = field(init=False)
     e: Extension = field(init=False)
     pieces: dict[int, list[Tensor]] = field(init=False)
-    first_readers: dict[int, int] = field(default_factory=dict)
-    """by placeholder the first stage that reads it"""
     received: dict[tuple[str, str], Tensor] = field(default_factory=dict)
     """tensors on the device of a stage, by their name where they come from and the device"""
     calls: dict[StageCall, Operation] = field(default_factory=dict)
@@ -128,15 +127,13 @@ class _Construction:
         return Tensor(self.e, node.name, source[1], base_type(node.output_types[source[1]]))
 
     def _split(self, placeholder: int) -> list[Tensor]:
-        """The micro-batches of a placeholder, on the device of the first stage that reads them."""
+        """The micro-batches of a placeholder, on the host, where they are fed: GPUs have no Split of integers."""
         region, count = self.staged.region, self.staged.shape.microbatches
         whole = self._tensor((placeholder, 0))
-        stages = [self.staged.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
-        self.first_readers[placeholder] = min(stages, default=0)
-        if count == 1 or not stages:
+        if count == 1 or not any(node in region.nodes for node in region.readers(placeholder)):
             return [whole] * count
-        device = self.staged.devices[min(stages)]
-        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=device))
+        host = host_of(self.staged.devices[0])
+        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=host))
 
     # Calls
 
@@ -177,13 +174,15 @@ class _Construction:
         Once the call is inlined, it would be sent when the call before has ended.
         """
         if source[0] in self.staged.region.nodes:
-            here, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
+            stage, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
+            here = self.staged.devices[stage]
         elif source[0] in self.pieces:
-            here, tensor = self.first_readers[source[0]], self.pieces[source[0]][call.microbatch]
+            here, tensor = host_of(self.staged.devices[0]), self.pieces[source[0]][call.microbatch]
         else:
-            here, tensor = self.staged.outside.get(source[0], call.stage), self._tensor(source)
+            here = self.staged.devices[self.staged.outside.get(source[0], call.stage)]
+            tensor = self._tensor(source)
         device = self.staged.devices[call.stage]
-        if self.staged.devices[here] == device or tensor.dtype is DataType.RESOURCE:
+        if here == device or tensor.dtype is DataType.RESOURCE:
             return tensor
         key = tensor.name, device
         if key not in self.received:
