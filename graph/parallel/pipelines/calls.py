@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -66,8 +67,26 @@ class StagedStep:
             number = 1
             while name in library:
                 name, number = f"{wanted}_{number}", number + 1
-            found[place] = stage_function(self.region, name, members, results.get(place, ()))
+            found[place] = stage_function(
+                self.region, name, members, results.get(place, ()), partial(self._is_repeated, place.stage)
+            )
         return found
+
+    def _is_repeated(self, stage: int, node: int) -> bool:
+        """Whether a stage finds itself what another one finds of shapes on its way back: of tensors that it has too."""
+        region = self.region
+        if node not in region.nodes or node in region.forward_nodes:
+            return False
+        op_def, sources = region.graph.node_properties(node).op_def, [source for source, _ in region.sources(node)]
+        if op_def.record.reads_shape:
+            return all(stage in self._stages_with(source) for source in sources)
+        is_known = bool(sources) and not op_def.is_stateful
+        return is_known and all(region.is_copied(source) or self._is_repeated(stage, source) for source in sources)
+
+    def _stages_with(self, node: int) -> set[int]:
+        """The stages that compute or read a forward node's tensors on their way forward."""
+        forward = self.region.forward_nodes
+        return {self.stage_of[other] for other in (node, *self.region.readers(node)) if other in forward}
 
     def _results(self) -> dict[StageDirection, list[Output]]:
         """The outputs of each place that other places, the loss or updates need, in the order of the nodes."""

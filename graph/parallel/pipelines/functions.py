@@ -1,6 +1,6 @@
 """A set of nodes of a graph as one function, which a pipeline calls once per micro-batch.
 
-Constants that the nodes read are copied into the function; every other tensor from outside is an argument:
+Constants and shapes that the nodes read are computed in the function; every other tensor from outside is an argument:
 
     x -> y = MatMul(x, w) -> z = Mul(y, two)      nodes y and z, result z      f(x, w) = Mul(MatMul(x, w), two)
 
@@ -10,7 +10,7 @@ the call, so that what waits for a call waits for all of it, also after the call
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase, digits
 from typing import NamedTuple
@@ -45,10 +45,17 @@ class StageFunction:
 
 
 def stage_function(
-    region: MicroBatchRegion, name: str, nodes: Collection[int], results: Sequence[Output]
+    region: MicroBatchRegion,
+    name: str,
+    nodes: Collection[int],
+    results: Sequence[Output],
+    is_repeated: Callable[[int], bool],
 ) -> StageFunction:
-    """The function `name` that computes `results`, which are outputs of `nodes`."""
-    return _Extraction(region, name, nodes).run(results)
+    """The function `name` that computes `results`, which are outputs of `nodes`.
+
+    `is_repeated` says of nodes of the region whether the function has a copy of them where it reads them.
+    """
+    return _Extraction(region, name, nodes, is_repeated).run(results)
 
 
 class _Inputs(NamedTuple):
@@ -61,8 +68,10 @@ class _Inputs(NamedTuple):
 class _Extraction:
     """One function being made."""
 
-    def __init__(self, region: MicroBatchRegion, name: str, nodes: Collection[int]) -> None:
-        self.region = region
+    def __init__(
+        self, region: MicroBatchRegion, name: str, nodes: Collection[int], is_repeated: Callable[[int], bool]
+    ) -> None:
+        self.region, self.is_repeated = region, is_repeated
         self.graph = region.graph
         self.nodes = set(nodes)
         self.made = StageFunction(FunctionDef())
@@ -71,14 +80,19 @@ class _Extraction:
         self.used: set[str] = set()
 
     def run(self, results: Sequence[Output]) -> StageFunction:
-        inputs = {number: self._inputs(number) for number in sorted(self.nodes)}
-        sources = dict.fromkeys(source for ends in inputs.values() for source in ends.data.values())
-        self.nodes.update(source[0] for source in sources if self.region.is_copied(source[0]))
-        for source in sources:
+        inputs: dict[int, _Inputs] = {}
+        waiting = sorted(self.nodes)
+        for number in waiting:  # grows by what is copied
+            inputs[number] = self._inputs(number)
+            read = {node for node, _ in inputs[number].data.values()} - self.nodes
+            copied = {node for node in read if self.region.is_copied(node) or self.is_repeated(node)}
+            self.nodes |= copied
+            waiting += sorted(copied)
+        for source in dict.fromkeys(source for number in waiting for source in inputs[number].data.values()):
             if source[0] not in self.nodes:
                 self._add_argument(source)
-        for number in sorted(self.nodes):  # with the constants that were added
-            self._add_node(number, inputs.get(number) or _Inputs({}, []))
+        for number in sorted(self.nodes):
+            self._add_node(number, inputs[number])
         for result in results:
             self._add_result(result)
         self._add_effects(node for node, _ in results)

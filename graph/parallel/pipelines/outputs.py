@@ -1,8 +1,8 @@
 """What nodes outside read of the tensors that only micro-batches compute, besides the loss and the gradients.
 
-    accuracy = Mean(Equal(ArgMax(logits), labels))       logits have a row per row of the batch: the rows of all
-                                                         micro-batches are put together, and accuracy is as before
-    total = Sum(activations)                             depends on a tensor without rows: the node is dropped
+accuracy = Mean(Equal(ArgMax(logits), labels))       logits have a row per row of the batch: the rows of all
+                                                     micro-batches are put together, and accuracy is as before
+total = Sum(activations)                             depends on a tensor without rows: the node is dropped
 """
 
 from __future__ import annotations

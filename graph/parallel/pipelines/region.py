@@ -16,6 +16,7 @@ from enum import Enum
 from functools import cached_property
 
 from ...columns import SINK_ID
+from ...dtypes import DataType
 from ...edge_ends import Output
 from ...gradients.forward import DIFFERENTIABLE
 from ...graph import Graph
@@ -23,7 +24,7 @@ from ...ops.record import NodeClass
 from ...printer import topological_order
 from ..training_step import TrainingStep
 
-_LARGEST_CONSTANT_BYTES = 4096  # of the attrs; a larger constant is an argument of the functions that read it
+_LARGEST_CONSTANT_BYTES = 4096  # of the attrs; a larger constant is an argument
 
 
 class Joining(Enum):
@@ -52,6 +53,7 @@ class MicroBatchRegion:
     gradients: Mapping[Output, Joining]
     observed: Mapping[Output, Joining] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    _copied: dict[int, bool] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
@@ -87,13 +89,31 @@ class MicroBatchRegion:
         return [source for source in (self.graph.edge_ends(edge)[0] for edge in edges) if source in self.nodes]
 
     def is_copied(self, node: int) -> bool:
-        """Whether functions have a copy of a node: small constants, and those that follow the size of the batch."""
+        """Whether functions have a copy of a node outside, so that what is known of its value is known there.
+
+        Small constants, those that follow the size of the batch, and what is computed of shapes.
+        """
+        if node not in self._copied:
+            self._copied[node] = node not in self.nodes and node not in self.batch and self._is_known(node)
+        return self._copied[node]
+
+    def _is_known(self, node: int) -> bool:
         view = self.graph.node(node)
-        if view.node_class is not NodeClass.CONSTANT or any(edge.src.is_op for edge in view.in_edges()):
+        if (
+            not view.is_op
+            or view.op_def.is_stateful
+            or any(edge.is_control and edge.src.is_op for edge in view.in_edges())
+        ):
             return False
-        if node >= self.whole.num_node_ids or view.properties != self.whole.node_properties(node):
-            return True
-        return sum(map(len, view.properties.entries)) <= _LARGEST_CONSTANT_BYTES
+        if view.node_class is NodeClass.CONSTANT:
+            follows = node >= self.whole.num_node_ids or view.properties != self.whole.node_properties(node)
+            return follows or sum(map(len, view.properties.entries)) <= _LARGEST_CONSTANT_BYTES
+        if view.op_def.record.reads_shape:
+            return not any(source in self.nodes or source in self.batch for source, _ in self.sources(node))
+        are_sizes = all(dtype in (DataType.INT32, DataType.INT64) for dtype in view.output_types)
+        return (
+            are_sizes and bool(self.sources(node)) and all(self.is_copied(source) for source, _ in self.sources(node))
+        )
 
     def name(self, node: int) -> str:
         """The name of a node."""
