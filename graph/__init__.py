@@ -55,6 +55,15 @@ if TYPE_CHECKING:
     from .ops.properties import NodeProperties as NodeProperties
     from .ops.record import NodeClass as NodeClass
     from .ops.registration import register_op as register_op
+    from .parallel.pipeline import pipeline as pipeline
+    from .parallel.pipelines.schedules import (
+        PipelineShape as PipelineShape,
+        Schedule as Schedule,
+        StageCall as StageCall,
+        find_schedule as find_schedule,
+        register_schedule as register_schedule,
+    )
+    from .parallel.pipelines.timetables import Timetable as Timetable
     from .parallel.recompute import recompute as recompute
     from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions

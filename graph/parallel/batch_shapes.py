@@ -21,10 +21,11 @@ from .value_flow import output_named
 
 TEST = 101
 """a number of rows that no other size is likely to be a multiple of"""
+_DIVISIBLE = 5040  # by all numbers of micro-batches up to 10, so that what is split keeps multiples of `TEST` rows
 
 
 def count_row_axes(shape: Shape) -> int:
-    """How many axes of a shape for `TEST` rows have rows."""
+    """How many axes of a shape have rows, for a batch of `TEST` rows or a multiple of them."""
     return sum(1 for size in shape or () if size and size % TEST == 0)
 
 
@@ -66,7 +67,8 @@ class BatchShapes:
 
     @cached_property
     def _tested(self) -> Mapping[str, Shapes]:
-        feeds = {name: None if shape is None else (TEST, *shape[1:]) for name, shape in self.batch.items()}
+        rows = TEST * _DIVISIBLE
+        feeds = {name: None if shape is None else (rows, *shape[1:]) for name, shape in self.batch.items()}
         return infer_shapes(self._graph, feeds)
 
     def is_scalar(self, output: Output) -> bool:

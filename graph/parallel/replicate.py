@@ -24,6 +24,7 @@ from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
 from .batch_size import BatchSize
+from .devices_of_nodes import follow_groups
 from .replicas.devices import replica_devices
 from .replicas.feeding import FeedingMode, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
@@ -121,4 +122,6 @@ def _part_of(
 def _plain(graph: GraphSource) -> Graph:
     """A graph of its own without calls of functions, whose ids are dense."""
     source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
-    return lower_functional(source, inline_calls=True, control_flow=False).copy()
+    plain = lower_functional(source, inline_calls=True, control_flow=False).copy()
+    follow_groups(plain)
+    return plain

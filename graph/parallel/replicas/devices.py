@@ -36,9 +36,14 @@ def replica_devices(devices: Sequence[str | Sequence[str]]) -> list[ReplicaDevic
 def device_maps(graph: Graph, used: Iterable[int], devices: Sequence[ReplicaDevices]) -> list[dict[str, str]]:
     """By replica what replaces each device that the graph's nodes `used` request; "" is replaced by the first.
 
+    The host of the first device need not be given: it is replaced by that of the replica's first device. Raises
     InvalidArgumentError if a replica has not as many devices as the graph.
     """
     own = sorted({graph.requested_device(node) for node in used} - {""})
+    hosts = [device for device in own if device in map(host_of, own)]
+    if len(own) > 1 and len(hosts) == 1 and any(len(entry) == len(own) - 1 for entry in devices):
+        others = [device for device in own if device not in hosts]
+        own, devices = [*others, *hosts], [(*entry, host_of(entry[0])) for entry in devices]
     maps = []
     for rank, entry in enumerate(devices):
         if len(entry) != max(1, len(own)):
