@@ -11,7 +11,7 @@ Graphs come in and go out by requested devices, which are full names, and are ch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 from ...graph import DataType, Graph
@@ -39,9 +39,9 @@ def spread(graph: Graph, owner: str, devices: Sequence[str]) -> None:
                 graph.request_device(node.id, device)
 
 
-def by_host(graph: Graph) -> None:
-    """Lets a tensor cross to another host once for all GPUs there, and sums of tensors of one host leave it as one."""
-    for node in list(graph.op_nodes()):
+def by_host(graph: Graph, cpus: Collection[str]) -> None:
+    """Lets what is computed on `cpus` cross to another host once for all GPUs there, and a sum take one term a host."""
+    for node in [node for node in graph.op_nodes() if node.requested_device in cpus]:
         _read_once(graph, node)
         if node.op == "AddN":
             _add_on_hosts(graph, node)
@@ -49,9 +49,9 @@ def by_host(graph: Graph) -> None:
 
 def keep(graph: Graph, names: Iterable[str]) -> None:
     """Makes variables of placeholders: their values are on the device already and are not fed."""
-    for name in names:
-        fed = graph.find_node(name)
-        assert fed is not None
+    placeholders = [node for name in names if (node := graph.find_node(name)) is not None]
+    for fed in placeholders:
+        name = fed.name
         attrs = {"dtype": fed.attr("dtype"), "shape": fed.attr("shape"), "shared_name": f"{name}/kept"}
         handle = graph.add_node(f"{name}/kept", "VarHandleOp", attrs, device=fed.requested_device)
         read = graph.add_node(
@@ -61,6 +61,7 @@ def keep(graph: Graph, names: Iterable[str]) -> None:
         for edge in fed.out_edges():
             if not edge.is_control:
                 graph.update_edge(read, 0, edge.dst, edge.dst_input)
+    for fed in placeholders:
         graph.remove_node(fed)
 
 

@@ -126,7 +126,7 @@ class _Played:
         low, high = 0.0, 1.0
         low_s, high_s = self.step_s(low), self.step_s(high)
         for _ in range(_ROUNDS):
-            if abs(high_s / wanted_s - 1) < _EXACT or high_s <= low_s:
+            if abs(high_s / wanted_s - 1) < _EXACT or high_s == low_s:
                 break
             guess = max(0.0, high + (wanted_s - high_s) * (high - low) / (high_s - low_s))
             low, low_s, high, high_s = high, high_s, guess, self.step_s(guess)

@@ -52,7 +52,7 @@ def parallel_step(setting: StepSetting, cluster: Cluster) -> dict[str, Graph]:
         spread(graph, cpus[0], gpus)
     elif setting.parameters == HOSTS:
         spread(graph, cpus[0], cpus)
-        by_host(graph)
+        by_host(graph, cpus)
     names = [node.name for node in graph.op_nodes() if node.op == "Placeholder"]
     images = [name for name in names if "images" in name]
     keep(graph, images)
