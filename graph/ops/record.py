@@ -183,6 +183,15 @@ class Holding(Enum):
     """its inputs are kept until the step has ended, and longer"""
 
 
+class Updates(Enum):
+    """What an op changes its first input by, a variable."""
+
+    GRADIENT = "gradient"
+    """the step of an optimizer, of which one of its inputs is the gradient"""
+    VALUE = "value"
+    """a value that is assigned, added, subtracted ..., to the whole or to rows"""
+
+
 class Facts(TypedDict, total=False):
     """Fields of `OpRecord`, as a row of a family gives them; missing ones have the defaults."""
 
@@ -215,6 +224,13 @@ class Facts(TypedDict, total=False):
     keeps_by_node: bool
     keeps_first_axis: bool
     is_collective: bool
+    updates: Updates
+    indices_input: int
+    rows_input: int
+    finds_distinct: bool
+    reads_shape: bool
+    is_additive: bool
+    normalises_batch: bool
     is_test_only: bool
 
 
@@ -284,6 +300,20 @@ class OpRecord:
     """axis 0 of its outputs is as long as axis 0 of its first input"""
     is_collective: bool = False
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
+    updates: Updates | None = None
+    """how it changes the variable that is its first input; None if it changes none"""
+    indices_input: int = -1
+    """the input that says which rows of the variable it changes; -1 if it changes all"""
+    rows_input: int = -1
+    """the input with a row for each of these indices"""
+    finds_distinct: bool = False
+    """its outputs are the distinct values of its first input, and where they are"""
+    reads_shape: bool = False
+    """its outputs depend on the shapes of its inputs, not on their values"""
+    is_additive: bool = False
+    """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    normalises_batch: bool = False
+    """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 
