@@ -103,6 +103,18 @@ class State(Enum):
     """tensors kept in a session under a handle"""
 
 
+class Exchange(Enum):
+    """What the members of a collective exchange; the values are the kinds that `collective_time` knows."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "all_to_all"
+    BROADCAST = "broadcast"
+    NOTHING = "nothing"
+    """it has no members: it says who they are, or what other devices have comes by transfers"""
+
+
 class ReadsHandle(Enum):
     """What an op outputs of the object whose handle is its first input; its shape follows from that of the object."""
 
@@ -231,6 +243,7 @@ class Facts(TypedDict, total=False):
     reads_shape: bool
     is_additive: bool
     normalises_batch: bool
+    exchange: Exchange
     is_test_only: bool
 
 
@@ -314,6 +327,8 @@ class OpRecord:
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
     normalises_batch: bool = False
     """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
+    exchange: Exchange | None = None
+    """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 
