@@ -3,7 +3,7 @@
     spread      variables on CPU:0 of host 0          -->  each with its update on one of the given devices, largest first
     by_host     read --> 8 GPUs of host 1             -->  read --> Identity on the CPU of host 1 --> its 8 GPUs
                 8 GPUs of host 1 --> AddN on host 0   -->  AddN on the CPU of host 1 --> AddN on host 0
-    kept        placeholder "images" on a GPU         -->  a variable there, which is read
+    keep        placeholder "images" on a GPU         -->  a variable there, which is read
 
 Graphs come in and go out by requested devices, which are full names, and are changed in place: whoever calls owns them.
 """
@@ -11,7 +11,7 @@ Graphs come in and go out by requested devices, which are full names, and are ch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 
 from ...graph import DataType, Graph
@@ -47,22 +47,34 @@ def by_host(graph: Graph, cpus: Collection[str]) -> None:
             _add_on_hosts(graph, node)
 
 
-def keep(graph: Graph, names: Iterable[str]) -> None:
-    """Makes variables of placeholders: their values are on the device already and are not fed."""
-    placeholders = [node for name in names if (node := graph.find_node(name)) is not None]
+def keep(graph: Graph, rows: int) -> list[str]:
+    """Gives placeholders `rows` rows, and makes variables of those of floats: their values are on the device already.
+
+    Returns the names of those that are still fed: a GPU has no variables of int32.
+    """
+    placeholders = [node for node in graph.op_nodes() if node.op == "Placeholder"]
+    kept = []
     for fed in placeholders:
-        name = fed.name
-        attrs = {"dtype": fed.attr("dtype"), "shape": fed.attr("shape"), "shared_name": f"{name}/kept"}
-        handle = graph.add_node(f"{name}/kept", "VarHandleOp", attrs, device=fed.requested_device)
-        read = graph.add_node(
-            f"{name}/read", "ReadVariableOp", {"dtype": fed.attr("dtype")}, device=fed.requested_device
-        )
-        graph.add_edge(handle, 0, read, 0)
-        for edge in fed.out_edges():
-            if not edge.is_control:
-                graph.update_edge(read, 0, edge.dst, edge.dst_input)
-    for fed in placeholders:
+        dtype, shape = fed.attr("dtype"), (rows, *fed.attr("shape")[1:])
+        fed.add_attr("shape", shape)
+        if dtype == DataType.FLOAT:
+            kept.append(fed)
+            _keep_one(graph, fed, {"dtype": dtype, "shape": shape, "shared_name": f"{fed.name}/kept"})
+    names = [fed.name for fed in placeholders if fed not in kept]
+    for fed in kept:
         graph.remove_node(fed)
+    return names
+
+
+def _keep_one(graph: Graph, fed: Node, attrs: Mapping[str, object]) -> None:
+    """Lets what reads a placeholder read a variable of these attrs."""
+    device = fed.requested_device
+    handle = graph.add_node(f"{fed.name}/kept", "VarHandleOp", attrs, device=device)
+    read = graph.add_node(f"{fed.name}/read", "ReadVariableOp", {"dtype": attrs["dtype"]}, device=device)
+    graph.add_edge(handle, 0, read, 0)
+    for edge in fed.out_edges():
+        if not edge.is_control:
+            graph.update_edge(read, 0, edge.dst, edge.dst_input)
 
 
 def _joined(nodes: Sequence[Node]) -> list[list[Node]]:

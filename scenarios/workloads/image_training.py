@@ -64,19 +64,17 @@ class _Placed(Variables):
             return super().full(name, shape, value)
 
 
-def image_training(
-    name: str, images: int, device: str, variables_on: str | None = None, *, is_fed: bool = False
-) -> ImageTraining:
+def image_training(name: str, images: int | None, device: str, variables_on: str | None = None) -> ImageTraining:
     """A step of network `name` of `NETWORKS` for a batch of `images`; variables are on `device` unless given.
 
-    With `is_fed` the images are a placeholder "images", [images, side, side, 3], which a pass can split over replicas.
+    With `images` None they are a placeholder "images", [any number, side, side, 3], which a pass can split.
     """
     network, side = NETWORKS[name]
     variables_on = variables_on or device
     b = GraphBuilder()
     with b.device(device):
-        shape = (images, side, side, 3)
-        batch = b.placeholder(_IMAGES, "float32", shape) if is_fed else _kept(b, shape)
+        shape = (side, side, 3)
+        batch = b.placeholder(_IMAGES, "float32", (None, *shape)) if images is None else _kept(b, (images, *shape))
         labels = b.placeholder("labels", "int32", (images,))
         logits = network(ImageLayers(b, _Placed(b, variables_on)), batch)
         losses = b.op("SparseSoftmaxCrossEntropyWithLogits", logits, labels)[0]
