@@ -93,16 +93,12 @@ def _simulated(
     }
     steps = {curve: setting for curve in {**counts, **rates} if (setting := curve.setting()) is not None}
     wanted = [curve for curve in rates if curve in steps and (curve in counts or curve in donors.values())]
-    done = simulated_curves(
-        {
-            curve: CurveRequest(steps[curve], tuple(sorted(counts[curve])), curve.step_s(1, rates[curve]))
-            for curve in wanted
-        }
-    )
-    others = {
-        curve: CurveRequest(steps[curve], tuple(sorted(counts[curve])), None, done[donor].factor)
-        for curve, donor in donors.items()
-    }
+
+    def request(curve: ScalingCurve, one_gpu_s: float | None, factor: float = 1.0) -> CurveRequest:
+        return CurveRequest(steps[curve], curve.batch_per_gpu, tuple(sorted(counts[curve])), one_gpu_s, factor)
+
+    done = simulated_curves({curve: request(curve, curve.step_s(1, rates[curve])) for curve in wanted})
+    others = {curve: request(curve, None, done[donor].factor) for curve, donor in donors.items()}
     return done | simulated_curves(others), donors
 
 

@@ -36,7 +36,7 @@ class ScalingCurve(NamedTuple):
         place = place_of_parameters(self.platform, self.variable_update, self.model)
         if self.platform not in MACHINES or self.model not in NETWORKS or place is None:
             return None
-        return StepSetting(MACHINES[self.platform], self.model, self.batch_per_gpu, place, 1)
+        return StepSetting(MACHINES[self.platform], self.model, place, 1)
 
     def has(self, gpus: int) -> bool:
         """Whether the machines of the curve have so many GPUs."""

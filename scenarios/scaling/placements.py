@@ -11,7 +11,7 @@ Graphs come in and go out by requested devices, which are full names, and are ch
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 from ...graph import DataType, Graph
@@ -47,34 +47,32 @@ def by_host(graph: Graph, cpus: Collection[str]) -> None:
             _add_on_hosts(graph, node)
 
 
-def keep(graph: Graph, rows: int) -> list[str]:
-    """Gives placeholders `rows` rows, and makes variables of those of floats: their values are on the device already.
+def keep(graph: Graph) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Makes variables of placeholders of floats: their values are on the device already and are not fed.
 
-    Returns the names of those that are still fed: a GPU has no variables of int32.
+    Returns the nodes that read these variables and the placeholders that are left (a GPU has no variables of int32),
+    each with its shape without the rows, which stay unknown.
     """
     placeholders = [node for node in graph.op_nodes() if node.op == "Placeholder"]
-    kept = []
-    for fed in placeholders:
-        dtype, shape = fed.attr("dtype"), (rows, *fed.attr("shape")[1:])
-        fed.add_attr("shape", shape)
-        if dtype == DataType.FLOAT:
-            kept.append(fed)
-            _keep_one(graph, fed, {"dtype": dtype, "shape": shape, "shared_name": f"{fed.name}/kept"})
-    names = [fed.name for fed in placeholders if fed not in kept]
-    for fed in kept:
+    shapes = {fed.name: tuple(fed.attr("shape")[1:]) for fed in placeholders}
+    floats = [fed for fed in placeholders if fed.attr("dtype") == DataType.FLOAT]
+    kept = {_keep_one(graph, fed): shapes.pop(fed.name) for fed in floats}
+    for fed in floats:
         graph.remove_node(fed)
-    return names
+    return kept, shapes
 
 
-def _keep_one(graph: Graph, fed: Node, attrs: Mapping[str, object]) -> None:
-    """Lets what reads a placeholder read a variable of these attrs."""
-    device = fed.requested_device
-    handle = graph.add_node(f"{fed.name}/kept", "VarHandleOp", attrs, device=device)
-    read = graph.add_node(f"{fed.name}/read", "ReadVariableOp", {"dtype": attrs["dtype"]}, device=device)
+def _keep_one(graph: Graph, fed: Node) -> str:
+    """Lets what reads a placeholder read a variable; the name of the node that does."""
+    name, dtype, device = fed.name, fed.attr("dtype"), fed.requested_device
+    attrs = {"dtype": dtype, "shape": fed.attr("shape"), "shared_name": f"{name}/kept"}
+    handle = graph.add_node(f"{name}/kept", "VarHandleOp", attrs, device=device)
+    read = graph.add_node(f"{name}/read", "ReadVariableOp", {"dtype": dtype}, device=device)
     graph.add_edge(handle, 0, read, 0)
     for edge in fed.out_edges():
         if not edge.is_control:
             graph.update_edge(read, 0, edge.dst, edge.dst_input)
+    return read.name
 
 
 def _joined(nodes: Sequence[Node]) -> list[list[Node]]:

@@ -2,7 +2,8 @@
 
     image_training, one GPU --replicate--> a replica per GPU --placements--> parameters where the row says --cut-->
 
-Images are on the GPUs already, as the benchmark's synthetic ones; labels are fed.
+Images are on the GPUs already, as the benchmark's synthetic ones; labels are fed. The graphs are those of any batch:
+whoever simulates them says how many images a GPU takes.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ GPUS_PER_HOST = 8
 
 
 class StepSetting(NamedTuple):
-    """A host of the catalog, a network, how many images each GPU takes, where parameters are, and how many GPUs."""
+    """A host of the catalog, a network, where parameters are, and how many GPUs."""
 
     machine: str
     network: str
-    images: int
     parameters: ParameterPlace
     gpus: int
 
@@ -40,8 +40,16 @@ class StepSetting(NamedTuple):
         return parse_cluster(f'[[host]]\nmodel = "{self.machine}"\ntasks = {self.hosts}\n')
 
 
-def parallel_step(setting: StepSetting, cluster: Cluster) -> dict[str, Graph]:
-    """The graph of each device of a step; errors are those of `replicate` and `cut`."""
+class ParallelStep(NamedTuple):
+    """The graph of each device, and the shapes without rows of tensors that have some: fed ones, and nodes."""
+
+    partitions: dict[str, Graph]
+    fed: dict[str, tuple[int, ...]]
+    kept: dict[str, tuple[int, ...]]
+
+
+def parallel_step(setting: StepSetting, cluster: Cluster) -> ParallelStep:
+    """The graphs of a step; errors are those of `replicate` and `cut`."""
     gpus = [_device(k // GPUS_PER_HOST, f"GPU:{k % GPUS_PER_HOST}") for k in range(setting.gpus)]
     cpus = [_device(host, "CPU:0") for host in range(setting.hosts)]
     step = image_training(setting.network, None, gpus[0])
@@ -59,8 +67,8 @@ def parallel_step(setting: StepSetting, cluster: Cluster) -> dict[str, Graph]:
     elif setting.parameters == HOSTS:
         spread(graph, cpus[0], cpus)
         by_host(graph, cpus)
-    feeds = keep(graph, setting.images)
-    return cut(graph, cluster, feeds=feeds, fetches=step.fetches, targets=step.targets)
+    kept, fed = keep(graph)
+    return ParallelStep(cut(graph, cluster, feeds=list(fed), fetches=step.fetches, targets=step.targets), fed, kept)
 
 
 def _device(host: int, name: str) -> str:
