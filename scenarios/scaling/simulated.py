@@ -16,13 +16,13 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ...devices.calibration.validation.workers import run_calls
+from ...devices.kernels.op_cost import PortDims
+from ...devices.spec import DeviceSpec
 from ...devices.timing.costs.fitted import FittedSource
 from ...devices.timing.costs.source import CostRequest, OpCost
 from ...devices.timing.simulate import simulate
 from ...graph.ops.device_kinds import CPU
 from ...graph.ops.properties import NodeProperties
-from ...devices.kernels.op_cost import PortDims
-from ...devices.spec import DeviceSpec
 from .overheads import ReplicatedStep
 from .steps import StepSetting, parallel_step
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-
 from ....errors import InvalidArgumentError
 from ...builder.extension import Extension
 from ...builder.handles import Tensor
@@ -32,7 +31,11 @@ class Joined(NamedTuple):
 
 
 def join_outputs(
-    graph: Graph, outputs: Mapping[Output, Joined], names: Mapping[int, str], readers: set[int], device: str | None = None
+    graph: Graph,
+    outputs: Mapping[Output, Joined],
+    names: Mapping[int, str],
+    readers: set[int],
+    device: str | None = None,
 ) -> None:
     """Adds the nodes that join outputs; `graph` is changed.
 
@@ -96,5 +99,3 @@ def _joined(e: Extension, graph: Graph, joined: Joined, name: str, shown_name: s
         )
     total = e.op("AddN", values, name=f"{name}/sum")[0]
     return e.op("RealDiv", total, float(len(values)), name=name)[0]
-
-
