@@ -136,7 +136,7 @@ class _Played:
             self._step.partitions,
             self._cluster,
             feeds={name: (images, *shape) for name, shape in self._step.fed.items()},
-            shapes={name: [(images, *shape)] for name, shape in self._step.kept.items()},
+            shapes={name: ((images, *shape),) for name, shape in self._step.kept.items()},
             cost_source=ScaledKernels(self._source, factor),
         )
         return timeline.makespan_ns / NS_PER_S
