@@ -242,6 +242,9 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    sums_segments: bool
+    keeps_elements: bool
+    rows_given: int
     normalises_batch: bool
     exchange: Exchange
     is_test_only: bool
@@ -325,6 +328,12 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    keeps_elements: bool = False
+    """its output has the elements of its first input in the same order, in another shape"""
+    rows_given: int = -1
+    """the input with the shape of its output, whose axis 0 is that of another input"""
+    sums_segments: bool = False
+    """adds up the rows of its first input that have equal numbers in its second"""
     normalises_batch: bool = False
     """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
     exchange: Exchange | None = None

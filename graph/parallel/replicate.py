@@ -1,12 +1,12 @@
 """Data parallelism: each replica computes gradients of its share of the batch; all make the same update.
 
-    x: [8,4] --Split--> x of replica 0: [4,4] --forward, backward--> d_w --all-reduce--> the mean over replicas --> update
-                    `-> x of replica 1: [4,4] --forward, backward--> d_w --all-reduce--> the same             --> update
+x: [8,4] --Split--> x of replica 0: [4,4] --forward, backward--> d_w --all-reduce--> the mean over replicas --> update
+                `-> x of replica 1: [4,4] --forward, backward--> d_w --all-reduce--> the same             --> update
 
-    training_step     what the step consists of       buckets         gradients are added over replicas
-    refusals          what replicas cannot compute    rewriting       the program of replica 0 is changed
-    program           what a replica runs             copies          and copied for the others
-    parameter_server  variables on one device         outputs         values over all replicas
+training_step     what the step consists of       buckets         gradients are added over replicas
+refusals          what replicas cannot compute    rewriting       the program of replica 0 is changed
+program           what a replica runs             copies          and copied for the others
+parameter_server  variables on one device         outputs         values over all replicas
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
+from .batch_size import sized
 from .replicas.feeding import Feeds, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
 from .replicas.refusals import BatchStatistics, check_batch, check_statistics
@@ -86,7 +87,9 @@ def replicate(
     plain = _plain(graph)
     check_batch(plain, names)
     rows_of(plain, names, len(entries))
-    step = training_step(plain, batch=names, loss=loss_name, outputs=[name for given in ends.values() for name in given])
+    plain, shapes = sized(plain, names, len(entries))
+    others = [name for given in ends.values() for name in given]
+    step = training_step(plain, batch=names, loss=loss_name, outputs=others, shapes=shapes)
     check_statistics(step, batch_statistics)
     outputs: dict[Output, str] = {output_named(plain, name): how for how, given in ends.items() for name in given}
     outputs[output_named(plain, loss_name)] = reduction

@@ -26,6 +26,7 @@ from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.record import Updates
 from .batch_shapes import BatchShapes
+from .batch_size import BatchSize
 from .update_region import Region, update_region
 from .value_flow import ValueFlow, output_named
 
@@ -73,11 +74,14 @@ class TrainingStep:
         return tuple(v for v in self.variables if v in self.forward)
 
 
-def training_step(graph: Graph, *, batch: Sequence[str], loss: str, outputs: Iterable[str] = ()) -> TrainingStep:
+def training_step(
+    graph: Graph, *, batch: Sequence[str], loss: str, outputs: Iterable[str] = (), shapes: BatchShapes | None = None
+) -> TrainingStep:
     """Finds the parts of the training step of a graph without calls of functions around it.
 
     `batch` names placeholders whose axis 0 is the batch; `outputs` are tensors besides the loss that will have the
-    value of the whole batch, so that what reads only them is no statistic. Raises NotFoundError for an unknown name,
+    value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if that
+    is known. Raises NotFoundError for an unknown name,
     InvalidArgumentError if the loss does not depend on the batch, or no update does.
     """
     flow = ValueFlow(graph)
@@ -99,7 +103,7 @@ def training_step(graph: Graph, *, batch: Sequence[str], loss: str, outputs: Ite
         )
     backward = (flow.reached(updates, flow.value_sources) & dependent) - forward
     whole = {end, *(flow.origin(output_named(graph, name)) for name in outputs)}
-    shapes = BatchShapes(graph, batch)
+    shapes = shapes or BatchSize(graph, batch).shapes
     region = update_region(flow, shapes, Region(forward & dependent, backward, updates))
     return TrainingStep(
         graph,

@@ -54,6 +54,9 @@ class _RegionSearch:
         """The region, its gradients and which of these are joined."""
         for update in self.updates:
             self._find_rows(update)
+        for node in self.backward:
+            if self._kind(node).op_def.record.sums_segments:
+                self._find_summed_rows(node)
         self._find_shapes()
         region = self._without_sums(self._region())
         entering = {
@@ -92,13 +95,50 @@ class _RegionSearch:
             kind = self._kind(distinct)
             self.by_rows.update((distinct, port) for port in range(len(kind.output_types)))
             self.by_rows.add(self.flow.sources[distinct][0])
-        stack = [self.flow.sources[update][record.rows_input]]
+        self._add_rows(self.flow.sources[update][record.rows_input])
+
+    def _add_rows(self, last: Output) -> None:
+        """Adds to `by_rows` what the rows of a tensor are computed from by rows, and the tensor."""
+        stack = [last]
         while stack:
             rows = stack.pop()
             if rows in self.by_rows or not self._is_varying(rows):
                 continue
             self.by_rows.add(rows)
             stack += self._same_rows(rows[0])
+
+    def _find_summed_rows(self, node: int) -> None:
+        """Adds to `by_rows` the rows that a node sums by index, if anything but such sums reads them.
+
+        A square of each row, or the norm of all, must see the rows of the whole batch. Otherwise the sum is a gradient
+        like any other.
+        """
+        rows, indices = self.flow.sources[node][:2]
+        if not (self._is_varying(rows) and self._is_varying(indices) and self.shapes.has_rows(rows)):
+            return
+        if not self.shapes.has_rows((node, 0)) and any(self._reads_rows(root) for root in self._roots(rows)):
+            self.by_rows.add(indices)
+            self._add_rows(rows)
+
+    def _roots(self, rows: Output) -> list[Output]:
+        """The first tensors with these rows."""
+        found, stack = [], [rows]
+        while stack:
+            at = stack.pop()
+            before = [source for source in self._same_rows(at[0]) if self._is_varying(source)]
+            stack += before
+            if not before:
+                found.append(at)
+        return found
+
+    def _reads_rows(self, rows: Output) -> bool:
+        """Whether something that is neither forward nor a sum by index reads these rows."""
+        for reader, _ in self.flow.readers[rows[0]]:
+            kind = self.flow.kinds[reader]
+            if rows in self.flow.sources[reader] and reader not in self.activations and kind is not None:
+                if not kind.op_def.record.sums_segments:
+                    return True
+        return False
 
     def _distinct_behind(self, indices: Output) -> int | None:
         """The node that made these indices distinct, if there is one."""

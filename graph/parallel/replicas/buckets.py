@@ -116,7 +116,9 @@ def _join(r: Rewriting, rows: Output) -> None:
         if dtype is DataType.BFLOAT16:
             value = r.e.op("Bitcast", value, type=DataType.HALF)[0]
         group = r.group_attrs()
-        where = [r.e.constant(group[key], DataType.INT32, name=key) for key in ("group_size", "group_key", "instance_key")]
+        where = [
+            r.e.constant(group[key], DataType.INT32, name=key) for key in ("group_size", "group_key", "instance_key")
+        ]
         joined = r.e.op("CollectiveGatherV2", value, *where, [], name="rows")[0]
         if dtype is DataType.BFLOAT16:
             joined = r.e.op("Bitcast", joined, type=dtype)[0]

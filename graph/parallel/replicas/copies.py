@@ -42,8 +42,8 @@ class Program:
     splits: frozenset[int] = frozenset()
     """nodes outside whose output k is for replica k"""
     by_rank: ByRank = field(default_factory=dict)
-    assigns: Sequence[int] = ()
-    """nodes outside that assign variables of the program"""
+    assigns: Mapping[int, int] = field(default_factory=dict)
+    """nodes outside that assign variables of the program, with the node that makes the variable"""
     waits: frozenset[int] = frozenset()
     """nodes of the program that must run in all replicas if they run in one"""
 
@@ -111,9 +111,9 @@ class _Assembly:
         """The new device indices of some nodes of the graph in a replica."""
         of_rank = self.p.device_maps[rank]
         requested = self.old.requested_device_indices()[nodes]
-        new = np.array(
-            [self.new.intern_device(of_rank.get(name, name)) for name in self.old.device_names()], np.int64
-        )[requested]
+        new = np.array([self.new.intern_device(of_rank.get(name, name)) for name in self.old.device_names()], np.int64)[
+            requested
+        ]
         free = self.new.intern_device("")
         new[(requested == 0) & ~self.inside[nodes]] = free
         for node, device in self.p.fixed.items():
@@ -174,17 +174,19 @@ class _Extra:
         """Copies of the assignments from outside: they read the same values and change the copies of the variable."""
         a = self.a
         old_names, kinds = a.old.names(), a.old.all_properties()
-        for node in a.p.assigns:
+        for node, variable in a.p.assigns.items():
             incoming = a.p.edges.at(a.p.edges.dst == node)
             self.copied_assigns[node] = []
             for rank in range(1, a.size):
-                handle = next(int(s) for s, slot in zip(incoming.src, incoming.dst_input, strict=True) if slot == 0)
-                at = a.new.intern_device(a.new.requested_device(a.id_of(handle, rank)))
+                handle = a.id_of(variable, rank)
+                at = a.new.intern_device(a.new.requested_device(handle))
                 kind = kinds[node]
                 assert kind is not None
                 copy = self._add(f"{a.p.prefixes[rank]}{old_names[node]}", kind, at)
                 self.copied_assigns[node].append(copy)
                 for src, port, _, slot in zip(*(column.tolist() for column in incoming), strict=True):
+                    if slot == 0:
+                        src, port = variable, 0
                     self.edges.append((a.id_of(src, rank) if a.inside[src] else src, port, copy, slot))
 
     def wait_for_all(self) -> None:
@@ -222,4 +224,3 @@ class _Extra:
                 done = self._add(f"{a.p.prefixes[rank]}{name}", no_op_properties(), device)
                 self.edges += [(copy, CONTROL_SLOT, done, CONTROL_SLOT) for copy in copies]
             self.edges.append((done, CONTROL_SLOT, consumer, CONTROL_SLOT))
-

@@ -1,7 +1,7 @@
 """The devices of the replicas: each device of the graph is replaced by one of each replica.
 
-    graph on GPU:0, GPU:1, some nodes anywhere          devices of replica 1: ["/device:GPU:2", "/device:GPU:3"]
-    GPU:0 and anywhere -> GPU:2, GPU:1 -> GPU:3
+graph on GPU:0, GPU:1, some nodes anywhere          devices of replica 1: ["/device:GPU:2", "/device:GPU:3"]
+GPU:0 and anywhere -> GPU:2, GPU:1 -> GPU:3
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ def replica_devices(devices: Sequence[str | Sequence[str]]) -> list[ReplicaDevic
     """The devices of each replica as nodes request them; InvalidArgumentError for none, or one that is used twice."""
     if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
         raise InvalidArgumentError(f"{shown(devices)} are no devices of replicas; give a list with one entry a replica")
-    found = [
-        tuple(map(requested_device, (entry,) if isinstance(entry, str) else tuple(entry))) for entry in devices
-    ]
+    found = [tuple(map(requested_device, (entry,) if isinstance(entry, str) else tuple(entry))) for entry in devices]
     seen: set[str] = set()
     for entry in found:
         if not entry:

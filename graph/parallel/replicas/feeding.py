@@ -1,7 +1,7 @@
 """How replicas get their rows of the batch.
 
-    whole          x: (8, 4) is fed; Split, on the host where it arrives, sends 8 / n rows to each replica
-    per_replica    each replica has a placeholder of 8 / n rows: "x", "replica_1/x", ...
+whole          x: (8, 4) is fed; Split, on the host where it arrives, sends 8 / n rows to each replica
+per_replica    each replica has a placeholder of 8 / n rows: "x", "replica_1/x", ...
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def split_batch(r: Rewriting, batch: Collection[int], readers: Collection[int], 
     return frozenset(splits)
 
 
-def take_part(graph: Graph, batch: Collection[int], size: int) -> None:
-    """Gives the placeholders of the batch the rows of one replica; `graph` is changed."""
+def take_whole(graph: Graph, batch: Collection[int], size: int) -> None:
+    """Gives the placeholders of the batch the rows of all replicas again; `graph` is changed."""
     for node in batch:
         view = graph.node(node)
         shape = view.attrs.get("shape")
         if shape and shape[0] is not None:
-            view.add_attr("shape", (shape[0] // size, *shape[1:]))
+            view.add_attr("shape", (shape[0] * size, *shape[1:]))

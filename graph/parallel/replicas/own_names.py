@@ -1,14 +1,14 @@
 """What a replica must not share with the others by name: variables, loops, groups of collectives, functions with such.
 
-    w = VarHandleOp() {shared_name="w"}       replica_1/w = VarHandleOp() {shared_name="replica_1/w"}
-    _class=["loc:@w"]                         _class=["loc:@replica_1/w"]
-    frame_name="loop"                         frame_name="replica_1/loop"
-    group_key=1 (a collective of the graph)   group_key of its own
+w = VarHandleOp() {shared_name="w"}       replica_1/w = VarHandleOp() {shared_name="replica_1/w"}
+_class=["loc:@w"]                         _class=["loc:@replica_1/w"], or none if w is no part of the program
+frame_name="loop"                         frame_name="replica_1/loop"
+group_key=1 (a collective of the graph)   group_key of its own
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ....errors import UnimplementedError
 from ...attrs import encode
@@ -52,23 +52,21 @@ class _Varied:
     """Properties by rank."""
 
     def __init__(self, kind: NodeProperties, attrs: Sequence[Attr]) -> None:
-        self._kind, self._attrs = kind, attrs
+        """None of the attrs decides the types of ports."""
+        place = {split_entry(entry)[0]: at for at, entry in enumerate(kind.entries)}
+        self._kind = kind
+        self._attrs = [(place[name], name, value) for name, value in attrs]
         self._known: dict[int, NodeProperties] = {}
 
     def __call__(self, rank: int) -> NodeProperties:
-        if rank not in self._known:
-            self._known[rank] = with_attrs(self._kind, {name: value(rank) for name, value in self._attrs})
-        return self._known[rank]
-
-
-def with_attrs(kind: NodeProperties, values: Mapping[str, AttrValue]) -> NodeProperties:
-    """A copy with other values of attrs that do not decide types."""
-    entries = [
-        join_entry(name, values[name].SerializeToString(deterministic=True)) if name in values else entry
-        for entry in kind.entries
-        for name in [split_entry(entry)[0]]
-    ]
-    return NodeProperties(kind.op_def, tuple(entries), kind.input_types, kind.output_types, kind.remarks)
+        known = self._known.get(rank)
+        if known is None:
+            kind, entries = self._kind, list(self._kind.entries)
+            for at, name, value in self._attrs:
+                entries[at] = join_entry(name, value(rank).SerializeToString(deterministic=True))
+            known = NodeProperties(kind.op_def, tuple(entries), kind.input_types, kind.output_types, kind.remarks)
+            self._known[rank] = known
+        return known
 
 
 def _attrs(kind: NodeProperties, inside: Collection[bytes], prefixes: Sequence[str], group_stride: int) -> list[Attr]:
@@ -78,10 +76,14 @@ def _attrs(kind: NodeProperties, inside: Collection[bytes], prefixes: Sequence[s
     if record.node_class is NodeClass.ENTER:
         found.append(("frame_name", _prefixed(attrs["frame_name"], prefixes)))
     shared = attrs.get("shared_name")
-    if isinstance(shared, bytes) and shared and (any(map(is_handle, kind.output_types)) or "num_devices" in kind.op_def.attrs):
+    if (
+        isinstance(shared, bytes)
+        and shared
+        and (any(map(is_handle, kind.output_types)) or "num_devices" in kind.op_def.attrs)
+    ):
         found.append(("shared_name", _prefixed(shared, prefixes)))
     groups = attrs.get("_class") if "_class" in attrs else None
-    if isinstance(groups, tuple) and any(_group(entry) in inside for entry in groups):
+    if isinstance(groups, tuple) and any(_group(entry) for entry in groups):
         found.append(("_class", lambda rank: _moved_groups(groups, inside, prefixes[rank])))
     if record.node_class is NodeClass.COLLECTIVE or ("group_key" in kind.op_def.attrs and "group_key" in attrs):
         key = int(attrs["group_key"])
@@ -94,14 +96,14 @@ def _prefixed(name: bytes, prefixes: Sequence[str]) -> Callable[[int], AttrValue
 
 
 def _group(entry: object) -> bytes:
-    return entry.removeprefix(_GROUP) if isinstance(entry, bytes) else b""
+    """The node that an entry says to share the device of; empty for an entry that says something else."""
+    return entry.removeprefix(_GROUP) if isinstance(entry, bytes) and entry.startswith(_GROUP) else b""
 
 
 def _moved_groups(groups: Sequence[bytes], inside: Collection[bytes], prefix: str) -> AttrValue:
     value = AttrValue()
-    value.list.s.extend(
-        _GROUP + prefix.encode() + _group(entry) if _group(entry) in inside else entry for entry in groups
-    )
+    moved = (_GROUP + prefix.encode() + _group(entry) for entry in groups if _group(entry) in inside)
+    value.list.s.extend([*moved, *(entry for entry in groups if not _group(entry))])
     return value
 
 

@@ -37,7 +37,7 @@ def without_parameters(step: TrainingStep, parts: Parts, outputs: Collection[int
             before = flow.reached([node], flow.value_sources) & parts.inside
             served |= {n for n in before if n not in step.dependent and n not in kept}
     inside = (parts.inside - served) | (local & parts.inside)
-    return ServerParts(Parts(inside, inside & parts.step, [], []), served)
+    return ServerParts(Parts(inside, inside & parts.step, {}, []), served)
 
 
 def _has_handle(flow: ValueFlow, node: int) -> bool:

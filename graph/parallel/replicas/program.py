@@ -21,14 +21,14 @@ from ..value_flow import ValueFlow, is_handle
 
 
 class Parts(NamedTuple):
-    """Nodes of the program; assignments from outside; nodes of the program that run in all replicas or in none.
+    """Nodes of the program; assignments from outside, with the node that makes the variable; nodes of the program that run in all replicas or in none.
 
     `step` are the nodes of the program without those that only set initial values.
     """
 
     inside: set[int]
     step: set[int]
-    assigns: list[int]
+    assigns: dict[int, int]
     waits: list[int]
 
 
@@ -51,15 +51,14 @@ def program_of(step: TrainingStep, outputs: Iterable[int], *, placeholders: Coll
         if not sure:
             break
         inside |= _closure(sure, before, flow, placeholders)
-    shared = [node for node in outside if flow.variable(node) in variables]
+    made = {node: flow.variable(node) for node in outside}
+    shared = {node: variable for node, variable in made.items() if variable in variables}
     changing = [node for node in flow.updates if node in inside]
     after = ValueFlow.reached(changing, flow.after) & inside
     return Parts(inside, in_step, shared, sorted(after))
 
 
-def _closure(
-    start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]
-) -> set[int]:
+def _closure(start: Iterable[int], before: list[list[int]], flow: ValueFlow, placeholders: Collection[int]) -> set[int]:
     seen = {node for node in start if node > SINK_ID}
     stack = list(seen)
     while stack:

@@ -12,7 +12,7 @@ from ...graph import Graph
 from ...ops.properties import NodeProperties
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
-from .feeding import split_batch, take_part
+from .feeding import split_batch, take_whole
 from .own_names import own_names
 from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
 from .parameter_server import without_parameters
@@ -55,9 +55,9 @@ class Replication:
         """Gives each replica its rows: by placeholders of its own, or by splitting what is fed."""
         self.fed_by_parts = by_parts
         if by_parts:
-            take_part(self.step.graph, self.step.batch, self.size)
             self.parts = program_of(self.step, self._ends(), placeholders=self.step.batch)
         elif self.size > 1:
+            take_whole(self.step.graph, self.step.batch, self.size)
             self.splits = split_batch(self.rewriting, self.step.batch, self.parts.inside, "")
         check_sources(self.step, self.parts.step)
 
@@ -78,7 +78,9 @@ class Replication:
             seed_by_rank(self.rewriting, self.parts.step)
         edges = self.rewriting.edges()
         program = self._program(edges)
-        new = replicated(program, {node: f"{program.prefixes[0]}{self.step.graph.node_name(node)}" for node in self._renamed()})
+        new = replicated(
+            program, {node: f"{program.prefixes[0]}{self.step.graph.node_name(node)}" for node in self._renamed()}
+        )
         self._join(new, program)
         new.fix_source_and_sink_edges()
         return new
