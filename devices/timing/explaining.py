@@ -60,9 +60,9 @@ def explain(
     """Where the time of each node comes from, in the order of `nodes`; the other arguments are those of `simulate`.
 
     Nodes are those of the partitions; that of a collective has the time of all members together. Raises
-    InvalidArgumentError for a node that these do not have, for a transfer and a call, whose times are those of links and
-    of a body, and for sizes that the time depends on and nobody knows; UnimplementedError for a node that cannot be
-    timed; UnknownCost where the source knows no time.
+    InvalidArgumentError for a node that these do not have, for a transfer and a call, whose times are those of links
+    and of a body, and for sizes that the time depends on and nobody knows; UnimplementedError for a node that cannot
+    be timed; UnknownCost where the source knows no time.
     """
     names = [nodes] if isinstance(nodes, str) else list(nodes)
     cluster = as_cluster(cluster)
