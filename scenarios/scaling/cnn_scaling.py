@@ -123,7 +123,7 @@ def _of_row(curve: ScalingCurve, step: ReplicatedStep, overheads: Overheads, don
         return _Said(rate, TRANSFER_DEVIATION, f"simulated, kernels as of {donor.model} on {donor.platform}")
     if step.replicas == 1:
         return _Said(rate, NOISE, "calibration")
-    return _Said(rate, overheads.deviation, "simulated, calibrated on one GPU")
+    return _Said(rate, overheads.deviation_of(step), "simulated, calibrated on one GPU")
 
 
 def _parts(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[str | None]:

@@ -14,12 +14,13 @@ of n replicas take longer, for two reasons that shapes do not show:
   calibration already.
 
 Least squares of relative errors with numbers of at least 0, and a weak prior for what no row tells of: 3 +- 3 %, and
-half +- half.
+half +- half. What the rows leave open of a number widens the interval of a step that depends on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import hypot
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -52,18 +53,31 @@ class ReplicatedStep(NamedTuple):
         }
 
 
+class FittedNumber(NamedTuple):
+    """A spread or an exposed share, and the deviation of what else it might be."""
+
+    value: float
+    deviation: float
+
+
 class Overheads(NamedTuple):
     """The fitted numbers by GPU and by where transfers run, and the relative deviation of the steps fitted to."""
 
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, FittedNumber]
     deviation: float
 
     def step_s(self, step: ReplicatedStep) -> float:
         """Seconds that the step takes."""
-        return step.simulated_s + sum(self._number(name) * seconds for name, seconds in step.terms().items())
+        return step.simulated_s + sum(self._number(name).value * seconds for name, seconds in step.terms().items())
 
-    def _number(self, name: str) -> float:
-        return self.numbers.get(name, _prior(name))
+    def deviation_of(self, step: ReplicatedStep) -> float:
+        """How sure that is, relative: the scatter of measured steps, and of each number that the step depends on."""
+        total_s = self.step_s(step)
+        shares = [self._number(name).deviation * seconds / total_s for name, seconds in step.terms().items()]
+        return hypot(self.deviation, *shares)
+
+    def _number(self, name: str) -> FittedNumber:
+        return self.numbers.get(name, FittedNumber(_prior(name), _prior(name)))
 
 
 def slowest_of(replicas: int) -> float:
@@ -83,7 +97,9 @@ def fit_overheads(steps: Sequence[ReplicatedStep], measured_s: Sequence[float]) 
     rows = np.vstack([terms / NOISE, np.diag(1 / priors)])  # a prior is as wide as it is large
     numbers = _not_negative(rows, np.concatenate([missing / NOISE, np.ones(len(names))]))
     deviation = float(np.sqrt(np.mean((terms @ numbers - missing) ** 2)))
-    return Overheads(dict(zip(names, numbers.tolist(), strict=True)), max(deviation, LEAST_DEVIATION))
+    unsure = np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)))
+    fitted = {name: FittedNumber(*it) for name, *it in zip(names, numbers.tolist(), unsure.tolist(), strict=True)}
+    return Overheads(fitted, max(deviation, LEAST_DEVIATION))
 
 
 def _prior(name: str) -> float:
