@@ -10,21 +10,21 @@ copied to, and that number follows the batch. Graphs that leave the size of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
 from ..edge_ends import Output
 from ..graph import Graph
-from ..ops.properties import properties_of
+from ..ops.properties import NodeProperties, properties_of
 from ..ops.record import NodeClass
 from ..tensor import numpy_to_tensor
-from .batch_shapes import BatchShapes
-from .sized_walk import TEST, Input, SizedWalk
+from .batch_shapes import TEST, BatchShapes, count_row_axes
+from .sized_walk import InputPort, SizedWalk
 from .value_flow import ValueFlow, output_named
 
 _HOPS = 8  # nodes between a sum and its divisor
@@ -46,13 +46,14 @@ class BatchSize:
         self.graph = graph
         self.shapes = BatchShapes(graph, batch)
         self._walk: SizedWalk | None = None
-        self._divisors: dict[Input, Divisor] = {}
+        self._divisors: dict[InputPort, Divisor] = {}
         fixed = {name: shape[0] for name, shape in self.shapes.batch.items() if shape and shape[0] is not None}
         if fixed:
             fed = {output_named(graph, name)[0]: rows for name, rows in fixed.items()}
             self._walk = SizedWalk(ValueFlow(graph), self.shapes.declared, fed)
             self._walk.run()
-            self._find_divisors(self._walk)
+            while self._find_divisors(self._walk):
+                pass
             self.shapes = _WalkedShapes(self.shapes, self._walk)
 
     def part(self, parts: int) -> Graph:
@@ -66,12 +67,8 @@ class BatchSize:
             assert shape is not None
             assert shape[0] is not None
             graph.node(node).add_attr("shape", (shape[0] // parts, *shape[1:]))
-        for node, axis in walk.sliced.items():
-            kind = graph.node_properties(node)
-            value = np.asarray(kind.attrs["value"])
-            count = value.shape[axis] // parts
-            short = np.take(value, range(count), axis)
-            graph.set_node_properties(node, _constant(short, kind.output_types[0]))
+        for node in walk.sliced:
+            graph.set_node_properties(node, self._part_of(node, parts, 0))
         for (node, port), tested in walk.edits.items():
             _replace(graph, (node, port), _for_rows(walk, (node, port), tested, rows), None)
         for place, divisor in self._divisors.items():
@@ -79,24 +76,47 @@ class BatchSize:
             _replace(graph, place, (divisor.value * factor).astype(divisor.value.dtype), divisor.dtype)
         return graph
 
-    def _find_divisors(self, walk: SizedWalk) -> None:
-        """Notes the divisors of means."""
+    def parts_of_constants(self, parts: int) -> dict[int, Callable[[int], NodeProperties]]:
+        """By constant with different rows, one for each of the batch, its properties in each part."""
+        found: dict[int, Callable[[int], NodeProperties]] = {}
+        for node, axis in self._walk.sliced.items() if self._walk is not None else ():
+            if not _is_even(self.graph, node, axis):
+                found[node] = partial(self._part_of, node, parts)
+        return found
+
+    def _part_of(self, node: int, parts: int, number: int) -> NodeProperties:
+        assert self._walk is not None
+        kind, axis = self.graph.node_properties(node), self._walk.sliced[node]
+        value = np.asarray(kind.attrs["value"])
+        count = value.shape[axis] // parts
+        return _constant(np.take(value, range(number * count, (number + 1) * count), axis), kind.output_types[0])
+
+    def _find_divisors(self, walk: SizedWalk) -> bool:
+        """Notes the divisors of means; whether one was a count of rows, which follow the batch from now on.
+
+        Raises InvalidArgumentError for a divisor that is computed from constants in another way.
+        """
         flow = walk.flow
         for node in flow.order:
             kind = walk.kinds[node]
             if kind is None or not kind.op_def.record.in_place or len(flow.sources[node]) != 2:
                 continue
             for port, other in ((1, 0), (0, 1)):
-                value = _number(walk, flow.sources[node][port])
-                if value is None or not value:
-                    continue
                 ratio = _ratio(walk, flow.sources[node][other])
                 if ratio is None:
+                    continue
+                value = _number(walk, flow.sources[node][port])
+                if value is None:
+                    rows = _counted_rows(walk, flow.sources[node][port], ratio)
+                    if rows is not None:
+                        walk.follow(*rows)
+                        return True
                     continue
                 dtype = kind.input_types[port]
                 for is_inverse, wanted in ((False, ratio), (True, 1 / ratio)):
                     if abs(float(value) - wanted) <= 1e-3 * wanted:
                         self._divisors[node, port] = Divisor(value, DataType(dtype), is_inverse)
+        return False
 
 
 class _WalkedShapes(BatchShapes):
@@ -112,6 +132,22 @@ class _WalkedShapes(BatchShapes):
             return False
         shape = self.of(output)
         return shape is None or None in shape or shape != self._walk.shape(output)
+
+    @property
+    def row_constants(self) -> frozenset[int]:
+        """Constants with different rows, one for each of the batch, by node id."""
+        walk = self._walk
+        return frozenset(node for node, axis in walk.sliced.items() if not _is_even(walk.flow.graph, node, axis))
+
+    def row_axes(self, output: Output) -> int:
+        """Along how many axes a tensor has rows, as far as that is known."""
+        return count_row_axes(self._walk.shape(output)) if output[0] < len(self._walk.fact_of) else 0
+
+
+def _is_even(graph: Graph, node: int, axis: int) -> bool:
+    """Whether all rows of a constant along an axis are alike."""
+    value = np.asarray(graph.node_properties(node).attrs["value"])
+    return bool((value == np.take(value, [0], axis)).all())
 
 
 def _number(walk: SizedWalk, source: Output) -> Array | None:
@@ -141,13 +177,39 @@ def _ratio(walk: SizedWalk, source: Output) -> float | None:
         if not sources or port:
             return None
         before, after = _sizes(walk, sources[0]), _sizes(walk, (node, port))
-        if before is None or after is None:
+        if before is None or after is None or 0 in (*before, *after):
             return None
         if before != after:
             high, low = (before, after) if before[0] > after[0] else (after, before)
             ratio = high[0] / low[0]
             return ratio if (high[1] / low[1]) * walk.rows == ratio * TEST else None
         node, port = sources[0]
+    return None
+
+
+def _counted_rows(walk: SizedWalk, source: Output, ratio: float) -> tuple[Output, int] | None:
+    """The tensor, and its axis, whose elements a scalar adds up, if it has `ratio` of them and is not of the batch yet.
+
+    So a mean over what is present divides by Sum(Fill([8], 1.0)).
+    """
+    node, port = source
+    for _ in range(_HOPS):
+        sources = walk.flow.sources[node]
+        if not sources or port:
+            return None
+        sizes = [(_sizes(walk, source), source) for source in sources]
+        after = _sizes(walk, (node, port))
+        if after is None or after[0] != after[1] or walk.flow.variable(node) is not None:
+            return None
+        for before, counted in sizes:
+            if before is not None and before[0] == before[1] == ratio * after[0]:
+                shape = walk.before(counted) or ()
+                axis = next((k for k, size in enumerate(shape) if size and size % walk.rows == 0), None)
+                return None if axis is None else (counted, axis)
+        same = [source for before, source in sizes if before == after]
+        if not same:
+            return None
+        node, port = same[0]
     return None
 
 
@@ -163,23 +225,24 @@ def _product(shape: Shape) -> int:
     return prod(size for size in shape or () if size is not None)
 
 
-def _for_rows(walk: SizedWalk, place: Input, tested: Array, rows: int) -> Array:
+def _for_rows(walk: SizedWalk, place: InputPort, tested: Array, rows: int) -> Array:
     """The value of an input for a number of rows, from that for `TEST` rows."""
     before = walk.facts.values[_fact(walk, place)]
     assert before is not None
-    return np.where(tested != before, before // walk.rows * rows, before).astype(before.dtype)
+    moved = before + (tested.astype(np.int64) - before) * (rows - walk.rows) // (TEST - walk.rows)
+    return moved.astype(before.dtype)
 
 
-def _fact(walk: SizedWalk, place: Input) -> int:
+def _fact(walk: SizedWalk, place: InputPort) -> int:
     source, output = walk.flow.sources[place[0]][place[1]]
     return walk.fact_of[source][output]
 
 
-def _constant(value: Array, dtype: int) -> object:
+def _constant(value: Array, dtype: int) -> NodeProperties:
     return properties_of("Const", {"value": numpy_to_tensor(value, DataType(dtype)), "dtype": DataType(dtype)})
 
 
-def _replace(graph: Graph, place: Input, value: Array, dtype: DataType | None) -> None:
+def _replace(graph: Graph, place: InputPort, value: Array, dtype: DataType | None) -> None:
     """Makes an input read a new constant."""
     node, port = graph.node(place[0]), place[1]
     kind = node.properties.input_types[port] if dtype is None else dtype
@@ -192,12 +255,3 @@ def _replace(graph: Graph, place: Input, value: Array, dtype: DataType | None) -
         if edge.is_control and edge.src.is_op:
             graph.add_control_edge(edge.src, constant)
     graph.update_edge(constant, 0, node, port)
-
-
-def sized(graph: Graph, batch: Sequence[str], parts: int) -> tuple[Graph, BatchShapes]:
-    """The graph for a batch of `parts` times fewer rows, and which of its tensors have rows.
-
-    Raises InvalidArgumentError as `BatchSize`.
-    """
-    size = BatchSize(graph, batch)
-    return size.part(parts), size.shapes

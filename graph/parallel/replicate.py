@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ...collector import collector_paused
-from ...errors import InvalidArgumentError, UnimplementedError
+from ...errors import InvalidArgumentError
 from ..builder.checks import requested_device
 from ..builder.tensor_names import Name, Names, tensor_names
 from ..edge_ends import Output
@@ -23,14 +23,15 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .batch_size import sized
-from .replicas.feeding import Feeds, rows_of
+from .batch_size import BatchSize
+from .replicas.devices import replica_devices
+from .replicas.feeding import FeedingMode, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
 from .replicas.refusals import BatchStatistics, check_batch, check_statistics
-from .replicas.devices import replica_devices
 from .replicas.replication import Replication
-from .training_step import training_step
+from .training_step import TrainingStep, training_step
 from .value_flow import output_named
+from .zero.step import zero_options
 
 BUCKET_BYTES = 26_214_400
 Reduction = Literal["mean", "sum"]
@@ -44,7 +45,7 @@ def replicate(
     batch: Names,
     loss: Name,
     reduction: Reduction = "mean",
-    feeds: Feeds = "whole",
+    feeds: FeedingMode = "whole",
     mean: Names = (),
     concat: Names = (),
     parameters: str | None = None,
@@ -68,38 +69,53 @@ def replicate(
     scaling see those of the whole batch. They travel in buckets of `bucket_bytes`. With `parameters`, a device, the
     variables and their updates are there alone, and gradients and values are sent.
 
+    `zero` shares out over the replicas the optimizer's state (1), gradients too (2), parameters too (3), inside groups
+    of `zero_group`. Stage 3 gathers parameters by `units`, scopes of names, `prefetch` units before they are needed.
+
     Variables start equal, whatever initialises or restores them; random ops draw other numbers on each replica, if they
     have seeds. An update that a target names runs in all replicas.
 
-    Raises InvalidArgumentError for a batch that does not divide (with the nearest that does), and for devices that do not fit;
-    UnimplementedError, by name, for statistics of the batch (unless `batch_statistics` is "local": each replica has its
-    own), and for a batch that comes out of a queue or dataset; NotFoundError for unknown names.
+    Raises InvalidArgumentError for a batch that does not divide (with the nearest that does), for devices and groups
+    that do not fit, and if `zero` finds nothing to share; UnimplementedError, by name, for statistics of the batch
+    (unless `batch_statistics` is "local": each replica has its own), and for a batch that comes out of a queue or
+    dataset; NotFoundError for unknown names.
     """
-    del zero_group, units, prefetch
     entries = replica_devices(devices)
-    names, (loss_name,) = tensor_names(batch), tensor_names(loss)
+    _check_choices(reduction, feeds)
     ends = {MEAN: tensor_names(mean), CONCAT: tensor_names(concat)}
-    for value, allowed in ((reduction, (MEAN, SUM)), (feeds, ("whole", "per_replica"))):
-        if value not in allowed:
-            raise InvalidArgumentError(f"{value!r} is none of {', '.join(map(repr, allowed))}")
-    if zero:
-        raise UnimplementedError(f"ZeRO stage {zero} is not there; leave `zero` at 0")
-    plain = _plain(graph)
-    check_batch(plain, names)
-    rows_of(plain, names, len(entries))
-    plain, shapes = sized(plain, names, len(entries))
+    sharding = zero_options(zero, zero_group, units, prefetch, bucket_bytes, parameters)
+    (loss_name,) = tensor_names(loss)
     others = [name for given in ends.values() for name in given]
-    step = training_step(plain, batch=names, loss=loss_name, outputs=others, shapes=shapes)
+    step, size = _part_of(_plain(graph), tensor_names(batch), loss_name, others, len(entries))
     check_statistics(step, batch_statistics)
-    outputs: dict[Output, str] = {output_named(plain, name): how for how, given in ends.items() for name in given}
-    outputs[output_named(plain, loss_name)] = reduction
-    replication = Replication(step, entries, outputs, averages=reduction == MEAN)
+    outputs: dict[Output, str] = {output_named(step.graph, name): how for how in ends for name in ends[how]}
+    outputs[step.loss] = reduction
+    replication = Replication(step, entries, outputs, averages=reduction == MEAN, zero=sharding)
+    replication.by_rank(size.parts_of_constants(len(entries)))
     replication.feed(by_parts=feeds == "per_replica")
     if parameters is None:
         replication.reduce(bucket_bytes)
     else:
         replication.serve(requested_device(parameters))
     return replication.graph()
+
+
+def _check_choices(reduction: str, feeds: str) -> None:
+    """InvalidArgumentError for a word that is not one of those there are."""
+    for value, allowed in ((reduction, (MEAN, SUM)), (feeds, ("whole", "per_replica"))):
+        if value not in allowed:
+            raise InvalidArgumentError(f"{value!r} is none of {', '.join(map(repr, allowed))}")
+
+
+def _part_of(
+    plain: Graph, batch: Sequence[str], loss: str, others: Sequence[str], replicas: int
+) -> tuple[TrainingStep, BatchSize]:
+    """The step of one replica, and what of it follows the size of the batch."""
+    check_batch(plain, batch)
+    rows_of(plain, batch, replicas)
+    size = BatchSize(plain, batch)
+    step = training_step(size.part(replicas), batch=batch, loss=loss, outputs=others, shapes=size.shapes)
+    return step, size
 
 
 def _plain(graph: GraphSource) -> Graph:

@@ -1,8 +1,8 @@
 """The shapes of a graph for a batch of another size than it was made for.
 
-A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros. The
-walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size, the
-8 is looked for in what it was given:
+A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros.
+The walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size,
+the 8 is looked for in what it was given:
 
     x: (101, 6)   Reshape(x, [8, 2, 3])              refused: [101, 2, 3] fits, so the 8 is the batch
     g: ()         Tile(g, [8]) * y, y: (101,)        refused: the Tile must give 101, so its [8] is the batch
@@ -18,30 +18,26 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
 from ...errors import InvalidArgumentError, PartitaError
 from ..columns import SINK_ID
 from ..dtypes import Array, DataType, Shape, Shapes, base_type
 from ..edge_ends import Output
 from ..library.calls import calls_functions
-from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..shape_inference.outcomes import outcome_of
 from ..shape_inference.tensor_facts import TensorFacts
+from .batch_shapes import TEST
 from .value_flow import ValueFlow
 
-TEST = 101
-"""a number of rows that no other size is likely to be a multiple of"""
 _INTEGERS = (DataType.INT32, DataType.INT64)
 _MOST_CHANGES = 2
 _LARGEST = 64  # elements of an input that may be a shape
 
-Input = tuple[int, int]
+InputPort = tuple[int, int]
 """node and input port"""
 
 
-class Change(NamedTuple):
+class BatchChange(NamedTuple):
     """An input that is to follow the batch: the value of a shape there, or a tensor with rows along an axis."""
 
     port: int
@@ -54,17 +50,17 @@ class SizedWalk:
     """Facts about all tensors for `TEST` rows; `edits` and `sliced` are what must follow the batch."""
 
     def __init__(self, flow: ValueFlow, declared: Mapping[str, Shapes], fed: Mapping[int, int]) -> None:
-        """`declared` are the shapes for the batch that the graph was made for, `fed` the placeholders and their rows."""
+        """`declared` are the shapes for the batch that the graph was made for, `fed` placeholders and their rows."""
         self.flow, self.declared, self.fed = flow, declared, fed
         self.rows = next(iter(fed.values()))
         self.facts = TensorFacts()
         self.names = flow.graph.names()
         self.kinds = [None if i <= SINK_ID else flow.graph.node_properties(i) for i in range(flow.count)]
         self.fact_of: list[list[int]] = [[] for _ in range(flow.count)]
-        self.edits: dict[Input, Array] = {}
+        self.edits: dict[InputPort, Array] = {}
         """by input the value that it has for `TEST` rows, where it is a shape"""
         self.sliced: dict[int, int] = {}
-        """constants with a row for each of the batch, which are alike: by node the axis"""
+        """constants with a row for each of the batch: by node the axis"""
         self._inner: dict[int, int] = {}
         """by node how many neighbours along the axis of the rows belong to one row"""
         self._waiting: list[int] = []
@@ -77,6 +73,15 @@ class SizedWalk:
         heapify(self._waiting)
         for node in order:
             self._is_waiting[node] = 1
+        self._settle()
+
+    def follow(self, output: Output, axis: int) -> None:
+        """Makes the rows of an output along an axis follow the batch, and all that depends on it."""
+        self._demand(output, axis)
+        self._settle()
+
+    def _settle(self) -> None:
+        order = self.flow.order
         while self._waiting:
             node = order[heappop(self._waiting)]
             self._is_waiting[node] = 0
@@ -111,7 +116,7 @@ class SizedWalk:
                 self._wait(reader[0])
 
     def _with_rows_given(self, node: int, found: list[int]) -> list[int]:
-        """The facts of the outputs of a node, if one of its inputs says how many rows there are, and others have rows."""
+        """The facts of the outputs of a node, where one of its inputs says how many rows there are."""
         kind = self.kinds[node]
         assert kind is not None
         port = kind.op_def.record.rows_given
@@ -194,7 +199,7 @@ class SizedWalk:
 
     # Where the batch is hidden
 
-    def _mending(self, node: int, fits: object) -> Iterator[list[Change]]:
+    def _mending(self, node: int, fits: object) -> Iterator[list[BatchChange]]:
         """Sets of changes of inputs after which a node works and `fits(facts of outputs)`, the smallest first."""
         choices = [self._changes(node, port) for port in range(len(self.flow.sources[node]))]
         for count in range(1, _MOST_CHANGES + 1):
@@ -209,7 +214,7 @@ class SizedWalk:
                 if fits(found):  # type: ignore[operator]  # a function
                     yield changes
 
-    def _changes(self, node: int, port: int) -> list[Change]:
+    def _changes(self, node: int, port: int) -> list[BatchChange]:
         """How an input could follow the batch: the sizes in it that are multiples of its rows."""
         source = self.flow.sources[node][port]
         kind = self.kinds[source[0]]
@@ -220,36 +225,41 @@ class SizedWalk:
         dtype = base_type(kind.output_types[source[1]])
         found = []
         if dtype in _INTEGERS and value is not None and value.size <= _LARGEST and (node, port) not in self.edits:
-            for at in self._places(node, value):
+            for at, size in self._places(node, value):
                 new = value.copy().reshape(-1)
-                new[at] = new[at] // self.rows * TEST
+                new[at] = size
                 new = new.reshape(value.shape)
-                found.append(Change(port, self.facts.number(new.shape, new), -1))
-        if shape is not None and value is None or kind.op_def.record.node_class is NodeClass.CONSTANT and shape:
+                found.append(BatchChange(port, self.facts.number(new.shape, new), -1))
+        if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
             before = self.before(source)
-            for axis, size in enumerate(shape or ()):
-                if size and size % self.rows == 0 and before == shape:
-                    found.append(Change(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
+            for axis, length in enumerate(shape or ()):
+                if length and length % self.rows == 0 and before == shape:
+                    found.append(BatchChange(port, self.facts.number(_scaled(shape, axis, self.rows)), axis))
         return found
 
-    def _places(self, node: int, value: Array) -> list[int]:
-        """Where a shape may have the batch, the likeliest place first.
+    def _places(self, node: int, value: Array) -> list[tuple[int, int]]:
+        """Where a shape may have the batch, and the size there for `TEST` rows; the likeliest place first.
 
         A reshape keeps the order of elements, so the number of elements behind each row stays: (4, 8, 3) -> (32, 3) has
         the rows of axis 1 in axis 0, and (4, 8, 3) -> (4, 8, 3) has them in axis 1.
         """
         flat = value.reshape(-1).tolist()
-        places = [at for at, size in enumerate(flat) if size and size % self.rows == 0]
+        places = [(at, size // self.rows * TEST) for at, size in enumerate(flat) if size and size % self.rows == 0]
         kind = self.kinds[node]
         shape = self.shape(self.flow.sources[node][0])
-        axis = _rows_axis(shape)
-        if kind is None or not kind.op_def.record.keeps_elements or axis is None:
+        if kind is None or not kind.op_def.record.keeps_elements or not shape or None in shape or min(flat) < 1:
             return places
-        behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
-        fitting = [at for at in places if prod(flat[at + 1 :]) <= behind < prod(flat[at:])]
-        return [*fitting, *(at for at in places if at not in fitting)]
+        total = _behind(shape, -1)
+        others = [prod(flat) // size for size in flat]
+        fitting = [(at, total // rest) for at, rest in enumerate(others) if total % rest == 0]
+        places = [*(place for place in fitting if place[1] != flat[place[0]] and place not in places), *places]
+        axis = _rows_axis(shape)
+        if axis is not None:
+            behind = self._inner.get(self.flow.sources[node][0][0], 1) * _behind(shape, axis)
+            places.sort(key=lambda place: not prod(flat[place[0] + 1 :]) <= behind < prod(flat[place[0] :]))
+        return places
 
-    def _apply(self, node: int, changes: Sequence[Change]) -> list[int]:
+    def _apply(self, node: int, changes: Sequence[BatchChange]) -> list[int]:
         """Makes changes; the facts of the outputs of the node after them."""
         for change in changes:
             source = self.flow.sources[node][change.port]
@@ -268,20 +278,14 @@ class SizedWalk:
         assert kind is not None
         wanted = _scaled(self.before(output), axis, self.rows)
         if kind.op_def.record.node_class is NodeClass.CONSTANT:
-            if not _is_even(kind, axis):
-                raise InvalidArgumentError(
-                    f"constant {self.names[node]!r} has {self.rows} rows, one for each of the batch, which differ: "
-                    "feed it as a part of the batch",
-                    node=self.names[node],
-                )
             self.sliced[node] = axis
             self.fact_of[node] = [self.facts.number(wanted)]
         else:
             changes = next(self._mending(node, lambda found: self.facts.shapes[found[port]] == wanted), None)
             if changes is None:
                 raise InvalidArgumentError(
-                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of another "
-                    "size; leave the size of the batch open when the graph is made",
+                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of "
+                    "another size; leave the size of the batch open when the graph is made",
                     node=self.names[node],
                 )
             self.fact_of[node] = self._apply(node, changes)
@@ -303,9 +307,3 @@ def _scaled(shape: Shape, axis: int, rows: int) -> Shape:
     size = shape[axis]
     assert size is not None
     return (*shape[:axis], size // rows * TEST, *shape[axis + 1 :])
-
-
-def _is_even(kind: NodeProperties, axis: int) -> bool:
-    """Whether all rows of a constant along an axis are alike."""
-    value = np.asarray(kind.attrs["value"])
-    return bool((value == np.take(value, [0], axis)).all())

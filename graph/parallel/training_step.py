@@ -45,7 +45,7 @@ class TrainingStep:
     forward: frozenset[int]
     """nodes that the value of the loss depends on, and the loss"""
     dependent: frozenset[int]
-    """nodes whose values depend on the batch"""
+    """nodes whose values depend on the batch, or on constants that have a row for each of it"""
     updates: tuple[int, ...]
     """nodes that change variables by gradients, in the order of the step"""
     statistics: tuple[int, ...]
@@ -80,9 +80,10 @@ def training_step(
     """Finds the parts of the training step of a graph without calls of functions around it.
 
     `batch` names placeholders whose axis 0 is the batch; `outputs` are tensors besides the loss that will have the
-    value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if that
-    is known. Raises NotFoundError for an unknown name,
-    InvalidArgumentError if the loss does not depend on the batch, or no update does.
+    value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if
+    that is known. Raises NotFoundError for an unknown name,
+    InvalidArgumentError if the loss does not depend on the batch, or no update does; UnimplementedError for an update
+    that reads an activation itself.
     """
     flow = ValueFlow(graph)
     fed = tuple(output_named(graph, name)[0] for name in batch)
@@ -93,7 +94,8 @@ def training_step(
             raise InvalidArgumentError(f"{name!r} is no placeholder; name what is fed", node=graph.node_name(node))
     end = flow.origin(output_named(graph, loss))
     forward = flow.reached([end[0]], flow.value_sources)
-    dependent = flow.descendants(fed)
+    shapes = shapes or BatchSize(graph, batch).shapes
+    dependent = flow.descendants((*fed, *shapes.row_constants))
     if end[0] not in dependent:
         raise InvalidArgumentError(f"the loss {loss!r} does not depend on {_listed(batch)}; name what is fed to it")
     updates, statistics = _sorted_updates(flow, forward, dependent)
@@ -103,7 +105,6 @@ def training_step(
         )
     backward = (flow.reached(updates, flow.value_sources) & dependent) - forward
     whole = {end, *(flow.origin(output_named(graph, name)) for name in outputs)}
-    shapes = shapes or BatchSize(graph, batch).shapes
     region = update_region(flow, shapes, Region(forward & dependent, backward, updates))
     return TrainingStep(
         graph,

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ...errors import UnimplementedError
+from ..dtypes import DataType
 from ..edge_ends import Output
 from ..ops.properties import NodeProperties
 from .batch_shapes import BatchShapes
@@ -48,6 +50,7 @@ class _RegionSearch:
         self.flow, self.shapes = flow, shapes
         self.activations, self.backward, self.updates = cut_from
         self.by_rows: set[Output] = set()  # indices and rows, which the region may read
+        self.whole: set[Output] = set()  # tensors of the shape of a variable
         self.shape_only: set[int] = set()  # nodes whose values follow from shapes of tensors with rows
 
     def run(self) -> UpdateRegion:
@@ -57,8 +60,10 @@ class _RegionSearch:
         for node in self.backward:
             if self._kind(node).op_def.record.sums_segments:
                 self._find_summed_rows(node)
+        self._find_whole()
         self._find_shapes()
         region = self._without_sums(self._region())
+        self._check_updates(region)
         entering = {
             source
             for node in region
@@ -72,7 +77,7 @@ class _RegionSearch:
         assert kind is not None
         return kind
 
-    def _type(self, output: Output) -> int:
+    def _type(self, output: Output) -> DataType:
         return self._kind(output[0]).output_types[output[1]]
 
     def _is_varying(self, source: Output) -> bool:
@@ -135,9 +140,9 @@ class _RegionSearch:
         """Whether something that is neither forward nor a sum by index reads these rows."""
         for reader, _ in self.flow.readers[rows[0]]:
             kind = self.flow.kinds[reader]
-            if rows in self.flow.sources[reader] and reader not in self.activations and kind is not None:
-                if not kind.op_def.record.sums_segments:
-                    return True
+            is_reader = rows in self.flow.sources[reader] and reader not in self.activations
+            if is_reader and kind is not None and not kind.op_def.record.sums_segments:
+                return True
         return False
 
     def _distinct_behind(self, indices: Output) -> int | None:
@@ -164,6 +169,41 @@ class _RegionSearch:
 
     # The region
 
+    def _find_whole(self) -> None:
+        """Adds to `whole` what has the shape of a variable: values that are assigned, gradients of optimizers.
+
+        It follows from shapes unless these are not known before the run.
+        """
+        stack = [
+            source
+            for update in self.updates
+            if self._kind(update).op_def.record.updates is not None
+            for source in self.flow.sources[update]
+        ]
+        while stack:
+            output = stack.pop()
+            if output in self.whole or output in self.by_rows or output[0] not in self.backward:
+                continue
+            self.whole.add(output)
+            record = self._kind(output[0]).op_def.record
+            if record.in_place or record.passes_on:
+                stack += self.flow.sources[output[0]]
+
+    def _check_updates(self, region: set[int]) -> None:
+        """UnimplementedError for an update that reads an activation itself."""
+        early = next((update for update in self.updates if update not in region), None)
+        if early is not None:
+            name = self.flow.graph.node_name(early)
+            raise UnimplementedError(
+                f"{name!r} updates a variable by an activation, or by rows of the batch, and not by a gradient alone: "
+                "update it by a gradient, or apart from this step",
+                node=name,
+                op=self._kind(early).op,
+            )
+
+    def _has_rows(self, source: Output) -> bool:
+        return source not in self.whole and self.shapes.has_rows(source)
+
     def _find_shapes(self) -> None:
         """Adds the nodes whose values depend on the batch by shapes only."""
         for node in self.flow.order:
@@ -173,7 +213,7 @@ class _RegionSearch:
             if not varying:
                 continue
             if self._kind(node).op_def.record.reads_shape:
-                if any(self.shapes.has_rows(source) and source not in self.by_rows for source in varying):
+                if any(self._has_rows(source) and source not in self.by_rows for source in varying):
                     self.shape_only.add(node)
             elif all(source in self.shape_only for source, _ in varying):
                 self.shape_only.add(node)
@@ -184,7 +224,7 @@ class _RegionSearch:
                 continue
             if source[0] in self.activations or source[0] in self.shape_only:
                 return True
-            if not is_handle(self._type(source)) and self.shapes.has_rows(source):
+            if not is_handle(self._type(source)) and self._has_rows(source):
                 return True
         return False
 

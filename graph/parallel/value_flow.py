@@ -71,7 +71,8 @@ class ValueFlow:
         """By node its place in `order`; nodes behind a damaged cycle come last."""
         order = np.array(self.order, np.int64)
         missing = np.setdiff1d(np.arange(self.count), order)
-        return inverse(np.concatenate([order, missing])).tolist()
+        places: list[int] = inverse(np.concatenate([order, missing])).tolist()
+        return places
 
     # Variables
 

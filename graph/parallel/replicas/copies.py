@@ -26,7 +26,7 @@ ByRank = Mapping[int, Callable[[int], NodeProperties]]
 
 
 @dataclass(slots=True)
-class Program:
+class ReplicaProgram:
     """What replica 0 runs: its nodes by id in a graph, and how the copies differ."""
 
     graph: Graph
@@ -48,12 +48,12 @@ class Program:
     """nodes of the program that must run in all replicas if they run in one"""
 
 
-def replicated(p: Program, renamed: Mapping[int, str]) -> Graph:
+def replicated(p: ReplicaProgram, renamed: Mapping[int, str]) -> Graph:
     """The graph with all replicas; some nodes of replica 0 get other names."""
     return _Assembly(p, renamed).run()
 
 
-def id_of_copy(p: Program, node: int, rank: int) -> int:
+def id_of_copy(p: ReplicaProgram, node: int, rank: int) -> int:
     """The id of a node of the program in the replica of a rank; a node outside has one id."""
     at = int(np.searchsorted(p.nodes, node))
     if rank == 0 or at == len(p.nodes) or p.nodes[at] != node:
@@ -64,7 +64,7 @@ def id_of_copy(p: Program, node: int, rank: int) -> int:
 class _Assembly:
     """The columns of the new graph."""
 
-    def __init__(self, program: Program, renamed: Mapping[int, str]) -> None:
+    def __init__(self, program: ReplicaProgram, renamed: Mapping[int, str]) -> None:
         self.p = program
         self.renamed = renamed
         self.old = program.graph
@@ -75,6 +75,11 @@ class _Assembly:
         self.local = np.full(self.old.num_node_ids, -1, np.int64)
         self.local[program.nodes] = np.arange(self.count)
         self.first = self.old.num_node_ids
+        own, kinds = program.nodes.tolist(), self.old.all_properties()
+        self._own_names = [self.old.node_name(node) for node in own]
+        self._own_kinds = [kind for kind in map(kinds.__getitem__, own) if kind is not None]
+        by_rank = program.by_rank.items()
+        self._by_rank = [(int(self.local[node]), of_rank) for node, of_rank in by_rank if self.inside[node]]
         self.new = Graph()
         self.new.functions, self.new.versions = self.old.functions, self.old.versions
         self.new.lowered = dict(self.old.lowered)
@@ -116,19 +121,18 @@ class _Assembly:
         ]
         free = self.new.intern_device("")
         new[(requested == 0) & ~self.inside[nodes]] = free
-        for node, device in self.p.fixed.items():
-            new[nodes == node] = self.new.intern_device(device)
+        if self.p.fixed:
+            place = np.full(self.old.num_node_ids, -1, np.int64)
+            place[list(self.p.fixed)] = [self.new.intern_device(device) for device in self.p.fixed.values()]
+            new = np.where(place[nodes] >= 0, place[nodes], new)
         return new
 
     def _copy_nodes(self, rank: int) -> None:
-        prefix = self.p.prefixes[rank]
-        old_names, old_kinds = self.old.names(), self.old.all_properties()
-        ids = self.p.nodes.tolist()
-        kinds = [old_kinds[i] for i in ids]
-        for node, properties in self.p.by_rank.items():
-            kinds[int(self.local[node])] = properties(rank)
-        names = [f"{prefix}{old_names[i]}" for i in ids]
-        self.new.extend_nodes(names, kinds, self._devices(self.p.nodes, rank).tolist())  # type: ignore[arg-type]  # live
+        prefix, kinds = self.p.prefixes[rank], self._own_kinds[:]
+        for at, properties in self._by_rank:
+            kinds[at] = properties(rank)
+        names = [prefix + name for name in self._own_names]
+        self.new.extend_nodes(names, kinds, self._devices(self.p.nodes, rank).tolist())
 
     def _copy_edges(self) -> None:
         """The edges into the program, for all ranks at once."""
@@ -180,7 +184,8 @@ class _Extra:
             for rank in range(1, a.size):
                 handle = a.id_of(variable, rank)
                 at = a.new.intern_device(a.new.requested_device(handle))
-                kind = kinds[node]
+                of_rank = a.p.by_rank.get(node)
+                kind = kinds[node] if of_rank is None else of_rank(rank)
                 assert kind is not None
                 copy = self._add(f"{a.p.prefixes[rank]}{old_names[node]}", kind, at)
                 self.copied_assigns[node].append(copy)

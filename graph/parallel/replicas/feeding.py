@@ -15,7 +15,7 @@ from ...graph import Graph
 from ...tensor_id import parse_tensor_name
 from .rewriting import Rewriting
 
-Feeds = Literal["whole", "per_replica"]
+FeedingMode = Literal["whole", "per_replica"]
 
 
 def rows_of(graph: Graph, batch: Sequence[str], size: int) -> Mapping[str, int | None]:

@@ -3,8 +3,8 @@
     loss of each replica --AddN--> loss/sum --RealDiv--> loss            a mean
     logits of each replica --ConcatV2--> logits                          rows
 
-The node that computed such an output is renamed: "replica_0/loss". What the replica itself goes on to compute from it
-still reads its own value; everything else reads that of all replicas.
+The node that computed such an output is renamed: "replica_0/loss". What the program of the replica goes on to
+compute from it still reads its own value; everything else reads that of all replicas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...ops.registry import lookup_op
 MEAN, SUM, CONCAT = "mean", "sum", "concat"
 
 
-class Joined(NamedTuple):
+class JoinedOutput(NamedTuple):
     """An output that gets the value over all replicas: how, and its node and port in each of them."""
 
     how: str
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 def join_outputs(
     graph: Graph,
-    outputs: Mapping[Output, Joined],
+    outputs: Mapping[Output, JoinedOutput],
     names: Mapping[int, str],
     readers: set[int],
     device: str | None = None,
@@ -43,7 +43,7 @@ def join_outputs(
     on that of the output in replica 0.
     Raises InvalidArgumentError for an output that has no mean, or no rows.
     """
-    by_node: dict[int, dict[int, Joined]] = {}
+    by_node: dict[int, dict[int, JoinedOutput]] = {}
     for (node, port), joined in outputs.items():
         by_node.setdefault(node, {})[port] = joined
     e = Extension(graph, graph.functions.lookup)
@@ -61,7 +61,7 @@ def join_outputs(
 
 
 def _join_node(
-    e: Extension, graph: Graph, node: int, ports: Mapping[int, Joined], name: str, *, keeps_ports: bool
+    e: Extension, graph: Graph, node: int, ports: Mapping[int, JoinedOutput], name: str, *, keeps_ports: bool
 ) -> dict[Output, Tensor]:
     """The outputs of one node; the last new node has its name, and if it `keeps_ports` all its outputs.
 
@@ -80,7 +80,7 @@ def _join_node(
     return {(node, port): whole[port] for port in ports}
 
 
-def _joined(e: Extension, graph: Graph, joined: Joined, name: str, shown_name: str) -> Tensor:
+def _joined(e: Extension, graph: Graph, joined: JoinedOutput, name: str, shown_name: str) -> Tensor:
     values = []
     for node, port in joined.copies:
         kind = graph.node_properties(node)

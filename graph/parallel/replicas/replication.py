@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -10,18 +10,20 @@ from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
+from ..training_step import TrainingStep
+from ..zero.replicas import ShardedReplicas
+from ..zero.step import ZeroOptions
 from .buckets import reduce_gradients
-from .copies import Program, id_of_copy, replicated
+from .copies import ReplicaProgram, id_of_copy, replicated
+from .devices import ReplicaDevices, device_maps, host_of
 from .feeding import split_batch, take_whole
+from .outputs import CONCAT, MEAN, SUM, JoinedOutput, join_outputs
 from .own_names import own_names
-from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
 from .parameter_server import without_parameters
 from .program import Parts, program_of
 from .refusals import check_sources
-from .devices import ReplicaDevices, device_maps, host_of
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
-from ..training_step import TrainingStep
 
 
 class Replication:
@@ -34,16 +36,23 @@ class Replication:
         outputs: Mapping[Output, str],
         *,
         averages: bool,
+        zero: ZeroOptions | None = None,
     ) -> None:
-        """`outputs` says of named outputs how those of the replicas are joined."""
+        """`outputs` says of named outputs how those of the replicas are joined, `zero` what is sharded."""
+        used = [kind for kind in step.flow.kinds if kind is not None]
+        self.stride = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
+        first_key = 1 if self.stride == 1 else self.stride * len(devices)
+        self.sharded: ShardedReplicas | None = None
+        if zero is not None and len(devices) > 1:
+            wanted = {node for node, _ in outputs}
+            self.sharded = ShardedReplicas(step, devices, zero, wanted, first_key, averages=averages)
+            step, first_key = self.sharded.step, self.sharded.next_group
         self.step, self.devices, self.outputs = step, devices, dict(outputs)
         self.size = len(devices)
-        used = [kind for kind in step.flow.kinds if kind is not None]
-        key = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
-        self.rewriting = Rewriting(step, self.size, key, averages=averages)
+        self.rewriting = Rewriting(step, self.size, first_key, averages=averages)
         self.fed_by_parts = False
         self.server = ""
-        self.parts = program_of(step, self._ends())
+        self.parts = self._parts()
         self.maps = device_maps(step.graph, self.parts.inside, devices)
         self.fixed: dict[int, str] = {}
         self.splits: frozenset[str] = frozenset()
@@ -51,11 +60,20 @@ class Replication:
     def _ends(self) -> list[int]:
         return [self.step.loss[0], *(node for node, _ in self.outputs)]
 
+    def by_rank(self, properties: Mapping[int, Callable[[int], NodeProperties]]) -> None:
+        """Says of nodes which properties they have in each replica."""
+        names = self.step.graph.node_name
+        self.rewriting.by_rank.update({names(node): of_rank for node, of_rank in properties.items()})
+
+    def _parts(self, placeholders: Collection[int] = ()) -> Parts:
+        parts = program_of(self.step, self._ends(), placeholders=placeholders)
+        return parts if self.sharded is None else parts._replace(inside=parts.inside | self.sharded.sharded.own)
+
     def feed(self, *, by_parts: bool) -> None:
         """Gives each replica its rows: by placeholders of its own, or by splitting what is fed."""
         self.fed_by_parts = by_parts
         if by_parts:
-            self.parts = program_of(self.step, self._ends(), placeholders=self.step.batch)
+            self.parts = self._parts(self.step.batch)
         elif self.size > 1:
             take_whole(self.step.graph, self.step.batch, self.size)
             self.splits = split_batch(self.rewriting, self.step.batch, self.parts.inside, "")
@@ -82,20 +100,22 @@ class Replication:
             program, {node: f"{program.prefixes[0]}{self.step.graph.node_name(node)}" for node in self._renamed()}
         )
         self._join(new, program)
+        if self.sharded is not None:
+            self.sharded.join_outside(new, program.prefixes)
         new.fix_source_and_sink_edges()
         return new
 
     def _renamed(self) -> list[int]:
         return sorted({node for node, _ in self.outputs}) if self.size > 1 else []
 
-    def _program(self, edges: EdgeEnds) -> Program:
+    def _program(self, edges: EdgeEnds) -> ReplicaProgram:
         r = self.rewriting
         splits = frozenset(r.e.id_of(name) for name in self.splits)
         ids = {*self.parts.inside, *range(r.first_new, r.graph.num_node_ids)} - splits - self._of_splits(edges, splits)
         host = host_of(self.devices[0][0])
         fixed = {**self.fixed, **dict.fromkeys({*splits, *self._of_splits(edges, splits)}, host)}
         nodes, prefixes = np.array(sorted(ids), np.int64), self._prefixes()
-        return Program(
+        return ReplicaProgram(
             r.graph,
             edges,
             nodes,
@@ -114,9 +134,11 @@ class Replication:
         return set(edges.src[into].tolist())
 
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
-        """The properties by rank of what the graph had before: `key` is above the keys of all its groups."""
+        """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
-        return own_names(self.step.graph, before, prefixes, self.rewriting.group_key)
+        before += self.parts.assigns
+        found = own_names(self.step.graph, before, prefixes, self.stride)
+        return found if self.sharded is None else self.sharded.by_rank(found)
 
     def _prefixes(self) -> list[str]:
         """What is put before the names of each replica, so that they are new."""
@@ -126,22 +148,21 @@ class Replication:
             base += "_"
         return [f"{base}_{rank}/" for rank in range(self.size)]
 
-    def _join(self, new: Graph, program: Program) -> None:
+    def _join(self, new: Graph, program: ReplicaProgram) -> None:
         """Joins the named outputs, and with a device of parameters the gradients."""
         if self.size == 1:
             return
         inside = set(program.nodes.tolist())
         step, names = self.step, self.step.graph.node_name
-        own = (step.backward - step.region) | step.forward if self.server else step.backward | step.forward
 
         def copies(output: Output) -> list[Output]:
             return [(id_of_copy(program, output[0], rank), output[1]) for rank in range(self.size)]
 
-        joined = {output: Joined(how, copies(output)) for output, how in self.outputs.items()}
-        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - own
+        joined = {output: JoinedOutput(how, copies(output)) for output, how in self.outputs.items()}
+        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - inside
         join_outputs(new, joined, {node: names(node) for node, _ in self.outputs}, readers)
         if self.server:
             how = MEAN if self.rewriting.averages else SUM
-            gradients = {g: Joined(CONCAT if g in step.joined else how, copies(g)) for g in step.gradients}
+            gradients = {g: JoinedOutput(CONCAT if g in step.joined else how, copies(g)) for g in step.gradients}
             of_all = {node: f"parameters/{names(node)}" for node, _ in gradients}
             join_outputs(new, gradients, of_all, set(self.rewriting.readers) - inside, device=self.server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from partita.actors import open_session
 from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from partita.graph import Graph, GraphBuilder, gradients, replicate
+from partita.graph.builder.extension import Extension
 from partita.graph.builder.handles import Tensor
-from tests.goldens import assert_text
+from tests.goldens import assert_file
 from tests.graph.parallel.running import STEPS, assert_alike, devices, trained
 from tests.graph.parallel.training_models import TrainingModel
 
+DATA = Path(__file__).parent / "data"
 TWO = ["cpu:0", "cpu:1"]
 
 
@@ -42,68 +45,22 @@ def linear_step(rows: int | None = None) -> GraphBuilder:
 def short(graph: Graph) -> str:
     """The lines of a graph without its gradients."""
     lines = str(graph).splitlines()[1:]
-    return "\n".join(line for line in lines if not line.split(":")[0].split(" ")[0].startswith(("gradients/", "replica_1/gradients/")))
+    return "\n".join(
+        line
+        for line in lines
+        if not line.split(":")[0].split(" ")[0].startswith(("gradients/", "replica_1/gradients/"))
+    )
 
 
 def test_what_two_replicas_become() -> None:
     """Everything is there twice but the batch, the loss and what starts a step."""
-    assert_text(short(replicate(linear_step(), TWO, batch="x", loss="loss")), """
-        x: float = Placeholder() {shape=[?,2]}
-        w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="w"} @?/device:CPU:0
-        read: float = ReadVariableOp(w) @?/device:CPU:0
-        loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:0
-        init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:0
-        step/alpha: float = Const() {value=0.5} @?/device:CPU:0
-        x/rows/split_dim: int32 = Const() {value=0} @?/device:CPU:0
-        x/rows: float, float = Split(x/rows/split_dim, x) @?/device:CPU:0
-        y: float = MatMul(x/rows, read) @?/device:CPU:0
-        replica_0/loss: float = Mean(y, loss/reduction_indices) @?/device:CPU:0
-        all_reduce/gradient: float = CollectiveReduce(gradients/y_grad/MatMul) {final_op="Div", group_key=1, group_size=2, instance_key=1, merge_op="Add", subdiv_offsets=[0]} @?/device:CPU:0
-        step = ResourceApplyGradientDescent(w, step/alpha, all_reduce/gradient) @?/device:CPU:0
-        replica_1/w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="replica_1/w"} @?/device:CPU:1
-        replica_1/read: float = ReadVariableOp(replica_1/w) @?/device:CPU:1
-        replica_1/y: float = MatMul(x/rows:1, replica_1/read) @?/device:CPU:1
-        replica_1/loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:1
-        replica_1/loss: float = Mean(replica_1/y, replica_1/loss/reduction_indices) @?/device:CPU:1
-        replica_1/init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:1
-        replica_1/init = AssignVariableOp(replica_1/w, replica_1/init/value) @?/device:CPU:1
-        init = AssignVariableOp(w, init/value, ^replica_1/init) @?/device:CPU:0
-        replica_1/step/alpha: float = Const() {value=0.5} @?/device:CPU:1
-        replica_1/all_reduce/gradient: float = CollectiveReduce(replica_1/gradients/y_grad/MatMul) {final_op="Div", group_key=1, group_size=2, instance_key=1, merge_op="Add", subdiv_offsets=[0]} @?/device:CPU:1
-        replica_1/step = ResourceApplyGradientDescent(replica_1/w, replica_1/step/alpha, replica_1/all_reduce/gradient) @?/device:CPU:1
-        train = NoOp(^replica_1/step, ^step)
-        loss/sum: float = AddN(replica_0/loss, replica_1/loss) @?/device:CPU:0
-        loss/y: float = Const() {value=2} @?/device:CPU:0
-        loss: float = RealDiv(loss/sum, loss/y) @?/device:CPU:0
-        """)
+    assert_file(short(replicate(linear_step(), TWO, batch="x", loss="loss")), DATA / "two_replicas.txt")
 
 
 def test_what_a_device_with_the_parameters_becomes() -> None:
     """The variable and its update are there once; gradients are sent, added and divided there."""
-    assert_text(short(replicate(linear_step(), TWO, batch="x", loss="loss", parameters="cpu:2")), """
-        x: float = Placeholder() {shape=[?,2]}
-        w: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[2,1], shared_name="w"} @?/device:CPU:2
-        read: float = ReadVariableOp(w) @?/device:CPU:2
-        loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:0
-        init/value: float = Const() {value=[2,1] [1][2]} @?/device:CPU:2
-        init = AssignVariableOp(w, init/value) @?/device:CPU:2
-        step/alpha: float = Const() {value=0.5} @?/device:CPU:2
-        x/rows/split_dim: int32 = Const() {value=0} @?/device:CPU:0
-        x/rows: float, float = Split(x/rows/split_dim, x) @?/device:CPU:0
-        y: float = MatMul(x/rows, read) @?/device:CPU:0
-        replica_0/loss: float = Mean(y, loss/reduction_indices) @?/device:CPU:0
-        replica_1/y: float = MatMul(x/rows:1, read) @?/device:CPU:1
-        replica_1/loss/reduction_indices: int32 = Const() {value=[2] 0 1} @?/device:CPU:1
-        replica_1/loss: float = Mean(replica_1/y, replica_1/loss/reduction_indices) @?/device:CPU:1
-        loss/sum: float = AddN(replica_0/loss, replica_1/loss) @?/device:CPU:0
-        loss/y: float = Const() {value=2} @?/device:CPU:0
-        loss: float = RealDiv(loss/sum, loss/y) @?/device:CPU:0
-        parameters/gradients/y_grad/MatMul/sum: float = AddN(gradients/y_grad/MatMul, replica_1/gradients/y_grad/MatMul) @?/device:CPU:2
-        parameters/gradients/y_grad/MatMul/y: float = Const() {value=2} @?/device:CPU:2
-        parameters/gradients/y_grad/MatMul: float = RealDiv(parameters/gradients/y_grad/MatMul/sum, parameters/gradients/y_grad/MatMul/y) @?/device:CPU:2
-        step = ResourceApplyGradientDescent(w, step/alpha, parameters/gradients/y_grad/MatMul) @?/device:CPU:2
-        train = NoOp(^step)
-        """)
+    graph = replicate(linear_step(), TWO, batch="x", loss="loss", parameters="cpu:2")
+    assert_file(short(graph), DATA / "parameter_server.txt")
 
 
 def test_buckets_are_filled_in_the_order_of_the_backward_pass() -> None:
@@ -111,7 +68,7 @@ def test_buckets_are_filled_in_the_order_of_the_backward_pass() -> None:
     m = TrainingModel("perceptron")
     graph = replicate(m.graph(), TWO, batch=["x", "y"], loss="loss", bucket_bytes=250)
     collectives = [node for node in graph.op_nodes() if node.op == "CollectiveReduce" and "replica" not in node.name]
-    assert [node.attr("instance_key") for node in collectives] == [1, 2]
+    assert [node.attr("instance_key") for node in collectives] == [1, 2, 3]
     parts = {source.src.name for edge in collectives[0].in_edges() for source in edge.src.in_edges()}
     first = {edge.src.name for part in parts for edge in graph.find_node(part).in_edges()}  # type: ignore[union-attr]  # there
     assert "gradients/out/out_grad/BiasAddGrad" in first
@@ -127,7 +84,7 @@ async def test_outputs_over_all_replicas() -> None:
     async with open_session(graph, "cpu:2") as session:
         await session.run([], targets="init")
         loss, square, y = await session.run(["loss", "square", "y"], {"x": x})
-    expected = x @ np.float32([[1], [2]])
+    expected = x @ np.array([[1], [2]], np.float32)
     np.testing.assert_allclose(y, expected)
     np.testing.assert_allclose([loss, square], [expected.mean(), (expected**2).mean()], rtol=1e-6)
 
@@ -140,13 +97,14 @@ async def test_random_initial_values_are_equal() -> None:
     b.op("AssignVariableOp", "w", b.op("RandomUniform", [2, 1], dtype="float32"), name="draw")
     b.op("AssignVariableOp", "w", b.placeholder("given", "float32", (2, 1)), name="give")
     graph = replicate(b, TWO, batch="x", loss="loss")
-    again = GraphBuilder(graph)
-    again.op("ReadVariableOp", "replica_1/w", name="other", dtype="float32")
-    async with open_session(again, "cpu:2") as session:
+    more = Extension(graph)
+    more.op("ReadVariableOp", "replica_1/w", name="other", dtype="float32")
+    more.flush()
+    async with open_session(graph, "cpu:2") as session:
         await session.run([], targets="draw")
         one, other = await session.run(["read", "other"])
         np.testing.assert_array_equal(one, other)
-        await session.run([], {"given": np.float32([[3], [4]])}, targets="give")
+        await session.run([], {"given": np.array([[3], [4]], np.float32)}, targets="give")
         np.testing.assert_array_equal((await session.run("other"))[0], [[3], [4]])
 
 
@@ -193,7 +151,7 @@ async def test_a_graph_for_one_size_of_the_batch_runs_with_parts_of_it() -> None
     w = b.op("VarHandleOp", name="w", dtype="float32", shape=(6, 4), attrs={"shared_name": "w"})[0]
     b.op("AssignVariableOp", w, np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4), name="init")
     read = b.op("ReadVariableOp", w, name="w/read", dtype="float32")
-    product = b.op("MatMul", b.op("Reshape", x, [8, 6]), read)[0] + np.zeros((8, 4), np.float32)
+    product = b.op("MatMul", b.op("Reshape", x, [8, 6]), read)[0] + np.arange(32, dtype=np.float32).reshape(8, 4)
     losses = b.op("Square", product - y)
     b.op("RealDiv", b.op("Sum", losses, [0, 1]), 32.0, name="loss")
     (slope,) = gradients(b, ["loss"], ["w/read"])
@@ -209,60 +167,85 @@ async def test_a_graph_for_one_size_of_the_batch_runs_with_parts_of_it() -> None
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
 
 
-def refused(kind: type[Exception], match: str, graph: Any, on: Any = TWO, **settings: Any) -> None:
+def assert_refused(kind: type[Exception], match: str, graph: Any, on: Any = TWO, **settings: Any) -> None:
     """Checks that replicas of a graph are refused."""
     with pytest.raises(kind, match=match):
         replicate(graph, on, **{"batch": "x", "loss": "loss", **settings})
 
 
-def test_batches_that_do_not_divide_are_refused() -> None:
+def test_batches_that_do_not_divide_are_assert_refused() -> None:
     """With the nearest that does."""
-    refused(InvalidArgumentError, "'x' has 9 rows, which do not divide by 2 replicas; feed 10", linear_step(9))
-    refused(InvalidArgumentError, "'x' has 9 rows, which do not divide by 4 replicas; feed 8", linear_step(9), devices(4))
-    b = GraphBuilder()
-    slope = linear(b, 4)
-    rows = b.constant(np.arange(8, dtype=np.float32).reshape(4, 2), name="rows")
-    b.op("ResourceApplyGradientDescent", "w", 0.5, slope + b.op("Mean", rows * b.tensor("x"))[0], name="step")
-    refused(InvalidArgumentError, "'rows' has 4 rows, one for each of the batch, which differ", b)
+    assert_refused(InvalidArgumentError, "'x' has 9 rows, which do not divide by 2 replicas; feed 10", linear_step(9))
+    assert_refused(
+        InvalidArgumentError, "'x' has 9 rows, which do not divide by 4 replicas; feed 8", linear_step(9), devices(4)
+    )
 
 
-def test_devices_that_do_not_fit_are_refused() -> None:
+def test_devices_that_do_not_fit_are_assert_refused() -> None:
     """None, one given twice, and another number than the graph has."""
-    refused(InvalidArgumentError, "give a list with one entry a replica", linear_step(), "cpu:0")
-    refused(InvalidArgumentError, "'/device:CPU:0' is given to two replicas", linear_step(), ["cpu:0", "CPU:0"])
-    refused(InvalidArgumentError, "is on 0 devices .*, replica 0 has 2", linear_step(), [TWO, ["cpu:2", "cpu:3"]])
-    refused(InvalidArgumentError, "'most' is none of 'mean', 'sum'", linear_step(), reduction="most")
-    refused(NotFoundError, "no tensor 'z'", linear_step(), mean="z")
+    assert_refused(InvalidArgumentError, "give a list with one entry a replica", linear_step(), "cpu:0")
+    assert_refused(InvalidArgumentError, "'/device:CPU:0' is given to two replicas", linear_step(), ["cpu:0", "CPU:0"])
+    assert_refused(
+        InvalidArgumentError, "is on 0 devices .*, replica 0 has 2", linear_step(), [TWO, ["cpu:2", "cpu:3"]]
+    )
+    assert_refused(InvalidArgumentError, "'most' is none of 'mean', 'sum'", linear_step(), reduction="most")
+    assert_refused(NotFoundError, "no tensor 'z'", linear_step(), mean="z")
 
 
-def test_statistics_of_the_batch_are_refused() -> None:
+def test_statistics_of_the_batch_are_assert_refused() -> None:
     """A normalisation, and a moving average; each replica may have its own instead."""
     b = GraphBuilder()
     slope = linear(b)
     b.op("VarHandleOp", name="seen", dtype="float32", shape=(1,), attrs={"shared_name": "seen"})
     b.op("AssignVariableOp", "seen", b.op("Mean", "y", [0]), name="watch")
     b.op("ResourceApplyGradientDescent", "w", 0.5, slope, name="step", control=["watch"])
-    refused(UnimplementedError, "'watch' needs statistics of the whole batch", b)
-    refused(InvalidArgumentError, "'refuse' or 'local', not 'some'", b, batch_statistics="some")
+    assert_refused(UnimplementedError, "'watch' needs statistics of the whole batch", b)
+    assert_refused(InvalidArgumentError, "'refuse' or 'local', not 'some'", b, batch_statistics="some")
     assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/watch")
 
 
-def test_batches_out_of_a_queue_are_refused() -> None:
+@pytest.mark.parametrize("mixed", ["centred", "pairs", "largest", "root", "weighted"])
+def test_losses_that_replicas_cannot_add_up_are_assert_refused(mixed: str) -> None:
+    """What a row is combined with depends on all rows, or the loss is no mean over them."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (None, 2))
+    w = b.op("VarHandleOp", name="w", dtype="float32", shape=(2, 1), attrs={"shared_name": "w"})[0]
+    y = b.op("MatMul", x, b.op("ReadVariableOp", w, name="read", dtype="float32"), name="y")[0]
+    match mixed:
+        case "centred":
+            y = b.op("Sub", y, b.op("Mean", y, [0]), name="here")[0]
+        case "pairs":
+            y = b.op("MatMul", y, y, transpose_b=True, name="here")[0]
+        case "largest":
+            y = b.op("Max", y, [0], name="here")[0]
+        case "root":
+            y = b.op("Sqrt", b.op("Mean", y, [0, 1]), name="here")[0]
+        case "weighted":
+            y = b.op("RealDiv", b.op("Sum", y, [0, 1]), b.op("Sum", x, [0, 1]), name="here")[0]
+    axes = [] if mixed in ("root", "weighted") else [0]
+    b.op("Mean", y, np.array(axes, np.int32), name="loss")
+    (slope,) = gradients(b, ["loss"], ["read"])
+    b.op("ResourceApplyGradientDescent", w, 0.5, slope, name="step")
+    assert_refused(UnimplementedError, "'here' needs statistics of the whole batch", b)
+    assert replicate(b, TWO, batch="x", loss="loss", batch_statistics="local").find_node("replica_1/here")
+
+
+def test_batches_out_of_a_queue_are_assert_refused() -> None:
     """As the batch itself, and beside it."""
     b = GraphBuilder()
     slope = linear(b)
     queue = b.op("FIFOQueueV2", component_types=["float32"], shapes=[()], name="queue")
     (rate,) = b.op("QueueDequeueV2", queue, component_types=["float32"], name="taken")
     b.op("ResourceApplyGradientDescent", "w", rate, slope, name="step")
-    refused(UnimplementedError, "'taken' takes the batch from a queue", b, batch="taken")
-    refused(UnimplementedError, "the step reads a queue by '(taken|queue)'", b)
+    assert_refused(UnimplementedError, "'taken' takes the batch from a queue", b, batch="taken")
+    assert_refused(UnimplementedError, "the step reads a queue by '(taken|queue)'", b)
 
 
-def test_gradients_without_a_mean_are_refused() -> None:
+def test_gradients_without_a_mean_are_assert_refused() -> None:
     """A count that variables are updated by has a sum over replicas, but no mean."""
     b = GraphBuilder()
     slope = linear(b)
     count = b.op("Sum", b.op("Cast", b.op("Greater", "y", 0.0), DstT="int32"), [0, 1], name="count")
-    scale = b.op("Cast", b.op("Reshape", count, []), DstT="float32")
+    scale = b.op("Cast", b.op("Sum", count, np.array([], np.int32), name="whole"), DstT="float32")
     b.op("ResourceApplyGradientDescent", "w", 0.5, slope * scale, name="step")
-    refused(UnimplementedError, "'count' is int32 .* only floats can be averaged", b)
+    assert_refused(UnimplementedError, "'count' is int32 .* only floats can be averaged", b)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class TrainingModel:
     def weights(self, name: str, *shape: int) -> Tensor:
         """A weight matrix or filter."""
         draw = np.random.default_rng([len(name), *name.encode()])
-        value = self.variable(name, draw.normal(size=shape) / np.sqrt(max(1, np.prod(shape[:-1]))))
+        value = self.variable(name, draw.normal(size=shape) / np.sqrt(max(1, prod(shape[:-1]))))
         return self.b.op("Cast", value, DstT="float16")[0] if self.dtype == "mixed" else value
 
     def wide(self, value: Tensor) -> Tensor:
