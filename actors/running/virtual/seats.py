@@ -10,7 +10,7 @@ import numpy as np
 from ....devices.kernels.carried import carried
 from ....devices.kernels.communication.collective_ops import Communicator
 from ....devices.timing.bodies.body import SeatedNode
-from ....devices.timing.collectives.seats import Seat, size_bytes
+from ....devices.timing.collectives.seats import CollectiveSeat, size_bytes
 from ....graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
 from .body import dims_of
 
@@ -36,7 +36,7 @@ def seat_with(kind: NodeProperties, inputs: Sequence[Any]) -> SeatedNode:
         case SeatPlace.COMMUNICATOR:
             communicator = carried(inputs[ports.ports[0]], Communicator, "a communicator")
             size, group, instance = communicator.size, communicator.group, None
-    seat = Seat(exchange.value, ports.place.group_name(group), instance, size)
+    seat = CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
     names = [arg.name for arg in kind.op_def.input_args]
     if _VALUE not in names:
         return SeatedNode(seat, 0)

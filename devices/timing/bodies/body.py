@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ....graph.dtypes import Dims
     from ....graph.shape_inference.infer import Shapes
     from ...topology import Route
-    from ..collectives.seats import Seat
+    from ..collectives.seats import CollectiveSeat
     from ..costs.source import OpCost
     from ..memory.tensors import KnownShapes
 
@@ -109,7 +109,7 @@ class Gates:
 class SeatedNode(NamedTuple):
     """Where a node takes part in a collective, and its bytes (see `kinds`)."""
 
-    seat: Seat
+    seat: CollectiveSeat
     size_bytes: int
 
 

@@ -8,14 +8,14 @@ from ....errors import InvalidArgumentError
 from ...units import format_bytes, format_ns
 from ..costs.explanation import Explanation
 from ..costs.source import OpCost
-from .seats import Seat, ValueOf, seat_of, seated
+from .seats import CollectiveSeat, ValueOf, seat_of, seated
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from .plan import CollectivePlan
 
 
-def members_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> tuple[Seat, list[int]]:
+def members_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> tuple[CollectiveSeat, list[int]]:
     """The seat of a node and all nodes that meet there; InvalidArgumentError if some are not nodes of the graph."""
     seat = seat_of(graph, n, value_of)
     members = [other for other in seated(graph) if seat_of(graph, other, value_of) == seat]

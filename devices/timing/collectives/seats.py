@@ -31,7 +31,7 @@ _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEX
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class CollectiveSeat:
     """Where a member takes part. `instance` is None where the instances of a group are counted as they begin."""
 
     kind: str
@@ -49,7 +49,7 @@ def seated(graph: JoinedGraph) -> list[int]:
     return [] if not takes_part.any() else np.flatnonzero(takes_part[graph.kind_of]).tolist()
 
 
-def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> Seat:
+def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
     """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives."""
     kind = graph.properties[n]
     ports, exchange = seat_ports(kind), kind.op_def.record.exchange
@@ -66,10 +66,12 @@ def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> Seat:
             )
         case SeatPlace.COMMUNICATOR:
             return _of_communicator(graph, n, exchange, ports, value_of)
-    return Seat(exchange.value, ports.place.group_name(group), instance, size)
+    return CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
 
 
-def _of_communicator(graph: JoinedGraph, n: int, exchange: Exchange, ports: SeatPorts, value_of: ValueOf) -> Seat:
+def _of_communicator(
+    graph: JoinedGraph, n: int, exchange: Exchange, ports: SeatPorts, value_of: ValueOf
+) -> CollectiveSeat:
     source = graph.inputs_of(n)[ports.ports[0]][0]
     while graph.node_class(source) in _PASSING or graph.sender[source] >= 0:
         source = int(graph.sender[source]) if graph.sender[source] >= 0 else graph.inputs_of(source)[0][0]
@@ -84,7 +86,7 @@ def _of_communicator(graph: JoinedGraph, n: int, exchange: Exchange, ports: Seat
     group, size = (
         _constant(graph, source, arguments.index(name), name, value_of) for name in ("group_key", "group_size")
     )
-    return Seat(exchange.value, ports.place.group_name(group), None, size)
+    return CollectiveSeat(exchange.value, ports.place.group_name(group), None, size)
 
 
 def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueOf) -> int:
@@ -100,7 +102,7 @@ def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueO
     return int(value.reshape(-1)[0])
 
 
-def size_bytes(kind: NodeProperties, seat: Seat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
+def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
     """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input."""
     if seat.kind == Exchange.BROADCAST.value:
         return prod(outputs[0]) * item_size(kind.output_types[0])

@@ -13,7 +13,7 @@ launches anything for it. All members have the same entry times; the cause is wh
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -23,7 +23,7 @@ from .log import KINDS, Log, Taken
 
 if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan, FlowPhase
-    from ..collectives.seats import Seat
+    from ..collectives.seats import CollectiveSeat
     from .network import Network
     from .streams import Feeder
 
@@ -38,7 +38,7 @@ class PlanOf(Protocol):
         """The plan; raises InvalidArgumentError for devices that no links join."""
 
 
-class Member(NamedTuple):
+class MemberRow(NamedTuple):
     """A node that has joined: its row, its device, its bytes, and the entry that released it."""
 
     row: int
@@ -55,8 +55,9 @@ Stream = tuple[int, str]
 class Meeting:
     """A collective, from its first member on; its members are in the order in which they came, then in that of rows."""
 
-    seat: Seat
-    members: list[Member] = field(default_factory=list)
+    seat: CollectiveSeat
+    members: list[MemberRow] = field(default_factory=list)
+    devices: set[int] = field(default_factory=set)
     complete_ns: int = -1
     entries: list[int] = field(default_factory=list)
     """by member, once it has begun"""
@@ -69,18 +70,19 @@ class Meeting:
         """The streams that it takes, by member."""
         return [(member.device, self.seat.group) for member in self.members]
 
-    def add(self, seat: Seat, member: Member) -> None:
+    def add(self, seat: CollectiveSeat, member: MemberRow) -> None:
         """Another member; InvalidArgumentError if it does not belong here."""
         if (seat.kind, seat.size) != (self.seat.kind, self.seat.size):
             raise InvalidArgumentError(
                 f"{seat}: a member of {seat.kind} of {seat.size} meets one of {self.seat.kind} of {self.seat.size}; "
                 "give each collective an instance_key of its own, and its members one group_size"
             )
-        if any(member.device == other.device for other in self.members):
+        if member.device in self.devices:
             raise InvalidArgumentError(
                 f"{seat}: a device comes twice in one step; give the second collective another instance_key"
             )
         self.members.append(member)
+        self.devices.add(member.device)
 
 
 class Collectives:
@@ -93,15 +95,19 @@ class Collectives:
         feeder: Feeder,
         network: Network,
         plan_of: PlanOf,
+        shares: Callable[[int, bool], None],
         *,
         is_unlimited: bool,
     ) -> None:
+        """`shares` is told when a device begins to take part in collectives, and when it ends to."""
         self.were_used = False
         self._instants = instants
         self._log = log
         self._feeder = feeder
         self._network = network
         self._plan_of = plan_of
+        self._shares = shares
+        self._under_way: dict[int, int] = {}  # by device: how many collectives
         self._is_unlimited = is_unlimited
         self._open: dict[Hashable, Meeting] = {}
         self._fresh: list[Meeting] = []  # complete since the last second half
@@ -113,7 +119,7 @@ class Collectives:
         self._flows: dict[int, Meeting] = {}
         self._next_flow = FIRST_FLOW
 
-    def join(self, step: Hashable, seat: Seat, iterations: Hashable, member: Member) -> None:
+    def join(self, step: Hashable, seat: CollectiveSeat, iterations: Hashable, member: MemberRow) -> None:
         """A member is ready. `iterations` are the numbers of those of the loops around, `step` tells steps apart.
 
         InvalidArgumentError for members that do not agree, and for a device twice.
@@ -168,7 +174,7 @@ class Collectives:
 
     def _begin(self, meeting: Meeting) -> None:
         now, members, log = self._instants.now(), meeting.members, self._log
-        devices = tuple(sorted(member.device for member in members))
+        devices = tuple(sorted(meeting.devices))
         plan = self._plan_of(meeting.seat.kind, devices, max(member.size_bytes for member in members))
         meeting.phases = deque(plan.phases)
         cause = members[-1].cause
@@ -185,7 +191,15 @@ class Collectives:
             self._instants.after(plan.cost.time_ns, lambda _: self._end(meeting))
             return
         self._busy.update(dict.fromkeys(meeting.streams, meeting))
+        for device in devices:
+            self._count(device, 1)
         self._instants.after(plan.latency_ns, lambda _: self._next_phase(meeting))
+
+    def _count(self, device: int, change: int) -> None:
+        before = self._under_way.get(device, 0)
+        self._under_way[device] = before + change
+        if not before or not before + change:
+            self._shares(device, change > 0)
 
     def _next_phase(self, meeting: Meeting) -> None:
         if not meeting.phases:
@@ -206,14 +220,15 @@ class Collectives:
         for stream, entry in zip(meeting.streams, meeting.entries, strict=True):
             self._log.end_ns[entry] = now
             self._freed_by[stream] = entry
-            self._busy.pop(stream, None)
+            if self._busy.pop(stream, None) is not None:
+                self._count(stream[0], -1)
         if self._complete:
             self._ask()
         for member, entry in zip(meeting.members, meeting.entries, strict=True):
             self._feeder.ended(member.row, entry)
 
 
-def _row(member: Member) -> int:
+def _row(member: MemberRow) -> int:
     return member.row
 
 

@@ -30,6 +30,7 @@ from .log import COPY, KINDS, Log
 from .network import Network
 from .profile import EndOf, Profile, at_full_speed
 from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
+from .yielding_gpu import YieldingGpu
 
 
 class Duty(IntEnum):
@@ -59,7 +60,7 @@ class Engine:
         self._feeder = feeder
         self.network = Network(self.env, self, profile)
         self.collectives = Collectives(
-            self._instants, self.log, feeder, self.network, plan_of, is_unlimited=is_unlimited
+            self._instants, self.log, feeder, self.network, plan_of, self._shares, is_unlimited=is_unlimited
         )
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
@@ -76,7 +77,11 @@ class Engine:
         """Where the rows of a device run, by duty."""
         spec, parts = device.spec, (self._instants, self.log, self._feeder)
         is_gpu = spec.launches_kernels
-        stream = Gpu(*parts, spec.launch_overhead_ns, end_of) if is_gpu and not self._is_unlimited else None
+        stream: Gpu | None = None
+        if is_gpu and not self._is_unlimited and spec.communication_share:
+            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share)
+        elif is_gpu and not self._is_unlimited:
+            stream = Gpu(*parts, spec.launch_overhead_ns, end_of)
         self.streams.append(stream)
         compute: ComputePlace = stream or Lanes(*parts, spec.lanes, end_of)
         host: ComputePlace = Lanes(*parts, 1, at_full_speed)
@@ -88,6 +93,12 @@ class Engine:
         """Where the rows of overlapping iterations run."""
         compute = places[Duty.COMPUTE]
         return {**places, Duty.COMPUTE: compute.of_iterations} if isinstance(compute, Lanes) else places
+
+    def _shares(self, device: int, shares: bool) -> None:
+        """A collective begins on a device, or the last one ends."""
+        stream = self.streams[device]
+        if isinstance(stream, YieldingGpu):
+            stream.share_with_collectives(shares=shares)
 
     def now(self) -> int:
         """Nanoseconds since the start of the clock."""

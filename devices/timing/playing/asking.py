@@ -217,7 +217,7 @@ class Asking:
         inputs = _columns(activation)[0].inputs.pop(node, [])
         seated = self.oracle.joins(activation, node, inputs)
         if seated is not None:
-            join(self.player, activation, node, seated, cause)
+            join(self._engine, self.player, activation, node, seated, cause)
 
     def _finish(self, activation: Activation, node: int, ready: _Released) -> None:
         outputs = _columns(activation)[0].outputs.pop(node)

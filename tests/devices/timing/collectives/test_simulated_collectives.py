@@ -32,7 +32,8 @@ KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"
 
 def member(b: GraphBuilder, kind: str, x: Any, rank: int, size: int, key: int = 1, instance: int = 1) -> Tensor:
     """The member of a rank; of a broadcast rank 0 sends."""
-    seat, own = (size, key, instance, []), {"merge_op": b"Add", "final_op": b"Id"}
+    seat: Any = (size, key, instance, [])
+    own: dict[str, Any] = {"merge_op": b"Add", "final_op": b"Id"}
     name = f"{kind}_{key}_{instance}_{rank}"
     match kind:
         case "all_reduce":
@@ -182,10 +183,10 @@ def test_communication_is_hidden_behind_computing(elements: int) -> None:
     for rank in range(8):
         with b.device(f"/gpu:{rank}"):
             x, large = (b.op("Placeholder", name=f"{n}{rank}", dtype=np.float32) for n in "xy")
-            outputs += [member(b, "all_reduce", x[0], rank, 8), b.op("MatMul", large[0], large[0], name=f"m{rank}")]
+            outputs += [member(b, "all_reduce", x[0], rank, 8), b.op("MatMul", large[0], large[0], name=f"m{rank}")[0]]
     feeds: dict[str, Any] = {f"x{rank}": (elements,) for rank in range(8)}
     feeds |= {f"y{rank}": (4096, 4096) for rank in range(8)}
-    targets = [output.node if hasattr(output, "node") else output for output in outputs]
+    targets = [output.name.partition(":")[0] for output in outputs]
     timeline = simulate(cut(b, cluster, feeds=list(feeds), targets=targets), cluster, feeds=feeds)
     device = timeline.find("m0").device
     kernel, ring = timeline.find("m0"), collectives(timeline)["all_reduce_1_1_0"]
@@ -240,7 +241,7 @@ def looped(rounds: Any, sizes: tuple[int, int] = (2, 2)) -> GraphBuilder:
             x = b.op("Fill", [1000], np.float32(rank + 1))[0]
 
             def body(i: Tensor, value: Tensor, size: int = size) -> tuple[Tensor, Tensor]:
-                own = {"group_size": size, "subdiv_offsets": [0], **V1}
+                own: dict[str, Any] = {"group_size": size, "subdiv_offsets": [0], **V1}
                 return i + 1, b.op("CollectiveReduce", value * np.float32(2), **own)[0]
 
             y = while_loop(b, lambda i, _: b.op("Less", i, rounds)[0], body, [b.constant(0), x], name=f"w{rank}")[1]
@@ -329,3 +330,34 @@ def test_what_nobody_knows_the_exchange_of_is_refused() -> None:
     y = b.op("DTensorAllGather", x, input_layout=b"", output_layout=b"")[0]
     with pytest.raises(UnimplementedError, match="does not know what the members of this collective exchange"):
         timeline_of(b, local_cluster("cpu:1"), [y], {})
+
+
+@pytest.mark.parametrize("share", [20, 50])
+def test_a_collective_takes_its_share_of_the_units(share: int) -> None:
+    """Kernels beside it are slower by it, those in the queue as well as the one that runs; afterwards they are not."""
+    tables = '[[device]]\ncount = 2\nspec = { kind = "GPU", memory = "8 GB", memory_bandwidth = "1 TB/s", '
+    tables += 'launch_overhead = "100 ns", peak_flops = { fp32 = "10 TFLOP/s" }, peer_link = "NVLink3"SHARE }\n'
+
+    def step(text: str) -> Timeline:
+        b, targets = GraphBuilder(), []
+        for rank in range(2):
+            with b.device(f"/gpu:{rank}"):
+                x = b.op("Fill", [1 << 22], np.float32(1), name=f"x{rank}")[0]
+                targets.append(b.op("Neg", member(b, "all_reduce", x, rank, 2), name=f"last{rank}")[0].name)
+                for k in range(12):
+                    x = b.op("Neg", x, name=f"n{k}_{rank}")[0]
+                targets.append(x.name)
+        cluster = parse_cluster(tables.replace("SHARE", text))
+        return simulate(cut(b, cluster, targets=[name.partition(":")[0] for name in targets]), cluster)
+
+    plain, shared = step(""), step(f', communication_share = "{share} %"')
+    ring = collectives(shared)["all_reduce_1_1_0"]
+    assert ring.duration_ns == collectives(plain)["all_reduce_1_1_0"].duration_ns
+    kernels = [shared.find(f"n{k}_0") for k in range(12)] + [shared.find("last0")]
+    assert kernels[0].end_ns < ring.end_ns < kernels[11].start_ns
+    full = plain.find("n0_0").duration_ns
+    for before, kernel in zip([shared.find("x0"), *kernels], kernels, strict=False):
+        beside = max(0, min(kernel.end_ns, ring.end_ns) - max(kernel.start_ns, ring.start_ns))
+        work = beside * (100 - share) / 100 + (kernel.duration_ns - beside)
+        assert work == pytest.approx(full, abs=2)
+        assert kernel.start_ns == before.end_ns or kernel is kernels[-1]
