@@ -49,6 +49,7 @@ INNER_FLOORS = {
         "ops/*",
         "passes",
         "gradients",
+        "parallel",
         "partition",
         "tasks checked_import",
         "formats",

@@ -195,6 +195,15 @@ class Holding(Enum):
     """its inputs are kept until the step has ended, and longer"""
 
 
+class Updates(Enum):
+    """What an op changes its first input by, a variable."""
+
+    GRADIENT = "gradient"
+    """the step of an optimizer, of which one of its inputs is the gradient"""
+    VALUE = "value"
+    """a value that is assigned, added, subtracted ..., to the whole or to rows"""
+
+
 class Facts(TypedDict, total=False):
     """Fields of `OpRecord`, as a row of a family gives them; missing ones have the defaults."""
 
@@ -228,6 +237,16 @@ class Facts(TypedDict, total=False):
     keeps_first_axis: bool
     is_collective: bool
     exchange: Exchange
+    updates: Updates
+    indices_input: int
+    rows_input: int
+    finds_distinct: bool
+    reads_shape: bool
+    is_additive: bool
+    sums_segments: bool
+    keeps_elements: bool
+    rows_given: int
+    normalises_batch: bool
     is_test_only: bool
 
 
@@ -299,6 +318,26 @@ class OpRecord:
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
     exchange: Exchange | None = None
     """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
+    updates: Updates | None = None
+    """how it changes the variable that is its first input; None if it changes none"""
+    indices_input: int = -1
+    """the input that says which rows of the variable it changes; -1 if it changes all"""
+    rows_input: int = -1
+    """the input with a row for each of these indices"""
+    finds_distinct: bool = False
+    """its outputs are the distinct values of its first input, and where they are"""
+    reads_shape: bool = False
+    """its outputs depend on the shapes of its inputs, not on their values"""
+    is_additive: bool = False
+    """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    keeps_elements: bool = False
+    """its output has the elements of its first input in the same order, in another shape"""
+    rows_given: int = -1
+    """the input with the shape of its output, whose axis 0 is that of another input"""
+    sums_segments: bool = False
+    """adds up the rows of its first input that have equal numbers in its second"""
+    normalises_batch: bool = False
+    """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 

@@ -32,7 +32,7 @@ OPS: FactsByOp = {
     "For": {"calls": Calls.FOR},
     "GuaranteeConst": {},
     "HostConst": {"node_class": NodeClass.CONSTANT},
-    "Identity": {"node_class": NodeClass.IDENTITY, "passes_on": True, "is_view": True},
+    "Identity": {"node_class": NodeClass.IDENTITY, "passes_on": True, "is_additive": True, "is_view": True},
     "IdentityN": {"regroups": True, "is_view": True},
     "If": {"calls": Calls.IF},
     "InvalidRefType": {"is_test_only": True},

@@ -9,12 +9,12 @@ from ..record import FactsByOp, Holding
 
 OPS: FactsByOp = {
     "Abs": {"in_place": True},
-    "AccumulateNV2": {},
+    "AccumulateNV2": {"is_additive": True},
     "Acos": {"in_place": True},
     "Acosh": {"in_place": True},
-    "Add": {"in_place": True},
-    "AddN": {"in_place": True, "holding": Holding.SUMS},
-    "AddV2": {"in_place": True},
+    "Add": {"in_place": True, "is_additive": True},
+    "AddN": {"in_place": True, "is_additive": True, "holding": Holding.SUMS},
+    "AddV2": {"in_place": True, "is_additive": True},
     "Angle": {},
     "ApproximateEqual": {"is_flat": True, "in_place": True},
     "Asin": {"in_place": True},

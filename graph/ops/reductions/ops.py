@@ -34,5 +34,5 @@ OPS: FactsByOp = {
     "UnsortedSegmentMax": {},
     "UnsortedSegmentMin": {},
     "UnsortedSegmentProd": {},
-    "UnsortedSegmentSum": {},
+    "UnsortedSegmentSum": {"sums_segments": True},
 }

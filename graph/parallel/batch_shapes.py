@@ -1,0 +1,50 @@
+"""Which tensors have a part for every row of the batch, and the shapes of the others.
+
+    x: (?, 4)   y = MatMul(x, w): (?, 3)     both have rows
+    d_w = MatMul(x, d_y): (4, 3)             has none
+
+Where the size of the batch is open, a tensor of which a size is unknown may have rows. A graph that was made for one size
+is walked with another one, see `batch_size`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...errors import InvalidArgumentError
+from ..dtypes import Shape, Shapes
+from ..edge_ends import Output
+from ..graph import Graph
+from ..shape_inference.infer import infer_shapes
+from .value_flow import output_named
+
+
+class BatchShapes:
+    """The shapes of the tensors of a graph, and which of them have rows."""
+
+    def __init__(self, graph: Graph, batch: Sequence[str]) -> None:
+        """`batch` names the placeholders of the batch.
+
+        Raises NotFoundError for an unknown name, InvalidArgumentError for a scalar and for shapes that contradict an op.
+        """
+        self.declared: Mapping[str, Shapes] = infer_shapes(graph)
+        """the shapes for the batch that the graph declares, by node"""
+        self._names = graph.names()
+        self.batch: dict[str, Shape] = {name: self.of(output_named(graph, name)) for name in batch}
+        """the shapes of the placeholders of the batch"""
+        scalar = next((name for name, shape in self.batch.items() if shape == ()), None)
+        if scalar is not None:
+            raise InvalidArgumentError(f"{scalar!r} is a scalar and has no rows to split; leave it out of the batch")
+
+    def of(self, output: Output) -> Shape:
+        """The shape of an output for the batch that the graph declares."""
+        return self.declared[self._names[output[0]] or ""][output[1]]
+
+    def has_rows(self, output: Output) -> bool:
+        """Whether a tensor has a part for each row, or may have one."""
+        shape = self.of(output)
+        return shape is None or None in shape
+
+    def is_scalar(self, output: Output) -> bool:
+        """Whether a tensor has one element for sure."""
+        return self.of(output) == ()
