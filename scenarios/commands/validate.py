@@ -7,11 +7,14 @@ from typing import Any
 
 from ...devices.calibration.validation.predictions import check_folder_of_predictions, write_predictions
 from ...devices.calibration.validation.report import document, notes
+from ...devices.calibration.validation.sets import SETS
 from ...devices.calibration.validation.validation import Validation, cross_validate, validate as validate_folders
+from ..scaling.cnn_scaling import CNN_SCALING
 from .failure import ConfigurationError, configuring
 from .outputs import check_folder
 from .screen import Screen
 
+_SETS = (*SETS, CNN_SCALING)
 _FIGURES = ("mape", "median", "p90", "max", "bias", "coverage80")
 
 
@@ -23,10 +26,12 @@ def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path 
     if predictions is not None:
         check_folder(predictions, "--predictions")
         with configuring("--predictions"):
-            check_folder_of_predictions(predictions, [fit, *([test] if test else [])])
+            check_folder_of_predictions(predictions, [fit, *([test] if test else [])], _SETS)
     with configuring(), screen.working("fitting and predicting") as advance:
         validation = (
-            validate_folders(fit, test, advance) if test is not None else cross_validate(fit, folds or 0, advance)
+            validate_folders(fit, test, advance, _SETS)
+            if test is not None
+            else cross_validate(fit, folds or 0, advance, _SETS)
         )
     if predictions is not None:
         with configuring("--predictions"):
@@ -61,7 +66,7 @@ def _show(validation: Validation, screen: Screen) -> None:
         "MAPE: mean of |predicted / measured - 1|; bias: mean of predicted / measured - 1; all figures in percent"
     )
     screen.line("interval holds: share of measurements inside the 80 % intervals; last columns: MAPE of null models")
-    _show_systems(entries, screen)
+    _show_breakdown(entries, screen)
     for entry in entries:
         if entry["worst"] is not None:
             values = ", ".join(f"{key} {value}" for key, value in entry["worst"].items())
@@ -72,15 +77,16 @@ def _show(validation: Validation, screen: Screen) -> None:
         screen.line(f"left out: {name}: {reason}")
 
 
-def _show_systems(entries: list[dict[str, Any]], screen: Screen) -> None:  # Any: JSON
+def _show_breakdown(entries: list[dict[str, Any]], screen: Screen) -> None:  # Any: JSON
     rows = [
-        [_name(entry), system, f"{figures['rows']:,}", _figure(figures["mape_percent"])]
+        [_name(entry), column, name, f"{figures['rows']:,}", _figure(figures["mape_percent"])]
         for entry in entries
-        for system, figures in entry["by"]["system"].items()
+        for column, table in entry["by"].items()
+        for name, figures in table.items()
     ]
     if rows:
         screen.line()
-        screen.table(["set", "system", "rows", "MAPE %"], rows, left=2)
+        screen.table(["set", "by", "", "rows", "MAPE %"], rows, left=3)
     screen.line()
 
 

@@ -13,8 +13,8 @@ SIDE = 227
 CLASSES = 1000
 
 
-def alexnet(layers: ImageLayers, images: Tensor, count: int) -> Tensor:
-    """Logits [count, CLASSES] of images [count, SIDE, SIDE, 3]."""
+def alexnet(layers: ImageLayers, images: Tensor) -> Tensor:
+    """Logits [n, CLASSES] of images [n, SIDE, SIDE, 3]."""
     maps = layers.conv(Maps(images, SIDE, 3), 64, 11, "conv1", stride=4, padding="VALID", is_normed=False)
     maps = layers.conv(layers.pool(maps, 3, 2, "pool1"), 192, 5, "conv2", is_normed=False)
     maps = layers.pool(maps, 3, 2, "pool2")
@@ -22,5 +22,5 @@ def alexnet(layers: ImageLayers, images: Tensor, count: int) -> Tensor:
         maps = layers.conv(maps, channels, 3, f"conv{k}", is_normed=False)
     x, width = layers.rows(layers.pool(maps, 3, 2, "pool5"))
     for k in (6, 7):
-        x, width = layers.hidden(x, width, 4096, count, f"fc{k}"), 4096
+        x, width = layers.hidden(x, width, 4096, f"fc{k}"), 4096
     return layers.dense(x, width, CLASSES, "logits")

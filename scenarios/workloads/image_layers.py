@@ -92,10 +92,11 @@ class ImageLayers:
         bias = self.parameters.full(f"{name}/bias", (fan_out,), 0.0)
         return self.b.op("BiasAdd", self.b.op("MatMul", x, weights, name=f"{name}/product"), bias, name=name)[0]
 
-    def hidden(self, x: Tensor, fan_in: int, fan_out: int, images: int, name: str) -> Tensor:
+    def hidden(self, x: Tensor, fan_in: int, fan_out: int, name: str) -> Tensor:
         """A dense layer with Relu and dropout of one half."""
         x = self.b.op("Relu", self.dense(x, fan_in, fan_out, name), name=f"{name}/relu")[0]
-        drawn = self.b.op("RandomUniform", [images, fan_out], name=f"{name}/drawn", dtype="float32")
+        shape = self.b.op("Shape", x, name=f"{name}/shape")[0]  # not a constant: the batch may be split
+        drawn = self.b.op("RandomUniform", shape, name=f"{name}/drawn", dtype="float32")
         kept = self.b.op("Floor", self.b.op("AddV2", drawn, np.float32(0.5)), name=f"{name}/kept")
         return self.b.op("Mul", x * np.float32(2), kept, name=f"{name}/dropped_out")[0]
 

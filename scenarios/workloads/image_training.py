@@ -2,7 +2,7 @@
 
     images, labels (on the device) --network--> logits --> loss --gradients--> one update for each variable
 
-As in the tf_cnn_benchmarks of 2017: images are there already (a variable on the device), the variables of the network
+As in the tf_cnn_benchmarks of 2017: images are there already (a variable on the device, unless they are fed), the variables of the network
 are on the device or on the host ("parameter server on the CPU"): a step then copies all of them to the device, and all
 gradients back. Weight decay adds a share of every variable to its gradient.
 """
@@ -20,13 +20,14 @@ from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Tensor
 from ...graph.gradients.backward import gradients
 from ...graph.node import Node
-from . import alexnet, inception_v3, resnet50_training, vgg16
+from . import alexnet, inception_v3, resnet_training, vgg16
 from .image_layers import ImageLayers
 from .parameters import Variables
 
-ImageNetwork = Callable[[ImageLayers, Tensor, int], Tensor]
+ImageNetwork = Callable[[ImageLayers, Tensor], Tensor]
 NETWORKS: dict[str, tuple[ImageNetwork, int]] = {
-    "ResNet-50": (resnet50_training.trained_resnet50, resnet50_training.SIDE),
+    "ResNet-50": (resnet_training.trained_resnet50, resnet_training.SIDE),
+    "ResNet-152": (resnet_training.trained_resnet152, resnet_training.SIDE),
     "InceptionV3": (inception_v3.inception_v3, inception_v3.SIDE),
     "VGG16": (vgg16.vgg16, vgg16.SIDE),
     "AlexNet": (alexnet.alexnet, alexnet.SIDE),
@@ -63,17 +64,19 @@ class _Placed(Variables):
             return super().full(name, shape, value)
 
 
-def image_training(name: str, images: int, device: str, variables_on: str | None = None) -> ImageTraining:
-    """A step of network `name` of `NETWORKS` for a batch of `images`; variables are on `device` unless given."""
+def image_training(name: str, images: int | None, device: str, variables_on: str | None = None) -> ImageTraining:
+    """A step of network `name` of `NETWORKS` for a batch of `images`; variables are on `device` unless given.
+
+    With `images` None they are a placeholder "images", [any number, side, side, 3], which a pass can split.
+    """
     network, side = NETWORKS[name]
     variables_on = variables_on or device
     b = GraphBuilder()
     with b.device(device):
-        shape = (images, side, side, 3)
-        kept = b.op("VarHandleOp", name=_IMAGES, dtype=DataType.FLOAT, shape=shape, attrs={"shared_name": _IMAGES})
-        batch = b.op("ReadVariableOp", kept, name=f"{_IMAGES}/read", dtype=DataType.FLOAT)[0]
+        shape = (side, side, 3)
+        batch = b.placeholder(_IMAGES, "float32", (None, *shape)) if images is None else _kept(b, (images, *shape))
         labels = b.placeholder("labels", "int32", (images,))
-        logits = network(ImageLayers(b, _Placed(b, variables_on)), batch, images)
+        logits = network(ImageLayers(b, _Placed(b, variables_on)), batch)
         losses = b.op("SparseSoftmaxCrossEntropyWithLogits", logits, labels)[0]
         b.op("Mean", losses, [0], name="cross_entropy")
         b.constant(np.float32(_DECAY), name="decay")
@@ -83,6 +86,12 @@ def image_training(name: str, images: int, device: str, variables_on: str | None
     reads = [node.name for node in graph.op_nodes() if node.op == "ReadVariableOp" and node.name != f"{_IMAGES}/read"]
     slopes = gradients(graph, ["cross_entropy"], reads)
     return _updated(graph, reads, slopes, device, variables_on)
+
+
+def _kept(b: GraphBuilder, shape: Sequence[int]) -> Tensor:
+    """Images that are on the device already."""
+    kept = b.op("VarHandleOp", name=_IMAGES, dtype=DataType.FLOAT, shape=shape, attrs={"shared_name": _IMAGES})
+    return b.op("ReadVariableOp", kept, name=f"{_IMAGES}/read", dtype=DataType.FLOAT)[0]
 
 
 def _updated(
@@ -98,7 +107,8 @@ def _updated(
         (handle,) = (edge.src.name for edge in _node(graph, read).in_edges())
         update = _added(graph, f"{read}/update", "ResourceApplyGradientDescent", [handle, "rate", total], variables_on)
         updates.append(update)
-    return ImageTraining(graph, ("labels",), ("cross_entropy",), tuple(updates))
+    feeds = tuple(node.name for node in graph.op_nodes() if node.op == "Placeholder")
+    return ImageTraining(graph, feeds, ("cross_entropy",), tuple(updates))
 
 
 def _added(graph: Graph, name: str, op: str, inputs: Sequence[str], device: str) -> str:

@@ -21,8 +21,8 @@ _Convolutions = Sequence[tuple[int, _Size]]
 _ROW, _COLUMN = (1, 7), (7, 1)
 
 
-def inception_v3(layers: ImageLayers, images: Tensor, count: int) -> Tensor:
-    """Logits [count, CLASSES] of images [count, SIDE, SIDE, 3]."""
+def inception_v3(layers: ImageLayers, images: Tensor) -> Tensor:
+    """Logits [n, CLASSES] of images [n, SIDE, SIDE, 3]."""
     maps = _stem(layers, Maps(images, SIDE, 3))
     for k, pooled in enumerate((32, 64, 64)):
         branches: list[_Convolutions] = [[(64, 1)], [(48, 1), (64, 5)], [(64, 1), (96, 3), (96, 3)]]

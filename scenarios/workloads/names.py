@@ -12,5 +12,5 @@ SUMMARIES = {
     "transformer": "an encoder, heads and hidden units split over GPUs",
     "reduction": "GPUs add up their arrays, at once or in a tree",
     "training": "data-parallel training of a perceptron, parameters on the host",
-    "image_training": "one step of gradient descent of ResNet-50, InceptionV3, VGG16 or AlexNet",
+    "image_training": "one step of gradient descent of ResNet-50, ResNet-152, InceptionV3, VGG16 or AlexNet",
 }

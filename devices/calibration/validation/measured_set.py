@@ -7,7 +7,8 @@ rows to predict, and nothing else, so jobs may run in any order and in any proce
                     jobs(fit, test)  ->  job: rows 0, 2, 5 of test  ->  Answer for these rows
     keys of test --/                     job: rows 1, 3, 4 of test  ->  Answer for these rows
 
-A new set is one module with a `MeasuredSet`, listed in `sets.py`.
+A new set is one module with a `MeasuredSet`, listed in `sets.py`, or handed to `validate` by who knows more than this
+floor does.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class MeasuredSet:
 
     `files` are the file names (patterns) that belong to the set. `parts` names the part of the report that each row to
     predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
-    of a prediction in a file.
+    of a prediction in a file; `by` names key columns by whose values the report splits the errors, the system first.
     """
 
     name: str
@@ -87,6 +88,7 @@ class MeasuredSet:
     folds: Callable[[MeasuredRows, int], Sequence[Fold]]
     is_fitted: bool = True
     digits: int = 6
+    by: tuple[str, ...] = ("system",)
 
     def paths(self, folder: Path) -> list[Path]:
         """The files of this set in a folder, sorted by name."""

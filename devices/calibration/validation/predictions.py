@@ -14,15 +14,16 @@ from math import isfinite
 from pathlib import Path
 
 from ....errors import InvalidArgumentError
+from .measured_set import MeasuredSet
 from .sets import SETS
 from .validation import SetPredictions
 
 
-def check_folder_of_predictions(folder: Path, inputs: Iterable[Path]) -> None:
+def check_folder_of_predictions(folder: Path, inputs: Iterable[Path], sets: Sequence[MeasuredSet] = SETS) -> None:
     """InvalidArgumentError if a file of predictions would be written over an input: one in these folders."""
-    ours = {(folder / f"{each.name}.csv").resolve() for each in SETS}
+    ours = {(folder / f"{each.name}.csv").resolve() for each in sets}
     for source in inputs:
-        theirs = {path.resolve() for each in SETS for path in each.paths(source)}
+        theirs = {path.resolve() for each in sets for path in each.paths(source)}
         if folder.resolve() == source.resolve() or ours & theirs:
             raise InvalidArgumentError(f"{str(folder)!r} holds measurements that are read; give another folder")
 

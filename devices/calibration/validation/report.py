@@ -53,7 +53,7 @@ def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
         "in_sample": part.shared_rows > 0,
         **errors._asdict(),
         "worst": None if errors.worst is None else _row(part, column, errors.worst),
-        "by": {"system": _by_system(part, column)},
+        "by": {key: _by(part, key, column) for key in part.of.by},
         "null_models": [
             {"name": name, "mape_percent": mape_percent(by[column], measured)} for name, by in part.answer.nulls.items()
         ],
@@ -69,12 +69,13 @@ def _row(part: ValidatedPart, column: str, row: int) -> dict[str, Any]:
     return {**keys, column: float(part.rows.measured[column][row]), **known, "provenance": part.answer.provenance[row]}
 
 
-def _by_system(part: ValidatedPart, column: str) -> dict[str, Any]:
-    if "system" not in part.rows.keys:
+def _by(part: ValidatedPart, key: str, column: str) -> dict[str, Any]:
+    """The errors of the rows of each value of a key column."""
+    if key not in part.rows.keys:
         return {}
     table = {}
-    for system in part.rows.distinct("system"):
-        rows = part.rows.where("system", system)
+    for name in part.rows.distinct(key):
+        rows = part.rows.where(key, name)
         mape = mape_percent(part.answer.columns[column].value[rows], part.rows.measured[column][rows])
-        table[system] = {"rows": int(np.size(rows)), "mape_percent": mape}
+        table[name] = {"rows": int(np.size(rows)), "mape_percent": mape}
     return table

@@ -55,12 +55,14 @@ class Validation:
     left_out: dict[str, str]
 
 
-def validate(fit: Path, test: Path, advance: Advance = lambda _: None) -> Validation:
+def validate(
+    fit: Path, test: Path, advance: Advance = lambda _: None, sets: Sequence[MeasuredSet] = SETS
+) -> Validation:
     """Fits to the folder `fit`, predicts the folder `test`; InvalidArgumentError for bad input, by file and line.
 
     `advance` is called with 1 for each job done.
     """
-    chosen, left_out = _chosen({"fit": _folder(fit), "test": _folder(test)})
+    chosen, left_out = _chosen({"fit": _folder(fit), "test": _folder(test)}, sets)
     work = []
     for each in chosen:
         rows = each.read(each.paths(test), True)
@@ -75,11 +77,13 @@ def validate(fit: Path, test: Path, advance: Advance = lambda _: None) -> Valida
     return Validation(tuple(parts), tuple(predictions), left_out)
 
 
-def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) -> Validation:
+def cross_validate(
+    folder: Path, count: int, advance: Advance = lambda _: None, sets: Sequence[MeasuredSet] = SETS
+) -> Validation:
     """Predicts every row of a folder from the other folds of the same file; InvalidArgumentError as `validate`."""
     if count < 2:
         raise InvalidArgumentError(f"{count} folds leave nothing to fit to; give at least 2")
-    chosen, left_out = _chosen({"fit": _folder(folder)})
+    chosen, left_out = _chosen({"fit": _folder(folder)}, sets)
     work = []
     for each in chosen:
         rows = each.read(each.paths(folder), False)
@@ -160,13 +164,13 @@ def _folder(folder: Path) -> Path:
     return folder
 
 
-def _chosen(folders: dict[str, Path]) -> tuple[list[MeasuredSet], dict[str, str]]:
+def _chosen(folders: dict[str, Path], sets: Sequence[MeasuredSet]) -> tuple[list[MeasuredSet], dict[str, str]]:
     """The sets whose files are there, and by name why other sets, then other entries of the folders, are left out.
 
     InvalidArgumentError where no set is there.
     """
     chosen, left_out = [], {}
-    for each in SETS:
+    for each in sets:
         needed = {role: path for role, path in folders.items() if each.is_fitted or role == list(folders)[-1]}
         absent = [role for role, path in needed.items() if not each.paths(path)]
         if absent:
@@ -174,12 +178,12 @@ def _chosen(folders: dict[str, Path]) -> tuple[list[MeasuredSet], dict[str, str]
         else:
             chosen.append(each)
     for path in sorted({entry.name for folder in folders.values() for entry in folder.iterdir()}):
-        if not any(Path(path).match(each.files) for each in SETS):
+        if not any(Path(path).match(each.files) for each in sets):
             left_out[path] = "no set has files of this name"
     if not chosen:
         names = " and ".join(repr(str(path)) for path in folders.values())
         raise InvalidArgumentError(
-            f"no set of measurements in {names}; the files of sets are {', '.join(each.files for each in SETS)}"
+            f"no set of measurements in {names}; the files of sets are {', '.join(each.files for each in sets)}"
         )
     return chosen, left_out
 
@@ -187,6 +191,6 @@ def _chosen(folders: dict[str, Path]) -> tuple[list[MeasuredSet], dict[str, str]
 def _check_known(answer: RowPredictions, rows: MeasuredRows, each: MeasuredSet) -> None:
     if all(text == UNKNOWN for text in answer.provenance):
         raise InvalidArgumentError(
-            f"{rows.places[0]}: nothing is known of any device of {each.name}, such as {rows.texts['system'][0]!r}; "
+            f"{rows.places[0]}: nothing is known of any device of {each.name}, such as {rows.texts[each.by[0]][0]!r}; "
             "use names of the catalog (partita devices) or add its measurements to the fit"
         )

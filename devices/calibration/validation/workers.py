@@ -1,4 +1,4 @@
-"""From jobs to their answers, in the order of the jobs; long ones run side by side, in processes of their own.
+"""From jobs or calls to their answers, in their order; long ones run side by side, in processes of their own.
 
 Starting a process takes about as long as a small fit, so short jobs run here, one after another, and long ones in a
 pool if there are several. Linear algebra uses one thread in both places: the answers are the same bits wherever a job
@@ -13,9 +13,12 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 from ...kernels.helpers import num_cores
 from .measured_set import Job, RowPredictions
+
+_T = TypeVar("_T")
 
 
 def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPredictions]:
@@ -23,24 +26,28 @@ def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPre
 
     Raises what the first failing job of the list raised.
     """
-    long = [i for i, job in enumerate(jobs) if job.is_long]
+    return run_calls([job.run for job in jobs], [i for i, job in enumerate(jobs) if job.is_long], advance)
+
+
+def run_calls(calls: Sequence[Callable[[], _T]], long: Sequence[int], advance: Callable[[int], None]) -> list[_T]:
+    """What each call returns, as `run_jobs`; `long` are the indices of those that are long, which can be pickled."""
     if len(long) < 2 or num_cores() < 2:
         long = []
-    answers: dict[int, RowPredictions] = {}
+    answers: dict[int, _T] = {}
     with _pool(min(len(long), num_cores())) as pool:
-        futures: dict[int, Future[RowPredictions]] = {}
+        futures: dict[int, Future[_T]] = {}
         if pool is not None:
-            futures = {i: pool.submit(_alone, jobs[i].run) for i in long}
-        for i, job in enumerate(jobs):
+            futures = {i: pool.submit(_alone, calls[i]) for i in long}
+        for i, call in enumerate(calls):
             if i not in futures:
-                answers[i] = _alone(job.run)
+                answers[i] = _alone(call)
                 advance(1)
         for done in as_completed(futures.values()):
             if done.exception() is not None:
                 break
             advance(1)
         answers |= {i: future.result() for i, future in futures.items()}
-    return [answers[i] for i in range(len(jobs))]
+    return [answers[i] for i in range(len(calls))]
 
 
 @contextmanager
@@ -67,7 +74,7 @@ def _quiet() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _alone(run: Callable[[], RowPredictions]) -> RowPredictions:
+def _alone(run: Callable[[], _T]) -> _T:
     with _one_thread():
         return run()
 

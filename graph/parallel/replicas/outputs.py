@@ -51,7 +51,7 @@ def join_outputs(
     moved: dict[Output, Tensor] = {}
     for node, ports in by_node.items():
         with e.within(None, graph.requested_device(node) if device is None else device):
-            moved |= _join_node(e, graph, node, ports, names[node])
+            moved |= _join_node(e, graph, node, ports, names[node], keeps_ports=device is None)
     e.flush()
     for (node, port), tensor in moved.items():
         for edge in [edge for edge in graph.node(node).out_edges() if edge.src_output == port]:
@@ -61,11 +61,18 @@ def join_outputs(
                 graph.update_edge(new, tensor.port, edge.dst, edge.dst_input)
 
 
-def _join_node(e: Extension, graph: Graph, node: int, ports: Mapping[int, Joined], name: str) -> dict[Output, Tensor]:
-    """The outputs of one node; the last new node has its name."""
+def _join_node(
+    e: Extension, graph: Graph, node: int, ports: Mapping[int, Joined], name: str, *, keeps_ports: bool
+) -> dict[Output, Tensor]:
+    """The outputs of one node; the last new node has its name, and if it `keeps_ports` all its outputs.
+
+    A parameter server reads none of the others, which would travel for nothing.
+    """
     kind = graph.node_properties(node)
     if len(kind.output_types) == 1:
         return {(node, 0): _joined(e, graph, ports[0], name, name)}
+    if not keeps_ports:
+        return {(node, port): _joined(e, graph, it, f"{name}/output_{port}", name) for port, it in ports.items()}
     values = []
     for port, dtype in enumerate(kind.output_types):
         own = Tensor(e, graph.node_name(node), port, base_type(dtype))

@@ -122,6 +122,7 @@ def test_resnet50_has_the_published_number_of_weights() -> None:
     ("name", "weights", "convolutions", "billion_products"),
     [
         ("ResNet-50", PUBLISHED_RESNET50_WEIGHTS, 53, 3.86),  # He et al. 2015, table 1: 3.8e9
+        ("ResNet-152", 60_192_808, 155, 11.28),  # He et al. 2015, table 1: 11.3e9; torchvision's resnet152
         ("InceptionV3", 23_834_568, 94, 5.71),  # torchvision's inception_v3, without its auxiliary classifier
         ("VGG16", 138_357_544, 13, 15.47),  # torchvision's vgg16
         ("AlexNet", 61_100_840, 5, 0.714),  # torchvision's alexnet
