@@ -43,12 +43,12 @@ class InstanceKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the members of an instance must agree on. `shape` is None where any will do."""
+    """What the members of an instance must agree on. A size in `shape` is None where any will do."""
 
     kind: str
     size: int
     dtype: DataType
-    shape: tuple[int, ...] | None
+    shape: tuple[int | None, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +56,7 @@ class Member:
     """One node that takes part. `value` is what it brings, None if it only takes.
 
     `rank` orders the members where a communicator gives ranks; `combine` computes the outputs of all of them from the
-    members in order of rank.
+    members in order of rank. `counts` says how many rows of the value each member gets, where the shape does not.
     """
 
     call: Call
@@ -66,10 +66,11 @@ class Member:
     combine: Combine
     rank: int | None = None
     timeout_s: float = 0.0
+    counts: Array | None = None
 
 
 Combine = Callable[[Sequence[Member]], Sequence[Any]]
-"""from members in the order of their ranks to the output of each: arrays, which they may share"""
+"""from members in the order of their ranks to the output of each, an array or a tuple of them, which they may share"""
 
 
 @dataclass(slots=True)
@@ -216,4 +217,4 @@ def ranked(meeting: _Meeting) -> list[Member]:
 
 def _end(members: Sequence[Member], outputs: Sequence[Any]) -> None:
     for member, output in zip(members, outputs, strict=True):
-        member.call.done(output)
+        member.call.done(*(output if isinstance(output, tuple) else (output,)))

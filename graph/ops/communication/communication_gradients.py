@@ -3,7 +3,7 @@
     y of every member = sum of x              d x = sum of all d y                 a reduction
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
-    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all
+    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all; its parts may be unequal
 
 They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
 instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.
@@ -108,6 +108,15 @@ def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
 def all_to_all(op: Forward, grad: Tensor) -> Gradients:
     """The rows go back."""
     return _nothing(op, _by_inputs(op, "CollectiveAllToAllV2", grad))
+
+
+@gradient("Partita>AllToAllV")
+def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> Gradients:
+    """The rows go back: as many to each member as came from it."""
+    marks, step = _marks(op)
+    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    seat = (*op.inputs[2:4], _moved(op, 4, step), [])
+    return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
 
 
 @gradient("NcclAllReduce")

@@ -28,4 +28,5 @@ OPS: FactsByOp = {
     "NcclAllReduce": {"waits": True},
     "NcclBroadcast": {"is_collective": True},
     "NcclReduce": {},
+    "Partita>AllToAllV": {"waits": True},
 }
