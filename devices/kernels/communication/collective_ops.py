@@ -127,7 +127,8 @@ def _reduction(node: Construction) -> Form:
 
 
 def _reduce_scatter(node: Construction) -> Form:
-    return Form("a reduce-scatter", scattered(node.attrs["merge_op"], node.attrs["final_op"]))
+    combine = scattered(node.attrs["merge_op"], node.attrs["final_op"])
+    return Form("a reduce-scatter", combine, _can_be_split)
 
 
 def _gather(_node: Construction) -> Form:
@@ -140,6 +141,10 @@ def _all_to_all(_node: Construction) -> Form:
 
 def _has_rows(value: Array, _size: int) -> None:
     require(value.ndim > 0, "a gather joins along axis 0, but its input is a scalar; reshape it to one row")
+
+
+def _can_be_split(value: Array, _size: int) -> None:
+    require(value.ndim > 0, "a reduce-scatter splits along axis 0, but its input is a scalar; reshape it to rows")
 
 
 def _has_row_for_each(value: Array, size: int) -> None:
