@@ -1,4 +1,4 @@
-"""The op registry: signatures of TensorFlow 2.21's public ops, of Partita's, and of those that users and packages register.
+"""The op registry: signatures of TensorFlow 2.21's public ops, of Partita's and of those of users and packages.
 
 The signatures are read from `registry.pb` beside this file, a serialised OpList sorted by name, without descriptions.
 The file is parsed at the first look-up; an `OpSignature` is made at the first look-up of its op and then shared.

@@ -3,8 +3,8 @@
     member 0    rows [a b c], counts [1 2]          [a d]      counts [1 1]
     member 1    rows [d], counts [1 0]              [b c]      counts [2 0]
 
-It is what a mixture of experts sends: rows are sorted by the member that has their expert, and come back by a second one
-with the counts that were received.
+It is what a mixture of experts sends: rows are sorted by the member that has their expert, and come back by a second
+one with the counts that were received.
 """
 
 from __future__ import annotations
@@ -64,5 +64,6 @@ def exchanged_parts(members: Sequence[Member]) -> Sequence[tuple[Array, Array]]:
 
 
 def _parts(member: Member) -> list[Array]:
-    assert member.value is not None and member.counts is not None
+    assert member.value is not None
+    assert member.counts is not None
     return np.split(member.value, np.cumsum(member.counts)[:-1])

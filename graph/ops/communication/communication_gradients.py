@@ -3,7 +3,7 @@
     y of every member = sum of x              d x = sum of all d y                 a reduction
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
-    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all; its parts may be unequal
+    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all (unequal too)
 
 They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
 instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.

@@ -86,22 +86,24 @@ async def test_members_get_the_rows_that_are_sent_to_them(deployment: Deployment
             nursery.start_soon(check, session, values)
 
 
+def trading_loop(b: GraphBuilder, n: int, x: Tensor, limit: Tensor) -> Tensor:
+    """`limit` times all rows go to the other of two members, in a loop on CPU n."""
+
+    def body(i: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        rows, none = b.op("Size", value)[0], b.constant(0)
+        return i + 1, exchange(b, value, b.op("Pack", [rows, none] if n else [none, rows]), 2)[0]
+
+    with b.device(cpu(n)):
+        return while_loop(b, lambda i, _: b.op("Less", i, limit), body, [b.constant(0), x])[1]
+
+
 @pytest.mark.parametrize("often", [1, 4])
 async def test_each_iteration_of_a_loop_is_an_exchange(often: int) -> None:
-    """The rows of two members change places as their counts of that iteration say: an even number of times they stay."""
+    """Members that give all their rows away each time have their own after an even number of times."""
     b = GraphBuilder()
     for n in range(2):
         x, limit = b.placeholder(f"x{n}", "float32", (None,)), b.placeholder(f"limit{n}", "int32", ())
-        with b.device(cpu(n)):
-
-            def body(i: Tensor, value: Tensor, n: int = n) -> tuple[Any, Tensor]:
-                rows = b.op("Size", value)[0]
-                return i + 1, exchange(
-                    b, value, b.op("Pack", [rows, b.constant(0)] if n else [b.constant(0), rows]), 2
-                )[0]
-
-            y = while_loop(b, lambda i, _: b.op("Less", i, limit), body, [b.constant(0), x])[1]
-            b.identity(y, name=f"y{n}")
+        b.identity(trading_loop(b, n, x, limit), name=f"y{n}", device=cpu(n))
     start = [np.array([1, 2, 3], np.float32), np.array([4], np.float32)]
     async with open_session(b.graph_def(), "cpu:2") as session:
         got = await session.run(["y0", "y1"], {"x0": start[0], "x1": start[1], "limit0": often, "limit1": often})
