@@ -91,6 +91,15 @@ def gather(op: Forward, grad: Tensor) -> Gradients:
     return _nothing(op, _by_inputs(op, "CollectiveReduceScatterV2", grad, merge_op=b"Add", final_op=b"Id"))
 
 
+@gradient("CollectiveGather")
+def gather_by_attrs(op: Forward, grad: Tensor) -> Gradients:
+    """The member's rows of the sum of d y, by a reduce-scatter of version 2: there is none of version 1."""
+    marks, step = _marks(op)
+    seat = (op.attrs["group_size"], op.attrs["group_key"], op.attrs["instance_key"] + step)
+    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    return (op.make("CollectiveReduceScatterV2", grad, *seat, [], merge_op=b"Add", final_op=b"Id", **kept, **marks),)
+
+
 @gradient("CollectiveReduceScatterV2")
 def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
     """The rows of all d y, divided as the sum was. Gather knows no bfloat16: its bits travel as float16."""
