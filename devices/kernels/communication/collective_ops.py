@@ -115,6 +115,7 @@ def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callab
 def join(node: Construction, call: Call, key: InstanceKey, member: Member) -> None:
     """A node's member comes to its meeting, for as long as its attr allows."""
     member.timeout_s = float(node.attrs.get("timeout_seconds", 0.0))
+    member.waiting = node.state.session_tensors.waiting
     meetings_of(call).join(key, member)
 
 

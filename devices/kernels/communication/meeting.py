@@ -24,6 +24,7 @@ from ....errors import DeadlineExceededError, InternalError, InvalidArgumentErro
 from ....graph.analysis.dims import shape_text
 from ....graph.device_name import parse_full_name
 from ....graph.dtypes import Array, DataType, dtype_name
+from ...state import WaitingTensors
 from ..registry import Call
 
 _KEY = "partita.collectives"
@@ -67,6 +68,10 @@ class Member:
     rank: int | None = None
     timeout_s: float = 0.0
     counts: Array | None = None
+    waiting: WaitingTensors = field(default_factory=WaitingTensors)
+    """where its value is counted while it waits"""
+    release: Callable[[], None] = lambda: None
+    """ends that"""
 
 
 Combine = Callable[[Sequence[Member]], Sequence[Any]]
@@ -174,11 +179,15 @@ def _twice(key: InstanceKey, device: str) -> InvalidArgumentError:
 def _wait(meeting: _Meeting, member: Member) -> None:
     """Leaves a call open until the others have come, its time is up, or nothing else of the step can go on."""
     call, seconds = member.call, member.timeout_s
+    member.release = member.waiting.hold(0 if member.value is None else member.value.nbytes)
+    call.on_cancel(member.release)
 
     def is_late() -> None:
+        member.release()
         call.fail(DeadlineExceededError(f"{_missing(meeting)} after {seconds:g} seconds"))
 
     def is_stuck() -> None:
+        member.release()
         call.fail(InvalidArgumentError(f"{_missing(meeting)}, and nothing else can go on"))
 
     if seconds > 0:
@@ -217,4 +226,5 @@ def ranked(meeting: _Meeting) -> list[Member]:
 
 def _end(members: Sequence[Member], outputs: Sequence[Any]) -> None:
     for member, output in zip(members, outputs, strict=True):
+        member.release()
         member.call.done(*(output if isinstance(output, tuple) else (output,)))

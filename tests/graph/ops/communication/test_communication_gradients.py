@@ -103,7 +103,9 @@ async def test_gradients_are_what_a_member_adds_to_all(name: str) -> None:
                     np.testing.assert_allclose(slope[row], (await session.run(f.name, unit))[0], 1e-13, 1e-13)
 
 
-@pytest.mark.parametrize("name", ["mean", "gather", "gather of version 1", "means of rows", "all-to-all", "all-to-all of unequal parts"])
+@pytest.mark.parametrize(
+    "name", ["mean", "gather", "gather of version 1", "means of rows", "all-to-all", "all-to-all of unequal parts"]
+)
 async def test_gradients_of_gradients_have_instances_of_their_own(name: str) -> None:
     """Of the sum of squares' gradient: fetched together with it and with the function, all are right."""
     b = GraphBuilder()
