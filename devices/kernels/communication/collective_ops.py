@@ -91,7 +91,7 @@ def by_communicator(_node: Construction) -> FindSeat:
 
 
 def _scalar(value: Array, what: str) -> int:
-    return scalar_of(np.asarray(value), what)
+    return scalar_of(value, what)  # a scalar of numpy, too, has `ndim`
 
 
 def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callable[[Construction], Form]) -> None:
@@ -115,8 +115,7 @@ def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callab
 def join(node: Construction, call: Call, key: InstanceKey, member: Member) -> None:
     """A node's member comes to its meeting, for as long as its attr allows."""
     member.timeout_s = float(node.attrs.get("timeout_seconds", 0.0))
-    member.waiting = node.state.session_tensors.waiting
-    meetings_of(call).join(key, member)
+    meetings_of(call).join(key, member, node.state.session_tensors.waiting)
 
 
 def _reduce(node: Construction) -> Form:

@@ -68,10 +68,8 @@ class Member:
     rank: int | None = None
     timeout_s: float = 0.0
     counts: Array | None = None
-    waiting: WaitingTensors = field(default_factory=WaitingTensors)
-    """where its value is counted while it waits"""
-    release: Callable[[], None] = lambda: None
-    """ends that"""
+    release: Callable[[], None] | None = None
+    """to be called when it waits no more"""
 
 
 Combine = Callable[[Sequence[Member]], Sequence[Any]]
@@ -100,8 +98,11 @@ class Meetings:
         self._meetings: dict[Hashable, _Meeting] = {}
         self._over: set[Hashable] = set()
 
-    def join(self, key: InstanceKey, member: Member) -> None:
-        """A member comes; the last one starts the work. Raises what `_enter` and `_agree` do."""
+    def join(self, key: InstanceKey, member: Member, waiting: WaitingTensors) -> None:
+        """A member comes; the last one starts the work. Raises what `_enter` and `_agree` do.
+
+        The values of members are counted in `waiting` until all have come.
+        """
         self._enter(key, member)
         place = key, member.call.iterations
         if place in self._over:
@@ -119,6 +120,7 @@ class Meetings:
             self._over.add(place)
             _complete(meeting)
         else:
+            _hold(member, waiting)
             _wait(meeting, member)
 
     def _enter(self, key: InstanceKey, member: Member) -> None:
@@ -176,24 +178,32 @@ def _twice(key: InstanceKey, device: str) -> InvalidArgumentError:
     )
 
 
+def _hold(member: Member, waiting: WaitingTensors) -> None:
+    member.release = waiting.hold(0 if member.value is None else member.value.nbytes)
+    member.call.on_cancel(member.release)
+
+
 def _wait(meeting: _Meeting, member: Member) -> None:
     """Leaves a call open until the others have come, its time is up, or nothing else of the step can go on."""
     call, seconds = member.call, member.timeout_s
-    member.release = member.waiting.hold(0 if member.value is None else member.value.nbytes)
-    call.on_cancel(member.release)
 
     def is_late() -> None:
-        member.release()
+        _release(member)
         call.fail(DeadlineExceededError(f"{_missing(meeting)} after {seconds:g} seconds"))
 
     def is_stuck() -> None:
-        member.release()
+        _release(member)
         call.fail(InvalidArgumentError(f"{_missing(meeting)}, and nothing else can go on"))
 
     if seconds > 0:
         call.after(seconds, is_late)
     else:
         call.when_stuck(is_stuck)
+
+
+def _release(member: Member) -> None:
+    if member.release is not None:
+        member.release()
 
 
 def _missing(meeting: _Meeting) -> str:
@@ -226,5 +236,5 @@ def ranked(meeting: _Meeting) -> list[Member]:
 
 def _end(members: Sequence[Member], outputs: Sequence[Any]) -> None:
     for member, output in zip(members, outputs, strict=True):
-        member.release()
+        _release(member)
         member.call.done(*(output if isinstance(output, tuple) else (output,)))
