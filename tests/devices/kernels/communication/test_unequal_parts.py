@@ -106,7 +106,8 @@ async def test_each_iteration_of_a_loop_is_an_exchange(often: int) -> None:
         b.identity(trading_loop(b, n, x, limit), name=f"y{n}", device=cpu(n))
     start = [np.array([1, 2, 3], np.float32), np.array([4], np.float32)]
     async with open_session(b.graph_def(), "cpu:2") as session:
-        got = await session.run(["y0", "y1"], {"x0": start[0], "x1": start[1], "limit0": often, "limit1": often})
+        feeds: dict[str, Any] = {"x0": start[0], "x1": start[1], "limit0": often, "limit1": often}
+        got = await session.run(["y0", "y1"], feeds)
     for ours, theirs in zip(got, start[::-1] if often % 2 else start, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -142,7 +143,7 @@ async def test_counts_that_do_not_fit_are_refused(name: str) -> None:
         with b.device(cpu(n)):
             x, sent = b.placeholder(f"x{n}", "float32", None), b.placeholder(f"n{n}", "int32", None)
             b.identity(exchange(b, x, sent, 2)[0], name=f"y{n}")
-    good = {"x0": [1.0], "n0": [0, 1], "x1": [2.0], "n1": [1, 0]}
+    good: dict[str, Any] = {"x0": [1.0], "n0": [0, 1], "x1": [2.0], "n1": [1, 0]}
     async with open_session(b.graph_def(), "cpu:2") as session:
         with pytest.raises(error, match=message):
             await session.run(["y0", "y1"], good | {"x1": np.float32(data), "n1": np.int32(counts)})
@@ -169,7 +170,7 @@ def test_counts_and_keys_are_in_host_memory() -> None:
 
 def test_shapes_are_known_but_for_the_rows() -> None:
     """The counts are as many as members; a number of them that is known to be wrong is refused before any step."""
-    group = (np.int32(3), np.int32(1), np.int32(1), [])
+    group: tuple[Any, ...] = (np.int32(3), np.int32(1), np.int32(1), [])
     assert shapes("Partita>AllToAllV", (7, 2), None, *group, **OF_FLOATS) == [(None, 2), (3,)]
     assert shapes("Partita>AllToAllV", None, (4,), (), *group[1:], **OF_FLOATS) == [None, (4,)]
     with pytest.raises(InvalidArgumentError, match="Dimension 0 in both shapes must be equal, but are 2 and 3"):

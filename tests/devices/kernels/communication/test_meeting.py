@@ -1,25 +1,103 @@
-"""Collectives over several graph managers: members meet in the step of their master, which can end it at any time."""
+"""Meetings of collectives: what waits is counted, and members on several workers meet in their master's step."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import numpy as np
 import pytest
 import trio
 
+from partita.actors import Session
 from partita.actors.sessions.graph_manager import GraphManager
 from partita.devices.catalog import device_spec
 from partita.devices.device import Device
-from partita.errors import CancelledError, InvalidArgumentError, PartitaError, UnavailableError
+from partita.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    PartitaError,
+    UnavailableError,
+)
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.client_request import ClientRequest
 from partita.graph.protos import GraphDef
 from partita.rendezvous import Key, LocalRendezvous
+from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.hangs import all_waiting
+from tests.strategies import cpu
+
+LATE, BYTES = 2, 40
+
+
+def late_member(**limit: Any) -> GraphBuilder:
+    """Sums y0, y1 and y2 over three CPUs, of which the last takes its value from a queue that "put" fills."""
+    b = GraphBuilder()
+    for n in range(LATE + 1):
+        with b.device(cpu(n)):
+            x = b.constant(np.full(BYTES // 4, n, np.float32))
+            if n == LATE:
+                queue = b.op("FIFOQueueV2", component_types=["float32"], shapes=[(BYTES // 4,)])[0]
+                b.op("QueueEnqueueV2", queue, [x], name="put")
+                x = b.op("QueueDequeueV2", queue, component_types=["float32"])[0]
+            y = b.op("CollectiveReduceV2", x, LATE + 1, 1, 1, [], merge_op=b"Add", final_op=b"Id", **limit)
+            b.identity(y[0], name=f"y{n}")
+    return b
+
+
+def waiting(session: Session) -> tuple[int, int, int, int]:
+    """Members and bytes that wait, now and at most."""
+    counts = session.statistics()
+    return counts.members_waiting, counts.bytes_waiting, counts.most_members_waiting, counts.most_bytes_waiting
+
+
+@on_every_deployment
+async def test_what_waits_is_counted_until_the_last_member_has_come(deployment: Deployment) -> None:
+    """Over all steps at once; a step that is cancelled takes its members away."""
+    async with deployment.open(late_member().graph_def(), 3) as session, trio.open_nursery() as nursery:
+        assert waiting(session) == (0, 0, 0, 0)
+        nursery.start_soon(session.run, ["y0", "y1", "y2"])
+        await all_waiting()
+        assert waiting(session) == (2, 2 * BYTES, 2, 2 * BYTES)
+        scope = trio.CancelScope()
+
+        async def second() -> None:
+            with scope:
+                await session.run(["y0", "y1", "y2"])
+
+        nursery.start_soon(second)
+        await all_waiting()
+        assert waiting(session) == (4, 4 * BYTES, 4, 4 * BYTES)
+        scope.cancel()
+        await all_waiting()
+        assert waiting(session) == (2, 2 * BYTES, 4, 4 * BYTES)
+        await session.run([], targets=["put"])
+        await all_waiting()
+        assert waiting(session) == (0, 0, 4, 4 * BYTES)
+
+
+async def test_a_member_whose_time_is_up_waits_no_more(autojump_clock: object) -> None:
+    """Nor do the others of its step."""
+    async with Deployment.LOCAL.open(late_member(timeout_seconds=1.0).graph_def(), 3) as session:
+        with pytest.raises(DeadlineExceededError, match="1 of 3 members has not come"):
+            await session.run(["y0", "y1", "y2"])
+        assert waiting(session) == (0, 0, 2, 2 * BYTES)
+
+
+async def test_a_group_that_can_never_be_complete_waits_no_more() -> None:
+    """Its step has failed, and what it held is gone."""
+    b = GraphBuilder()
+    key = b.placeholder("key", "int32", ())
+    with b.device(cpu(0)):
+        b.op("CollectiveReduceV2", np.ones(10), 2, key, 1, [], merge_op=b"Add", final_op=b"Id", name="y")
+    async with Deployment.LOCAL.open(b.graph_def(), 1) as session:
+        with pytest.raises(InvalidArgumentError, match="nothing else can go on"):
+            await session.run("y", {"key": 1})
+        assert waiting(session) == (0, 0, 1, 80)
 
 
 def device(task: int) -> str:
@@ -82,7 +160,7 @@ async def test_members_on_several_workers_meet_in_the_step_of_their_master() -> 
         masters = [Master(), Master()]
         for number, master in enumerate(masters):
             for task, manager in enumerate(managers):
-                nursery.start_soon(master.execute, manager, task, np.float32([1 + task + 10 * number]))
+                nursery.start_soon(master.execute, manager, task, np.array([1 + task + 10 * number], np.float32))
         for number, master in enumerate(masters):
             for task, manager in enumerate(managers):
                 outputs = await manager.recv_outputs(master.rendezvous, [key(task, "y:0")])
