@@ -65,6 +65,11 @@ def _share(owner: object, attribute: Attribute[float], value: float) -> None:
         raise InvalidArgumentError(f"{attribute.name} = {value} must be above 0 and at most 1")
 
 
+def _part(owner: object, attribute: Attribute[float], value: float) -> None:
+    if not 0 <= value < 1:
+        raise InvalidArgumentError(f"{attribute.name} = {value} must be 0 or more and below 1")
+
+
 def _rates(owner: object, attribute: Attribute[Mapping[str, int]], value: Mapping[str, int]) -> None:
     unknown = sorted(set(value) - set(FAMILIES))
     if unknown:
@@ -90,9 +95,9 @@ class DeviceSpec:
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
     host. `copy_engines` transfers at a time use the link to the host in one direction. Without these numbers the
     overhead is 0 and the efficiencies are 1, an ideal device. `sm_count` is the number of a GPU's multiprocessors and
-    `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them. `assumed` lists
-    the numbers that a table of a cluster file left out, with the default that was used instead:
-    {"launch_overhead": "5 us"}.
+    `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them. While a collective
+    is under way on a GPU its kernels lack `communication_share` of its units. `assumed` lists the numbers that a table
+    of a cluster file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -112,6 +117,7 @@ class DeviceSpec:
     copy_engines: int = field(default=2, validator=_positive)
     sm_count: int = field(default=0, validator=_not_negative)
     l2_bytes: int = field(default=0, validator=_not_negative)
+    communication_share: float = field(default=0.0, validator=_part)
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:

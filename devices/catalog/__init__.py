@@ -46,6 +46,7 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "matrix_efficiency": ("matrix_efficiency", units.parse_share),
     "vector_efficiency": ("vector_efficiency", units.parse_share),
     "memory_efficiency": ("memory_efficiency", units.parse_share),
+    "communication_share": ("communication_share", units.parse_share),
 }
 _ASSUMED_OR_GIVEN = ("launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency")
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
@@ -102,10 +103,10 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
-    efficiencies, copy_engines, sm_count, l2, host_link, peer_link and peak_flops, a table of rates by family. A
-    missing launch overhead or efficiency is the default of the kind, and is then listed in the spec's `assumed`; it is
-    an error if the kind has no such default. Raises InvalidArgumentError, whose text begins with `where`, for a wrong
-    table.
+    efficiencies, copy_engines, sm_count, l2, communication_share, host_link, peer_link and peak_flops, a table of rates
+    by family. A missing launch overhead or efficiency is the default of the kind, and is then listed in the spec's
+    `assumed`; it is an error if the kind has no such default. Raises InvalidArgumentError, whose text begins with
+    `where`, for a wrong table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:

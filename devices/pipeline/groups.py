@@ -15,14 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
+from ...graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
 from ...graph.analysis.data_edges import DataEdges
 from ...graph.ops.record import NodeClass
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
-    from ...graph.ops.properties import NodeProperties
-
-_SEAT = ("group_size", "group_key", "instance_key")
 
 
 @dataclass(slots=True)
@@ -37,7 +35,7 @@ class _Members:
 def check_groups(graph: Graph) -> None:
     """InvalidArgumentError for a collective whose members are too few, or of which one device has two."""
     kinds = graph.distinct_properties()[0]
-    if not any(map(_ports, kinds)) or NodeClass.SWITCH in graph.node_classes() or _calls(graph):
+    if not any(map(seat_ports, kinds)) or NodeClass.SWITCH in graph.node_classes() or _calls(graph):
         return
     for (group, instance), found in _instances(graph):
         devices = Counter(device for _, device in found.members)
@@ -68,27 +66,17 @@ def _calls(graph: Graph) -> bool:
     )
 
 
-def _ports(kind: NodeProperties) -> tuple[int, ...]:
-    """The inputs that say which collective a node takes part in; (-1,) if attrs do, none if nothing does."""
-    if not kind.op_def.record.waits or not kind.op_def.is_collective:
-        return ()
-    if all(name in kind.attrs for name in _SEAT):
-        return (-1,)
-    names = [arg.name for arg in kind.op_def.input_args]  # only the last of them may be a list
-    return tuple(names.index(name) for name in _SEAT) if set(_SEAT) <= set(names) else ()
-
-
 def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Members]]:
     """The collectives by group and instance; none at all if a seat is not known beforehand."""
     edges, instances = DataEdges(graph), dict[tuple[int, int], _Members]()
     for node in graph.op_nodes():
-        ports = _ports(node.properties)
-        if not ports:
+        seat = seat_ports(node.properties)
+        if seat is None or seat.place in (SeatPlace.NAME, SeatPlace.COMMUNICATOR):
             continue
-        if ports == (-1,):
-            size, group, instance = (node.attrs[name] for name in _SEAT)
+        if seat.place is SeatPlace.ATTRS:
+            size, group, instance = (node.attrs[name] for name in SEAT)
         else:
-            sources = [graph.node_properties(edges.sources(node.id)[port][0]) for port in ports]
+            sources = [graph.node_properties(edges.sources(node.id)[port][0]) for port in seat.ports]
             if any(source.op_def.name != "Const" or source.attrs["value"].ndim for source in sources):
                 return
             size, group, instance = (int(source.attrs["value"]) for source in sources)

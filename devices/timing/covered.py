@@ -31,6 +31,11 @@ class Covered:
         self._ends = ends[np.append(np.flatnonzero(first)[1:], len(starts)) - 1] if len(starts) else ends
         self._before = np.concatenate([[0], np.cumsum(self._ends - self._starts)])
 
+    @property
+    def spans(self) -> Numbers:
+        """The times that are covered: rows of (start, end), in order, none touching another."""
+        return np.stack([self._starts, self._ends], axis=1)
+
     def before(self, instants: PointsInTime) -> PointsInTime:
         """Nanoseconds that are covered before each instant; fractions of a nanosecond count too."""
         at = np.searchsorted(self._starts, instants, "right")

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from ...graph.arrays import Flags, Numbers
 from .covered import Covered, PointsInTime
 
-EventType = Literal["compute", "send", "recv", "copy", "launch", "wait"]
+EventType = Literal["compute", "send", "recv", "copy", "launch", "wait", "collective"]
 COMPUTE_STREAM = "compute"
+COMMUNICATION_STREAM = "communication"
+"""begins the names of the streams of collectives: "communication:1" is that of group 1"""
 KINDS: tuple[EventType, ...] = get_args(EventType)
 
 
@@ -28,7 +30,9 @@ class TimelineEvent(NamedTuple):
     """One event, from `start_ns` to `end_ns` after the start of the step.
 
     `node` is the node's name, or the tensor's name for a copy. `bytes` are moved in memory by an op, over links by a
-    copy. `provenance` is the source of the duration; of a copy it is the link that limited its rate for longest.
+    copy; of a collective they are its size as `collective_time` has it. `provenance` is the source of the duration; of
+    a copy it is the link that limited its rate for longest, of a collective what it is ("all_reduce of 8 gpus over
+    NVLink4").
     `cause` is the index of the event whose end let this one start: its last input, or the event that occupied its
     stream before; -1 for an event that waited for none. `iteration` says in which iterations of which loops it happened
     ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event that stands for `runs` equal ones, one after the
@@ -61,11 +65,11 @@ class TimelineEvent(NamedTuple):
 
     @property
     def occupies(self) -> bool:
-        """Whether it takes its stream's time: computing and copying do."""
+        """Whether it takes its stream's time: computing, copying and collectives do."""
         return self.kind in OCCUPYING
 
 
-OCCUPYING = ("compute", "copy")
+OCCUPYING: tuple[EventType, ...] = ("compute", "copy", "collective")
 
 
 @dataclass

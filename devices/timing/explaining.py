@@ -27,6 +27,9 @@ from ...graph.suggestions import suggestion
 from ..given_cluster import as_cluster
 from .bodies.node_places import calls_in
 from .bodies.planning import Planner
+from .collectives.explained import explanation_of_plan, members_of
+from .collectives.plan import plan_of
+from .collectives.seats import seated
 from .costs.explanation import Explanation, explanation_of
 from .costs.fitted import FittedSource
 from .costs.source import CostSource, UnknownCost, unknown_cost
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from ...graph.formats.traces import TraceSource
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
-    from ...graph.shape_inference.infer import FedShapes, Shapes
+    from ...graph.shape_inference.infer import FedShapes, InferredShapes, Shapes
     from ..cluster import Cluster
 
 
@@ -56,9 +59,10 @@ def explain(
 ) -> list[Explanation]:
     """Where the time of each node comes from, in the order of `nodes`; the other arguments are those of `simulate`.
 
-    Nodes are those of the partitions. Raises InvalidArgumentError for a node that these do not have, for a transfer and
-    a call, whose times are those of links and of a body, and for sizes that the time depends on and nobody knows;
-    UnimplementedError for a node that cannot be timed; UnknownCost where the source knows no time.
+    Nodes are those of the partitions; that of a collective has the time of all members together. Raises
+    InvalidArgumentError for a node that these do not have, for a transfer and a call, whose times are those of links
+    and of a body, and for sizes that the time depends on and nobody knows; UnimplementedError for a node that cannot
+    be timed; UnknownCost where the source knows no time.
     """
     names = [nodes] if isinstance(nodes, str) else list(nodes)
     cluster = as_cluster(cluster)
@@ -72,13 +76,27 @@ def explain(
         check_modelled(graph, is_asked)
         _check_computes(graph, numbers)
         check_sizes(inferred, _with_neighbours(graph, is_asked))
-        requests = Planner(cluster, source).requests(inferred, numbers)
+        members = set(seated(graph))
+        planner = Planner(cluster, source)
+        computing = [number for number in numbers if number not in members]
+        requests = planner.requests(inferred, computing)
     try:
-        told = [explanation_of(source, request) for request in requests]
+        told = {n: explanation_of(source, request) for n, request in zip(computing, requests, strict=True)}
     except UnknownCost:
-        raise unknown_cost(source, requests, names) from None
+        raise unknown_cost(source, requests, [graph.names[n] for n in computing]) from None
+    told |= {n: _of_collective(n, inferred, planner) for n in numbers if n in members}
     places = [cluster.find(graph.devices[number]).name for number in graph.device_of[numbers].tolist()]
-    return [evolve(one, node=name, device=place) for one, name, place in zip(told, names, places, strict=True)]
+    return [evolve(told[n], node=name, device=place) for n, name, place in zip(numbers, names, places, strict=True)]
+
+
+def _of_collective(n: int, inferred: InferredShapes, planner: Planner) -> Explanation:
+    """The time of a collective that a node takes part in, if it has its links to itself."""
+    graph, cluster = inferred.graph, planner.cluster
+    seat, members = members_of(graph, n, lambda source, output: inferred.values.get((source, output)))
+    sizes = [planner.seats(inferred, [member])[member].size_bytes for member in members]
+    ranks = [cluster.find(graph.devices[number]).name for number in graph.device_of[members].tolist()]
+    plan = plan_of(seat.kind, ranks, max(sizes), cluster, planner.calibration)
+    return explanation_of_plan(graph.op(n), plan)
 
 
 def _number(name: str, graph: JoinedGraph) -> int:

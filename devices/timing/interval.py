@@ -24,6 +24,8 @@ from .costs.classes import op_class
 if TYPE_CHECKING:
     from .events import Events, TimelineEvent
 
+_SOURCES = {"copy": "links", "collective": "collectives"}  # where the provenance says something else
+
 
 def interval_of(path: Iterable[TimelineEvent], makespan_ns: int) -> tuple[int, int]:
     """The bounds of a makespan whose critical path has these events, in ns.
@@ -38,7 +40,7 @@ def interval_of(path: Iterable[TimelineEvent], makespan_ns: int) -> tuple[int, i
         if event.low_ns is None or event.high_ns is None:
             silent[event.provenance] += 1
             continue
-        key = "links" if event.kind == "copy" else event.provenance, op_class(event.op)
+        key = _SOURCES.get(event.kind, event.provenance), op_class(event.op)
         shorter[key] += max(0, event.duration_ns - event.low_ns) * event.runs
         longer[key] += max(0, event.high_ns - event.duration_ns) * event.runs
     if silent:

@@ -73,7 +73,8 @@ def simulate(
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size,
     trip count or branch that the time depends on and nobody knows, for a trace of another graph, and for a step that
-    takes 0 ns; UnimplementedError for collectives and for calls whose functions are known only in a run.
+    takes 0 ns, for a collective of unknown group or of which members never come; UnimplementedError for calls whose
+    functions are known only in a run.
     """
     cluster = as_cluster(cluster)
     with collector_paused():
@@ -84,28 +85,28 @@ def simulate(
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
         try:
-            player, memory = _played(script, cluster)
+            player, memory = _played(script, planner)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
-        return _timeline(script, player, memory, scripts, facts, cluster)
+        return _timeline(script, player, memory, scripts, facts)
 
 
-def _played(script: Script, cluster: Cluster) -> tuple[Player, MemoryUse]:
+def _played(script: Script, planner: Planner) -> tuple[Player, MemoryUse]:
     """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
-    player = Player(SharedHardware(cluster), ModelOracle(), folds=True)
+    cluster, calibration = planner.cluster, planner.calibration
+    player = Player(SharedHardware(cluster, calibration), ModelOracle(), folds=True)
     player.play(script)
     try:
         return player, memory_of_player(player, cluster)
     except MustBePlayedError:
-        player = Player(SharedHardware(cluster), ModelOracle())
+        player = Player(SharedHardware(cluster, calibration), ModelOracle())
         player.play(script)
         return player, memory_of_player(player, cluster)
 
 
-def _timeline(
-    script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts, cluster: Cluster
-) -> Timeline:
+def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
+    cluster = scripts.planner.cluster
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
@@ -114,16 +115,17 @@ def _timeline(
         warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
         assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
         memory=memory,
-        dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
+        dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
         models={device.name: device.spec.name for device in cluster},
         link_loads=player.link_loads,
         trace_coverage=facts.coverage,
     )
 
 
-def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
+def _dependency_bound_ns(script: Script, planner: Planner) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(SharedHardware(cluster, is_unlimited=True), ModelOracle(), folds=True)
+    shared = SharedHardware(planner.cluster, planner.calibration, is_unlimited=True)
+    player = Player(shared, ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 

@@ -6,8 +6,9 @@ without events, or of 0 ns, is an error.
 Kinds: "compute" an op on its device; "launch" a host thread launches the kernel of an op; "wait" an op that only waits;
 "copy" a transfer, from its start until its last byte is sent, on a stream named after the first link of its route;
 "send" the instant at which a tensor is sent; "recv" from when its last byte was sent to when that byte arrives, which
-is the latency of its route. Computing events of one stream do not overlap; copies that share a link do. Only computing
-and copying are counted in totals.
+is the latency of its route; "collective" a member's part in a collective, from when all members are ready to its end,
+on the device's communication stream of that group. Computing events of one stream do not overlap, nor do collectives;
+copies that share a link do. Only computing, copying and collectives are counted in totals.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from ...errors import InvalidArgumentError, Reason
 from ...graph.arrays import Numbers
 from ..topology import Link
 from ..units import format_bytes, format_ns
-from .events import COMPUTE_STREAM, Events, TimelineEvent
+from .covered import Covered
+from .events import COMPUTE_STREAM, OCCUPYING, Events, TimelineEvent
 from .interval import interval_of, runs_by_source
 from .memory.kinds import MemoryPlace
 from .memory.use import MemoryPeak, MemoryUse
@@ -131,7 +133,7 @@ class Timeline:
         pairs = np.stack([columns.device.numbers, columns.stream.numbers])
         keys, first, stream = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
         busy = np.zeros(len(first), np.int64)
-        computing, copying = columns.of_kind("compute"), columns.of_kind("copy")
+        computing, copying = columns.of_kind("compute", "collective"), columns.of_kind("copy")
         np.add.at(busy, stream[computing], (columns.duration_ns * columns.runs)[computing])
         for number in np.unique(stream[copying]).tolist():
             on_stream = copying & (stream == number)
@@ -146,6 +148,21 @@ class Timeline:
     def busy_ns(self, device: str, stream: str = COMPUTE_STREAM) -> int:
         """Nanoseconds in which the stream was occupied; copies at the same time count once."""
         return self._busy.get((device, stream), 0)
+
+    def communication(self, device: str) -> tuple[int, int]:
+        """(exposed, hidden) ns in which a collective is under way on the device.
+
+        It is hidden while the device computes too, on any lane or stream, and exposed while it does not. Time in which
+        a member waits for others is not counted, nor are transfers.
+        """
+        columns = self.columns
+        own = columns.device.is_text(device)
+        of_members = own & columns.of_kind("collective")
+        covered = Covered(columns.start_ns[of_members], columns.end_ns[of_members])
+        computing = own & columns.of_kind("compute")
+        busy = columns.covered_ns(computing, covered.spans.reshape(-1)).reshape(-1, 2)
+        total, hidden = int(np.diff(covered.spans).sum()), round(float(np.diff(busy).sum()))
+        return total - hidden, hidden
 
     def busy_fraction(self, device: str, stream: str = COMPUTE_STREAM) -> float:
         """Share of the makespan in which the stream was occupied, 0 to 1."""
@@ -227,9 +244,9 @@ class Timeline:
         return FROM_MEASUREMENTS if self.sources.keys() <= _MEASURED else PARTLY_FROM_MEASUREMENTS
 
     def totals_by_op(self) -> list[OpTotal]:
-        """Totals per op over compute and copy events, longest first, ties by name."""
+        """Totals per op over the events that occupy their stream, longest first, ties by name."""
         columns = self.columns
-        counted = columns.of_kind("compute", "copy")
+        counted = columns.of_kind(*OCCUPYING)
         names, ops = np.unique(columns.op.numbers[counted], return_inverse=True)
         runs = columns.runs[counted]
         sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
@@ -258,7 +275,7 @@ class Timeline:
     def _bar(self, device: str, stream: str, width: int) -> str:
         """Busy share of each of `width` equal parts of the makespan, as one character."""
         columns, span = self.columns, self.makespan_ns
-        chosen = columns.device.is_text(device) & columns.stream.is_text(stream) & columns.of_kind("compute", "copy")
+        chosen = columns.device.is_text(device) & columns.stream.is_text(stream) & columns.of_kind(*OCCUPYING)
         # Occupied time before each bound of the parts; scaled by width, so that the bounds are whole numbers.
         covered = columns.covered_ns(chosen, np.arange(width + 1, dtype=np.float64) * span / width)
         filled = np.diff(covered) * width / span

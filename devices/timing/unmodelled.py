@@ -1,6 +1,6 @@
 """Nodes that cannot be timed are an error, because the time of one op would be far too small for them.
 
-collectives         no edge of the graph shows how many bytes they move, and over which links
+other collectives   ops of which nobody says what their members exchange
 other functions     an op that names functions, but is no call, conditional, loop or map of TensorFlow's runtime: one
                     node stands for a graph of any size. Datasets only describe; to pull an element costs what it takes
                     to produce its tensors, whatever functions are called for it.
@@ -44,6 +44,6 @@ def _why_not(kind: NodeProperties) -> str:
         return ""  # TensorFlow declares calls as collectives too, since their functions may have some
     if kind.op_def.takes_functions and not kind.op_def.record.names_functions:
         return "the clock does not know how often this op calls its functions"
-    if kind.op_def.is_collective:
-        return "the clock does not model collectives yet, nor the bytes that this one exchanges"
+    if kind.op_def.is_collective and kind.op_def.record.exchange is None:
+        return "the clock does not know what the members of this collective exchange"
     return ""

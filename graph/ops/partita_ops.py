@@ -12,7 +12,7 @@ from .declaration import op_def_from_words
 
 _ALL_TO_ALL_V = """
     Partita>AllToAllV
-    input data: T                                # rows along axis 0, those for member 0 first
+    input input: T                               # rows along axis 0, those for member 0 first
     input send_counts: Tcounts                   # how many of them each member gets
     input group_size: int32
     input group_key: int32

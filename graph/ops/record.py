@@ -103,6 +103,18 @@ class State(Enum):
     """tensors kept in a session under a handle"""
 
 
+class Exchange(Enum):
+    """What the members of a collective exchange; the values are the kinds that `collective_time` knows."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "all_to_all"
+    BROADCAST = "broadcast"
+    NOTHING = "nothing"
+    """it has no members: it says who they are, or what other devices have comes by transfers"""
+
+
 class ReadsHandle(Enum):
     """What an op outputs of the object whose handle is its first input; its shape follows from that of the object."""
 
@@ -215,6 +227,7 @@ class Facts(TypedDict, total=False):
     keeps_by_node: bool
     keeps_first_axis: bool
     is_collective: bool
+    exchange: Exchange
     is_test_only: bool
 
 
@@ -284,6 +297,8 @@ class OpRecord:
     """axis 0 of its outputs is as long as axis 0 of its first input"""
     is_collective: bool = False
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
+    exchange: Exchange | None = None
+    """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 

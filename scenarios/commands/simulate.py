@@ -101,18 +101,21 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     screen.line(f"80 % of steps: {within}; op times: {sources}")
     if timeline.trace_coverage is not None:
         screen.line(timeline.trace_coverage.text())
+    has_collectives = bool(timeline.columns.of_kind("collective").any())
     rows = [
         [
             short(device),
             cluster.find(device).spec.name,
             f"{100 * timeline.busy_fraction(device):.1f} %",
             format_ns(timeline.busy_ns(device)),
+            *(map(format_ns, timeline.communication(device)) if has_collectives else ()),
             format_bytes(timeline.peak_memory_bytes(device)),
         ]
         for device in cluster.names
         if device in timeline.devices
     ]
-    screen.table(["device", "model", "busy", "compute", "peak memory"], rows, left=2)
+    communication = ["exposed comm.", "hidden comm."] if has_collectives else []
+    screen.table(["device", "model", "busy", "compute", *communication, "peak memory"], rows, left=2)
     screen.line()
     screen.text(short(timeline.render(_bar_width(timeline, short, screen))))
     if timeline.basis == BASIS:
@@ -156,6 +159,13 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
                 "model": cluster.find(name).spec.name,
                 "busy_fraction": timeline.busy_fraction(name),
                 "busy_ns": timeline.busy_ns(name),
+                **dict(
+                    zip(
+                        ("exposed_communication_ns", "hidden_communication_ns"),
+                        timeline.communication(name),
+                        strict=True,
+                    )
+                ),
                 "peak_memory_bytes": timeline.peak_memory_bytes(name),
                 "streams": {
                     stream: {

@@ -17,7 +17,7 @@ def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
 
     By the roofline an op takes its overhead and then whichever takes longer, arithmetic or memory traffic; a GPU waits
     for the launch of a kernel only where it has nothing else to do. A transfer is one over the
-    link that limited its rate: the slowest of its route, or one that others filled.
+    link that limited its rate: the slowest of its route, or one that others filled. A collective is what it is.
     """
     times: Counter[str] = Counter()
     path, link = timeline.critical_path(), ""
@@ -29,6 +29,8 @@ def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
                 ")"
             )  # the model, of "source -> destination (model)"
             times[f"transfers over {link}"] += took_ns
+        elif event.kind == "collective":
+            times[event.provenance] += took_ns
         elif event.kind == "recv":
             times[f"latency of {link}"] += took_ns
         elif took_ns:

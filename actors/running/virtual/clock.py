@@ -29,6 +29,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from ....devices.timing.costs.cache import CostCache
+from ....devices.timing.costs.fitted import calibration_of
 from ....devices.timing.playing.shared_hardware import SharedHardware
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class VirtualClock:
     def shared(self) -> SharedHardware:
         """The hardware; it is made for the first of the steps that are under way together."""
         if self._stage is None:
-            self._stage = SharedHardware(self.cluster)
+            self._stage = SharedHardware(self.cluster, calibration_of(self.cost_source))
         return self._stage
 
     def keep(self, record: StepRecord) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ....devices.timing.bodies.body import is_small
+from ....devices.timing.bodies.body import NodePart, is_small
 from ....devices.timing.playing.activation import Activation, PlayedLoop
 from ....devices.timing.playing.oracle import Computed, LoopTurns
 from ....errors import InternalError, PartitaError, of_kernel
@@ -28,9 +28,10 @@ from ...plans.output_checks import check_received
 from ...plans.roles import Role
 from .body import dims_of
 from .kernel_call import KernelCall
+from .seats import seat_with
 
 if TYPE_CHECKING:
-    from ....devices.timing.bodies.body import Body
+    from ....devices.timing.bodies.body import Body, SeatedNode
     from ....devices.timing.costs.source import OpCost
     from ....devices.timing.playing.activation import NodeFacts, Playing
     from ....devices.timing.playing.oracle import AskedIteration
@@ -147,12 +148,25 @@ class KernelOracle:
         self._inputs[activation.base + node] = inputs
         self.run_of(activation).launch(activation, node, inputs)
 
+    def joins(self, activation: Activation, node: int, inputs: list[Any]) -> SeatedNode | None:
+        """Starts the kernel of a member of a collective; an error of it fails the step."""
+        run = self.run_of(activation)
+        run.launch(activation, node, inputs)
+        if self.is_over:
+            return None
+        seated = seat_with(run.body.graph.properties[run.body.number(activation, node)], inputs)
+        _facts(activation).seats[node] = seated
+        return seated
+
     def arrived(self, activation: Activation, node: int, outputs: Sequence[Any]) -> None:
         """A deferred node has its outputs."""
         assert self.player.asking is not None  # as this oracle is asked
         call = activation.calls.get(node)
-        if isinstance(call, KernelCall):
+        asked = activation.body.asked
+        is_member = asked is not None and asked.parts[node] is NodePart.JOINS
+        if is_member or isinstance(call, KernelCall):
             _facts(activation).shapes[node] = _shapes(outputs)
+        if isinstance(call, KernelCall):
             self.player.asking.arrived(activation, node, list(outputs), call.cause)
         else:
             self.player.asking.arrived(activation, node, list(outputs))

@@ -94,5 +94,5 @@ def _log_until_now(record: StepRecord, activations: Sequence[Activation], failed
         (log.end_ns, np.minimum(end_ns, now)),
     ):
         column.frombytes(values.tobytes())
-    log.lanes, log.bottlenecks = source.lanes, source.bottlenecks
+    log.lanes, log.bottlenecks, log.collectives = source.lanes, source.bottlenecks, source.collectives
     return log

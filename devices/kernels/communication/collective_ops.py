@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ....errors import InvalidArgumentError
+from ....graph.analysis.collective_seats import SeatPlace
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..carried import carried, carrying
@@ -56,7 +57,7 @@ class Communicator:
     def next_seat(self) -> Seat:
         """The seat of the collective that begins now."""
         self.begun += 1
-        return Seat(InstanceKey(f"{self.group} of communicators", self.begun), self.size, self.rank)
+        return Seat(InstanceKey(SeatPlace.COMMUNICATOR.group_name(self.group), self.begun), self.size, self.rank)
 
 
 def by_attrs(node: Construction) -> FindSeat:

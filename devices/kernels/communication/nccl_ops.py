@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....graph.analysis.collective_seats import SeatPlace
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
@@ -21,7 +22,7 @@ _MERGE_OPS = {b"sum": b"Add", b"prod": b"Mul", b"min": b"Min", b"max": b"Max"}
 def _by_shared_name(node: Construction) -> FindSeat:
     """The seats of members that name their group."""
     name = node.attrs["shared_name"].decode(errors="replace")
-    seat = Seat(InstanceKey(f"'{name}' of NCCL", 0), node.attrs["num_devices"])
+    seat = Seat(InstanceKey(SeatPlace.NAME.group_name(name), 0), node.attrs["num_devices"])
     return lambda: seat
 
 

@@ -38,7 +38,7 @@ def all_to_all_v(node: Construction) -> Start:
 
 def _check(value: Array, counts: Array, size: int) -> None:
     """InvalidArgumentError for counts that are not one for each member, from 0 on, or do not add up to the rows."""
-    require(value.ndim > 0, "an all-to-all sends rows along axis 0, but its data is a scalar; reshape it to one row")
+    require(value.ndim > 0, "an all-to-all sends rows along axis 0, but its input is a scalar; reshape it to one row")
     require(
         counts.shape == (size,),
         f"send_counts must have a count for each of {size} members, but their shape is {shape_text(counts.shape)}",
@@ -47,7 +47,7 @@ def _check(value: Array, counts: Array, size: int) -> None:
     require(min(numbers, default=0) >= 0, f"send_counts must not be negative, but are {numbers}")
     require(
         sum(numbers) == len(value),
-        f"send_counts {numbers} add up to {sum(numbers)} rows, but data has {len(value)}",
+        f"send_counts {numbers} add up to {sum(numbers)} rows, but the input has {len(value)}",
     )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ....graph.dtypes import Dims
     from ....graph.shape_inference.infer import Shapes
     from ...topology import Route
+    from ..collectives.seats import CollectiveSeat
     from ..costs.source import OpCost
     from ..memory.tensors import KnownShapes
 
@@ -59,6 +60,7 @@ class NodePart(IntEnum):
     SENDS = 2
     RECEIVES = 3
     DEFERRED = 4  # its kernel only begins something, which ends later
+    JOINS = 5  # it is a member of a collective
 
 
 @dataclass(slots=True)
@@ -104,12 +106,20 @@ class Gates:
     counts: dict[int, int] = field(default_factory=dict)
 
 
+class SeatedNode(NamedTuple):
+    """Where a node takes part in a collective, and its bytes (see `kinds`)."""
+
+    seat: CollectiveSeat
+    size_bytes: int
+
+
 @dataclass(slots=True)
 class Body:
     """Columns by joint number of `graph`.
 
     `device` numbers the devices of the cluster. `costs[cost_of[n]]` is the cost of a node and `time_ns[n]` its time.
-    A receive that takes a route has it in `routes` and its bytes in `copied_bytes`.
+    A receive that takes a route has it in `routes` and its bytes in `copied_bytes`, a member of a collective its seat
+    and its bytes in `seats`.
 
     Node n is ready after `waits[n]` events. When it ends, its `consumers` count down. On a device that launches kernels
     the nodes of `on_stream` (kernels, and what only passes on their values) also have `launch_consumers`, on the same
@@ -135,6 +145,7 @@ class Body:
     warnings: list[str] = field(default_factory=list)
     gates: Gates | None = None
     asked: Asked | None = None
+    seats: dict[int, SeatedNode] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -124,6 +124,7 @@ class Levels:
             time_ns=[whole.time_ns[n] for n in nodes.tolist()],
             routes={number_of[n]: route for n, route in whole.routes.items() if n in number_of},
             copied_bytes={number_of[n]: size for n, size in whole.copied_bytes.items() if n in number_of},
+            seats={number_of[n]: seat for n, seat in whole.seats.items() if n in number_of},
             on_stream=bytearray(whole.on_stream[n] for n in nodes.tolist()),
             gates=self._gates(nodes, local, part, outside),
         )

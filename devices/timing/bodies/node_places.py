@@ -20,6 +20,7 @@ import numpy as np
 from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
 from ...kernels.op_cost import is_on_host
+from ..collectives.seats import seated
 from ..hardware.engine import Duty
 from .places import HostMemory, hosts_of
 
@@ -72,7 +73,9 @@ class NodePlaces:
         passes = np.array([is_on_host(op) for op in graph.ops], np.bool_)[graph.kind_of]
         is_host = self._launches & (self.memory.is_host_node | passes)
         duty = np.where(waits, Duty.WAIT, np.where(is_host, Duty.HOST, Duty.COMPUTE))
-        return np.where(is_free, Duty.FREE, duty)
+        duty = np.where(is_free, Duty.FREE, duty)
+        duty[seated(graph)] = Duty.COLLECTIVE
+        return duty
 
     def on_stream(self, duty: Numbers) -> Flags:
         """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""

@@ -48,8 +48,8 @@ class OpenBodies:
         self._duty = places.duties(places.is_call)
         waiting = np.zeros(len(graph), np.bool_)
         waiting[list(deferred)] = True
-        self._duty[waiting & ~places.is_call] = Duty.WAIT
-        self._parts = _parts(graph, free, waiting)
+        self._duty[waiting & ~places.is_call & (self._duty != Duty.COLLECTIVE)] = Duty.WAIT
+        self._parts = _parts(graph, free, waiting, self._duty == Duty.COLLECTIVE)
         self._on_stream = places.on_stream(np.where(free, Duty.FREE, self._duty))
         self._edges = edges_of(graph, places.device, self._on_stream, places.memory)
         whole = self._whole(np.where(free, Duty.FREE, self._duty))
@@ -133,9 +133,10 @@ UNKNOWN_NS = -1
 """the time of a node that is asked for"""
 
 
-def _parts(graph: JoinedGraph, free: Flags, deferred: Flags) -> list[NodePart]:
+def _parts(graph: JoinedGraph, free: Flags, deferred: Flags, joins: Flags) -> list[NodePart]:
     parts = np.where(free, NodePart.MAY_BE_FREE, NodePart.TAKES_DEVICE)
     parts[deferred] = NodePart.DEFERRED
+    parts[joins] = NodePart.JOINS
     parts[graph.of_class(*SENDS)] = NodePart.SENDS
     parts[graph.of_class(*RECVS)] = NodePart.RECEIVES
     return list(map(NodePart, parts.tolist()))

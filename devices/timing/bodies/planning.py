@@ -21,11 +21,13 @@ import numpy as np
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
+from ..collectives.seats import seat_of, seated, size_bytes
+from ..costs.fitted import calibration_of
 from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
-from .body import Body, sizes_of
+from .body import Body, SeatedNode, sizes_of
 from .dependencies import Edges, dependencies, edges_of, merges_after
 from .node_places import NodePlaces
 from .places import HostMemory
@@ -44,6 +46,8 @@ class Planner:
     def __init__(self, cluster: Cluster, cost_source: CostSource, times: MeasuredTimes | None = None) -> None:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
+        self.calibration = calibration_of(cost_source)
+        """which times collectives, None for that of the catalog"""
         self._cost_source = cost_source
         self.times = times
         self._specs = [device.spec for device in cluster]
@@ -66,7 +70,10 @@ class Planner:
         check_modelled(graph, runs)
         places = NodePlaces(graph, self.cluster)
         check_sizes(shapes, runs & ~places.is_call, called)
-        priced = np.flatnonzero(runs & ~places.is_transfer & ~places.is_call)
+        members = [n for n in seated(graph) if runs[n]]
+        is_priced = runs & ~places.is_transfer & ~places.is_call
+        is_priced[members] = False
+        priced = np.flatnonzero(is_priced)
         costs, cost_of = self._costs(shapes, places.priced_on, priced)
         routes = places.routes(np.flatnonzero(runs & (graph.sender >= 0)))
         duty = places.duties(np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of])
@@ -96,7 +103,18 @@ class Planner:
             on_stream=bytearray(on_stream),
             into_merges=into_merges,
             warnings=warnings,
+            seats=self.seats(shapes, members),
         )
+
+    def seats(self, shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
+        """Where members of collectives take part, and with how many bytes."""
+        graph, seats = shapes.graph, dict[int, SeatedNode]()
+        for n in members:
+            case = int(shapes.case_of[n])
+            seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)))
+            sizes = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
+            seats[n] = SeatedNode(seat, size_bytes(graph.properties[n], seat, *sizes))
+        return seats
 
     def edges(self, body: Body) -> Edges:
         """The edges of the graph of a body."""

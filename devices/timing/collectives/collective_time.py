@@ -24,8 +24,8 @@ from ..costs.source import Provenance
 from ..fits.calibration import Calibration
 from .algorithms import PlannedCost, fastest
 from .cost import CollectiveCost
-from .group import HostGroup, group_of
-from .hierarchy import over_hosts
+from .group import HostGroup, RankGroup, group_of
+from .hierarchy import HostPhase, host_phases, over_hosts
 from .kinds import kind_named
 from .measured import CollectiveModel
 
@@ -50,7 +50,7 @@ def collective_time(
     if isinstance(size_bytes, bool) or not isinstance(size_bytes, int) or size_bytes < 0:
         raise InvalidArgumentError(f"{kind}: size_bytes = {size_bytes!r} must be a whole number of bytes, 0 or more")
     if len(group.by_host) > 1:
-        planned = over_hosts(kind, group.per_host, size_bytes, group.ports, partial(_slowest, group.hosts))
+        planned = over_hosts(phases_of(kind, group, size_bytes))
     else:
         (host,) = group.hosts
         if host.model is not None:
@@ -63,6 +63,11 @@ def _from_curves(model: CollectiveModel, kind: str, ranks: int, size_bytes: int)
     time_ns, low_ns, high_ns, provenance = model.predict(kind, ranks, np.array([size_bytes]))
     time, low, high = (round(float(column[0])) for column in (time_ns, low_ns, high_ns))
     return CollectiveCost(time, low, high, "measured", "measured", provenance)
+
+
+def phases_of(kind: str, group: RankGroup, size_bytes: float) -> list[HostPhase]:
+    """The phases of a collective of several hosts."""
+    return host_phases(kind, group.per_host, size_bytes, group.ports, partial(_slowest, group.hosts))
 
 
 def _slowest(hosts: Sequence[HostGroup], kind: str, _ranks: int, size_bytes: float) -> PlannedCost:

@@ -58,17 +58,20 @@ class RankGroup:
 
     @cached_property
     def ports(self) -> GroupWay:
-        """What all rings between hosts do together: the ways of the first, second ... rank of every host, all at once.
+        """What all rings between hosts do together: a host's rate is its slowest ring times its number of rings."""
+        latency_ns = max(route.latency_ns for route in self.rings)
+        return GroupWay(_rate_of_slowest(self.rings) * max(self.per_host), latency_ns)
 
-        The rate is that of a host: its slowest ring times its number of rings.
-        """
+    @cached_property
+    def rings(self) -> tuple[Route, ...]:
+        """The ways of all rings between hosts: of the first, second ... rank of every host to that of the next host."""
         rings = max(self.per_host)
         routes = []
         for group, following in zip(self.by_host, [*self.by_host[1:], self.by_host[0]], strict=True):
             for i in range(rings):
                 src, dst = group[i * len(group) // rings], following[i * len(following) // rings]
-                routes.append(_network_route(self.topology, src, dst))
-        return GroupWay(_rate_of_slowest(routes) * rings, max(route.latency_ns for route in routes))
+                routes.append(network_route(self.topology, src, dst))
+        return tuple(routes)
 
     def _host(self, devices: Sequence[Device]) -> HostGroup:
         if len(devices) < 2:
@@ -137,7 +140,8 @@ def _rate_of_slowest(routes: Sequence[Route]) -> float:
     return min(rates, default=_SAME_MEMORY_BYTES_PER_S)
 
 
-def _network_route(topology: Topology, src: Device, dst: Device) -> Route:
+def network_route(topology: Topology, src: Device, dst: Device) -> Route:
+    """The way from the memory of one rank to that of another."""
     return topology.route(
         src.name,
         dst.name,

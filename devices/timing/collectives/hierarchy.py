@@ -13,30 +13,51 @@ host moves its shards at the rate of all ports that its ranks use.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from .algorithms import GroupWay, PlannedCost, fastest
 
 Inside = Callable[[str, int, float], PlannedCost]  # kind, ranks of one host, bytes -> cost
-_PHASES = {
+_PHASES: dict[str, tuple[str, ...]] = {  # inside the hosts
     "all_reduce": ("reduce_scatter", "all_gather"),
     "all_gather": ("all_gather",),
     "reduce_scatter": ("reduce_scatter",),
     "broadcast": ("all_gather",),
+    "all_to_all": ("all_to_all",),
+    "send_recv": (),
 }
 
 
-def over_hosts(kind: str, per_host: list[int], size_bytes: float, ports: GroupWay, inside: Inside) -> PlannedCost:
-    """The cost for hosts of `per_host` ranks; `ports` is what all ports of the slowest host do together."""
+class HostPhase(NamedTuple):
+    """One of the phases, which follow each other: inside every host, or between hosts, for so many bytes."""
+
+    kind: str
+    is_inside: bool
+    size_bytes: float
+    cost: PlannedCost
+
+
+def host_phases(kind: str, per_host: list[int], size_bytes: float, ports: GroupWay, inside: Inside) -> list[HostPhase]:
+    """The phases for hosts of `per_host` ranks; `ports` is what all ports of the slowest host do together."""
     hosts, most, ranks = len(per_host), max(per_host), sum(per_host)
     if kind == "all_to_all":
         between_bytes = size_bytes * most * (ranks - min(per_host)) / ranks
-        between = fastest("send_recv", 2, between_bytes, ports)
-        phases = [inside("all_to_all", most, size_bytes * most / ranks)] if most > 1 else []
+        phases = [HostPhase("send_recv", False, between_bytes, fastest("send_recv", 2, between_bytes, ports))]
+        inner, inner_bytes = _PHASES[kind], size_bytes * most / ranks
     elif kind == "send_recv":
-        between, phases = fastest(kind, 2, size_bytes * most, ports), []
+        phases = [HostPhase(kind, False, size_bytes * most, fastest(kind, 2, size_bytes * most, ports))]
+        inner, inner_bytes = _PHASES[kind], 0.0
     else:
-        between = fastest(kind, hosts, size_bytes, ports)
-        phases = [inside(phase, most, size_bytes) for phase in _PHASES[kind]] if most > 1 else []
-    time_ns = between.time_ns + sum(phase.time_ns for phase in phases)
-    name = f"hierarchical ({between.algorithm} between hosts)" if phases else between.algorithm
-    return PlannedCost(time_ns, name, between.protocol)
+        phases = [HostPhase(kind, False, size_bytes, fastest(kind, hosts, size_bytes, ports))]
+        inner, inner_bytes = _PHASES[kind], size_bytes
+    for phase in inner if most > 1 else ():
+        own = HostPhase(phase, True, inner_bytes, inside(phase, most, inner_bytes))
+        phases.insert(0 if phase == "reduce_scatter" else len(phases), own)
+    return phases
+
+
+def over_hosts(phases: list[HostPhase]) -> PlannedCost:
+    """The cost of phases one after the other."""
+    (between,) = (phase.cost for phase in phases if not phase.is_inside)
+    name = f"hierarchical ({between.algorithm} between hosts)" if len(phases) > 1 else between.algorithm
+    return PlannedCost(sum(phase.cost.time_ns for phase in phases), name, between.protocol)

@@ -31,7 +31,7 @@ from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, OpCost, Provenance, context, rate_type
+from .source import CostRequest, CostSource, OpCost, Provenance, context, rate_type
 
 
 class OpFits(Protocol):
@@ -74,6 +74,7 @@ class FittedSource:
     """
 
     def __init__(self, calibration: FitsByDevice | None = None) -> None:
+        self.calibration = calibration
         self._calibration = Calibration.of_catalog() if calibration is None else calibration
         self._cache = CostCache()
 
@@ -179,3 +180,9 @@ def _cost(
     return OpCost(
         time + wait, flops, moved, provenance, min(time, floor(low_ns)) + wait, max(time, ceil(high_ns)) + wait
     )
+
+
+def calibration_of(source: CostSource) -> Calibration | None:
+    """The calibration that a source was given, which has the curves of collectives too; None is the catalog's."""
+    given = source.calibration if isinstance(source, FittedSource) else None
+    return given if isinstance(given, Calibration) else None

@@ -1,10 +1,10 @@
 """Timeline -> Chrome trace, the JSON that chrome://tracing, Perfetto and speedscope open.
 
 The object form of the Trace Event Format: a process per device, a thread per stream, a complete event ("X") per event
-that occupies its stream for some time, an instant ("i") at the end of every other event, and a flow arrow from each
-copy to the op that the receiving device runs next. Times are microseconds with three decimals, so no nanosecond is lost
-below 2**53 us. A slice has the bounds of its duration as arguments, where they are known. The same timeline gives the
-same bytes.
+that occupies its stream for some time, an instant ("i") at the end of every other event, and flow arrows: from each
+copy to the op that the receiving device runs next, and from what a collective waited for last to its members. Times are
+microseconds with three decimals, so no nanosecond is lost below 2**53 us. A slice has the bounds of its duration as
+arguments, where they are known. The same timeline gives the same bytes.
 """
 
 from __future__ import annotations
@@ -94,21 +94,31 @@ def _arrow(
 ) -> list[ChromeEvent]:
     """A flow arrow from a copy to the first op that the receiving device starts after the tensor arrived.
 
-    Both ends must be slices, and a recv is not one. There is no arrow when no op follows or the copy took no time.
+    And one to a member of a collective from what let it begin on another device, which came last. Both ends must be
+    slices, and a recv is not one. There is no arrow when no op follows or the copy took no time.
     """
-    if event.kind != "recv" or event.cause < 0 or timeline.events[event.cause].kind != "copy":
+    if event.cause < 0 or event.kind not in ("recv", "collective"):
         return []
-    copy = timeline.events[event.cause]
+    cause = timeline.events[event.cause]
+    if not _is_slice(cause) or (cause.kind == "copy") != (event.kind == "recv"):
+        return []
+    if event.kind == "collective":
+        if cause.device == event.device or not _is_slice(event):
+            return []
+        return _flow("last member", index, cause, timeline, place | {"ts": event.start_ns / 1000})
     end_ns = slices.next_start_ns(event.device, COMPUTE_STREAM, event.end_ns)
-    if end_ns is None or not _is_slice(copy):
+    if end_ns is None:
         return []
-    start = {
-        "pid": timeline.devices.index(copy.device) + 1,
-        "tid": timeline.streams(copy.device).index(copy.stream) + 1,
+    stream = {"tid": timeline.streams(event.device).index(COMPUTE_STREAM) + 1, "ts": end_ns / 1000}
+    return _flow("transfer", index, cause, timeline, place | stream)
+
+
+def _flow(name: str, index: int, start: TimelineEvent, timeline: Timeline, end: ChromeEvent) -> list[ChromeEvent]:
+    """The two ends of an arrow."""
+    begin = {
+        "ts": start.start_ns / 1000,
+        "pid": timeline.devices.index(start.device) + 1,
+        "tid": timeline.streams(start.device).index(start.stream) + 1,
     }
-    end = place | {"tid": timeline.streams(event.device).index(COMPUTE_STREAM) + 1}
-    common = {"name": "transfer", "cat": "transfer", "id": index}
-    return [
-        common | {"ph": "s", "ts": copy.start_ns / 1000} | start,
-        common | {"ph": "f", "bp": "e", "ts": end_ns / 1000} | end,
-    ]
+    common = {"name": name, "cat": name, "id": index}
+    return [common | {"ph": "s"} | begin, common | {"ph": "f", "bp": "e"} | end]

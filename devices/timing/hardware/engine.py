@@ -4,6 +4,7 @@ A feeder (the player of a simulation, or the actors of a session on a virtual cl
 
     start(row, duty, device, cause)    compute, on the lanes or the stream of a device; on its host; or only waiting
     copy(row, route, size, cause)      the transfer of a receive
+    collectives.join(...)              the member of a collective
     passes(row, cause)                 free: the row ends at once; returns its entry in the log
     begin(row, cause), finish(row)     a row whose end only the feeder knows
 
@@ -23,11 +24,13 @@ from simpy import Environment, Event
 from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
+from .collectives import FIRST_FLOW, Collectives, PlanOf
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
 from .profile import EndOf, Profile, at_full_speed
 from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
+from .yielding_gpu import YieldingGpu
 
 
 class Duty(IntEnum):
@@ -38,6 +41,7 @@ class Duty(IntEnum):
     HOST = 2  # computes on the host of a GPU, which launches nothing for it
     WAIT = 3  # only waits, on no lane
     TRANSFER = 4  # a receive: bytes cross its route
+    COLLECTIVE = 5  # a member of a collective, on a communication stream
 
 
 class Engine:
@@ -47,14 +51,17 @@ class Engine:
     time of a step is then its longest chain of durations.
     """
 
-    def __init__(self, cluster: Cluster, feeder: Feeder, *, is_unlimited: bool = False) -> None:
-        """Devices are numbered in their order."""
+    def __init__(self, cluster: Cluster, feeder: Feeder, plan_of: PlanOf, *, is_unlimited: bool = False) -> None:
+        """Devices are numbered in their order; `plan_of` plans collectives among them."""
         profile = Profile(cluster.profiles)
         self.env = Environment()
         self.log = Log()
         self._instants = Instants(self.env)
         self._feeder = feeder
         self.network = Network(self.env, self, profile)
+        self.collectives = Collectives(
+            self._instants, self.log, feeder, self.network, plan_of, self._shares, is_unlimited=is_unlimited
+        )
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
         self.streams: list[Gpu | None] = []
@@ -70,7 +77,11 @@ class Engine:
         """Where the rows of a device run, by duty."""
         spec, parts = device.spec, (self._instants, self.log, self._feeder)
         is_gpu = spec.launches_kernels
-        stream = Gpu(*parts, spec.launch_overhead_ns, end_of) if is_gpu and not self._is_unlimited else None
+        stream: Gpu | None = None
+        if is_gpu and not self._is_unlimited and spec.communication_share:
+            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share)
+        elif is_gpu and not self._is_unlimited:
+            stream = Gpu(*parts, spec.launch_overhead_ns, end_of)
         self.streams.append(stream)
         compute: ComputePlace = stream or Lanes(*parts, spec.lanes, end_of)
         host: ComputePlace = Lanes(*parts, 1, at_full_speed)
@@ -82,6 +93,12 @@ class Engine:
         """Where the rows of overlapping iterations run."""
         compute = places[Duty.COMPUTE]
         return {**places, Duty.COMPUTE: compute.of_iterations} if isinstance(compute, Lanes) else places
+
+    def _shares(self, device: int, shares: bool) -> None:
+        """A collective begins on a device, or the last one ends."""
+        stream = self.streams[device]
+        if isinstance(stream, YieldingGpu):
+            stream.share_with_collectives(shares=shares)
 
     def now(self) -> int:
         """Nanoseconds since the start of the clock."""
@@ -132,6 +149,10 @@ class Engine:
 
     def arrived(self, transfer: int) -> None:
         """The last byte of a transfer has arrived: the copy ended when it was sent, the latency is the receive's."""
+        if transfer >= FIRST_FLOW:
+            self.network.bottlenecks.pop(transfer, None)
+            self.collectives.arrived(transfer)
+            return
         now, copy = self._instants.now(), self._copies[transfer]
         sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
         bottleneck = self.network.bottlenecks.pop(transfer, None)
@@ -150,8 +171,9 @@ class Engine:
         )
 
     def unfinished(self) -> list[int]:
-        """Entries whose end the log does not have yet: copies under way, and rows that the feeder has begun."""
-        return [*self._begun.values(), *(self._copies[row] for row in self._latency_ns if row in self._copies)]
+        """Entries whose end the log does not have yet: copies, collectives, and rows that the feeder has begun."""
+        copies = [self._copies[row] for row in self._latency_ns if row in self._copies]
+        return [*self._begun.values(), *self.collectives.unfinished(), *copies]
 
     @property
     def has_events(self) -> bool:
@@ -162,10 +184,10 @@ class Engine:
         """Everything that decides how the hardware goes on, relative to the present.
 
         Two equal states, rows told by `name`, go on alike. None in the middle of an instant, while rates of transfers
-        have to be found.
+        have to be found, and of steps with collectives.
         """
         transfers = self.network.state(name)
-        if transfers is None:
+        if transfers is None or self.collectives.were_used:
             return None
 
         def named(action: object) -> Hashable:

@@ -18,30 +18,29 @@ from array import array
 from heapq import heapify, heappop, heappush
 
 from ...topology import Route
-from .ports import NS, UNITS, ActiveLink, Crossing
+from .ports import NS, UNITS, WHOLE, ActiveLink, Crossing
 
 _FEW = 16  # entries of a heap that are not worth a search for stale ones
 
 
 class ActiveFlow:
-    """A transfer, from its request to its arrival. `work` is in nanoseconds of a unit of rate."""
+    """A transfer, from its request to its arrival.
 
-    __slots__ = ("began_ns", "entry", "first_limit", "number", "path", "requested_ns", "size_bytes", "transfer")
+    `work` says by how much the virtual time of its path has to grow until it ends, in nanoseconds of a unit of rate.
+    """
 
-    def __init__(self, transfer: int, path: Path, size_bytes: int, now: int) -> None:
+    __slots__ = ("began_ns", "entry", "first_limit", "number", "path", "requested_ns", "size_bytes", "transfer", "work")
+
+    def __init__(self, transfer: int, path: Path, size_bytes: int, now: int, work: int | None = None) -> None:
         self.transfer = transfer
         self.path = path
         self.size_bytes = size_bytes
+        self.work = size_bytes * NS * UNITS if work is None else work
         self.requested_ns = now
         self.entry = 0  # the entry in the calendar for its end
         self.began_ns = 0  # when its first byte moved
         self.number = 0  # in the order in which flows begin
         self.first_limit = 0  # index of what limits it first in the history of its path
-
-    @property
-    def work(self) -> int:
-        """By how much the virtual time of its path has to grow until it ends."""
-        return self.size_bytes * NS * UNITS
 
     def bottleneck(self, now: int) -> ActiveLink:
         """The port that has limited it for longest until now."""
@@ -58,7 +57,10 @@ class ActiveFlow:
 
 
 class Path:
-    """The ports of a route, its flows and when they end; transfers need a copy engine of each of `engines`."""
+    """The ports of a route, its flows and when they end; transfers need a copy engine of each of `engines`.
+
+    `weight` says, in parts of `WHOLE`, how much of their rate is bytes that they carry.
+    """
 
     __slots__ = (
         "crossings",
@@ -78,10 +80,12 @@ class Path:
         "route",
         "seen",
         "slowest",
+        "weight",
     )
 
-    def __init__(self, number: int, route: Route, ports: tuple[ActiveLink, ...]) -> None:
+    def __init__(self, number: int, route: Route, ports: tuple[ActiveLink, ...], weight: int = WHOLE) -> None:
         self.number = number
+        self.weight = weight
         self.route = route
         self.ports = ports
         self.engines = tuple([port for port in ports if port.link.copy_engines])

@@ -59,15 +59,16 @@ class PathGrouping:
         self.touched[group] = None
         for crossing in path.crossings:
             port = crossing.port
-            crossing.count = count = crossing.count + flows
+            crossing.count += flows
+            crossing.weight = weight = crossing.weight + flows * path.weight
             port.flows += flows
             groups = port.changed_groups
             if groups and groups[-1] is group and port.changed_in[-1] == search:
-                port.changed_counts[-1] = count
+                port.changed_weights[-1] = weight
             else:
                 port.changed_in.append(search)
                 groups.append(group)
-                port.changed_counts.append(count)
+                port.changed_weights.append(weight)
             if flows > 0 and not port.is_watched:
                 self.unchecked[port] = None
 

@@ -39,7 +39,7 @@ class LoneFlows:
             port.flows, port.lone, port.is_watched, port.is_full = 1, path, False, False
             port.changed_in.append(search)
             port.changed_groups.append(group)
-            port.changed_counts.append(1)
+            port.changed_weights.append(path.weight)
         return now - (-flow.work // rate)
 
     def take_out(self, path: Path, search: int) -> None:
@@ -49,7 +49,7 @@ class LoneFlows:
             port.flows, port.lone = 0, None
             port.changed_in.append(search)
             port.changed_groups.append(group)
-            port.changed_counts.append(0)
+            port.changed_weights.append(0)
         path.rate = 0
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from simpy import Environment, Event
 
@@ -30,10 +30,13 @@ from .fair_shares import FairShares
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .instants import Instants
 from .port_loads import load_changes, loads_of
-from .ports import ActiveLink
+from .ports import NS, UNITS, WHOLE, ActiveLink
 from .profile import Profile
 from .streams import RowName
 from .under_way import flows_under_way, waiting_for_engines
+
+if TYPE_CHECKING:
+    from ..collectives.plan import FlowPhase
 
 _NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
@@ -71,7 +74,8 @@ class Network:
         self._ports: dict[Link, ActiveLink] = {}
         self._port_of: dict[int, ActiveLink] = {}  # by identity of the link, which a route keeps
         self._by_name: dict[str, ActiveLink] = {}
-        self._paths: dict[int, Path] = {}  # by identity of the route, which the path keeps: hashing one takes longer
+        # By identity of the route, which the path keeps (hashing one takes longer), and weight.
+        self._paths: dict[tuple[int, int], Path] = {}
         self._requests: list[ActiveFlow] = []
         self._released: list[tuple[ActiveLink, int]] = []  # a copy engine, and the transfer that held it
         self._shares = FairShares()
@@ -85,6 +89,18 @@ class Network:
         """Asks now for a transfer; of 0 bytes it takes the latency of the route and nothing else."""
         now = self._instants.now()
         self._requests.append(ActiveFlow(transfer, self._path(route), size_bytes, now))
+        self._ask()
+
+    def flow(self, transfers: range, phase: FlowPhase) -> None:
+        """Begins the flows of a phase of a collective now: no latency, no copy engines, only `arrived` is called.
+
+        They use the rate that they get for as long as the phase takes alone, and carry the bytes that they move.
+        """
+        work = phase.alone_ns * (phase.rate * UNITS // phase.shares)
+        weight = min(round(phase.moved_bytes * NS * UNITS * WHOLE / work), WHOLE)
+        now = self._instants.now()
+        for transfer, route in zip(transfers, phase.routes, strict=True):
+            self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work))
         self._ask()
 
     @property
@@ -126,12 +142,12 @@ class Network:
         flows = flows_under_way(self._paths.values(), name, now)
         return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now), self._wakes_at - now
 
-    def _path(self, route: Route) -> Path:
-        path = self._paths.get(id(route))
+    def _path(self, route: Route, weight: int = WHOLE) -> Path:
+        path = self._paths.get((id(route), weight))
         if path is None:
             port_of = self._port_of
             ports = tuple(dict.fromkeys([port_of.get(id(link)) or self._port(link) for link in route.links]))
-            path = self._paths[id(route)] = Path(len(self._paths), route, ports)
+            path = self._paths[id(route), weight] = Path(len(self._paths), route, ports, weight)
         return path
 
     def _port(self, link: Link) -> ActiveLink:

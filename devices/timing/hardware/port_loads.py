@@ -1,10 +1,10 @@
-"""What a port has carried, from the counts of its flows by group and the rates of the groups.
+"""What a port has carried, from the weights of its flows by group and the rates of the groups.
 
 Nobody writes down a load while the clock runs, as a new rate of one group is a new load of all ports that it crosses:
 it is computed when somebody asks.
 
     search    0        3        5            a search finds rates; several can be in one instant
-    count     2 of g            1 of g       of flows on the port
+    weight    2 of g            1 of g       of flows on the port: 1 for each whose whole rate is bytes
     rate      10       6                     of group g
     load      20       12       6
 """
@@ -17,7 +17,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from .flow_groups import FlowGroup
-from .ports import UNITS, ActiveLink
+from .ports import UNITS, WHOLE, ActiveLink
 
 
 def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, float]]:
@@ -26,11 +26,11 @@ def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, 
 
 
 def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
-    """(search, load in units from then on) of the first so many searches, in order."""
-    counts: dict[FlowGroup, list[tuple[int, int]]] = {}
-    for search, group, count in zip(port.changed_in, port.changed_groups, port.changed_counts, strict=True):
-        counts.setdefault(group, []).append((search, count))
-    changes = merge(*[_changes(group, of_group) for group, of_group in counts.items()], key=itemgetter(0))
+    """(search, load in units of rate and parts of `WHOLE` from then on) of the first so many searches, in order."""
+    weights: dict[FlowGroup, list[tuple[int, int]]] = {}
+    for search, group, weight in zip(port.changed_in, port.changed_groups, port.changed_weights, strict=True):
+        weights.setdefault(group, []).append((search, weight))
+    changes = merge(*[_changes(group, of_group) for group, of_group in weights.items()], key=itemgetter(0))
     load = 0
     for search, together in groupby(changes, itemgetter(0)):
         if search >= searches:  # flows have come or gone, and rates are not found yet
@@ -53,20 +53,24 @@ def spans_of(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]
         else:
             times.append(time)
             loads.append(load)
-    return [(start, end, load / UNITS) for (start, load), (end, _) in pairwise(zip(times, loads, strict=True)) if load]
+    return [
+        (start, end, load / (UNITS * WHOLE))
+        for (start, load), (end, _) in pairwise(zip(times, loads, strict=True))
+        if load
+    ]
 
 
-def _changes(group: FlowGroup, counts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """(search, by how much the load of a group on a port changes in it), from (search, count of its flows there)."""
+def _changes(group: FlowGroup, weights: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(search, by how much the load of a group on a port changes in it), from (search, weight of its flows there)."""
     rates = merge(
-        ((search, 0, count) for search, count in counts),
+        ((search, 0, weight) for search, weight in weights),
         ((search, 1, rate) for search, rate in zip(group.rates_in, group.rates, strict=True)),
         key=itemgetter(0),
     )
-    count = rate = load = 0
+    weight = rate = load = 0
     for search, together in groupby(rates, itemgetter(0)):
         for _, is_rate, number in together:
-            count, rate = (count, number) if is_rate else (number, rate)
-        if count * rate != load:
-            yield search, count * rate - load
-            load = count * rate
+            weight, rate = (weight, number) if is_rate else (number, rate)
+        if weight * rate != load:
+            yield search, weight * rate - load
+            load = weight * rate

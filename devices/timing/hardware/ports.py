@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 UNITS = lcm(*range(1, 41))
 NS = 10**9
+WHOLE = 1 << 40
+"""the weight of flows whose whole rate is bytes that they carry"""
 
 
 class Crossing:
@@ -32,12 +34,13 @@ class Crossing:
     `bound` is the least number that the group's heap has for this crossing.
     """
 
-    __slots__ = ("allowed", "bound", "count", "group", "port")
+    __slots__ = ("allowed", "bound", "count", "group", "port", "weight")
 
     def __init__(self, group: FlowGroup, port: ActiveLink) -> None:
         self.group = group
         self.port = port
         self.count = 0
+        self.weight = 0  # of its flows together
         self.allowed = self.bound = -1
 
 
@@ -51,9 +54,9 @@ class ActiveLink:
 
     __slots__ = (
         "capacity",
-        "changed_counts",
         "changed_groups",
         "changed_in",
+        "changed_weights",
         "component",
         "crossings",
         "flows",
@@ -87,10 +90,10 @@ class ActiveLink:
         self.mark = 0  # the last search that came here
         self.free_engines = link.copy_engines
         self.queue: deque[ActiveFlow] = deque()
-        # How many flows which group had here since which search.
+        # The weights of the flows that a group had here, since which search.
         self.changed_in = array("q")
         self.changed_groups: list[FlowGroup] = []
-        self.changed_counts = array("q")
+        self.changed_weights = array("q")
 
     def load(self) -> int:
         """The rate of all its flows."""

@@ -16,7 +16,7 @@ from ..bodies.paths import CallPath
 if TYPE_CHECKING:
     from ....graph.dtypes import Dims
     from ....graph.ops.record import Calls
-    from ..bodies.body import Body
+    from ..bodies.body import Body, SeatedNode
     from ..bodies.levels import Levels, TokenTarget
     from ..costs.source import OpCost
     from ..hardware.streams import ComputePlace, Feeder
@@ -114,12 +114,13 @@ class Tokens:
 class NodeFacts:
     """What is known of the nodes of an activation that was asked, after they have run.
 
-    A dead output has the shape None; `sizes` are the bytes of receives.
+    A dead output has the shape None; `sizes` are the bytes of receives, `seats` those of members of collectives.
     """
 
     costs: dict[int, OpCost] = field(default_factory=dict)
     shapes: dict[int, tuple[Dims | None, ...]] = field(default_factory=dict)
     sizes: dict[int, int] = field(default_factory=dict)
+    seats: dict[int, SeatedNode] = field(default_factory=dict)
 
     def has(self, node: int, output: int) -> bool:
         """Whether an output was computed, and not dead; -1 stands for the node itself."""

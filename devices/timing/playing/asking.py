@@ -28,6 +28,7 @@ from ..bodies.body import Asked, NodePart, TokenEdges
 from ..bodies.dependencies import TRANSFER
 from ..hardware.streams import NO_TICKET
 from .activation import Activation, NodeFacts, Passed, Tokens
+from .joining import join
 
 if TYPE_CHECKING:
     from ..bodies.levels import TokenTarget
@@ -99,9 +100,14 @@ class Asking:
         self._go_on(activation, ready)
 
     def arrived(self, activation: Activation, node: int, outputs: Values, cause: int = -1) -> None:
-        """A deferred node has its outputs; `cause` is the last entry of a function that it called."""
-        _columns(activation)[0].outputs[node] = outputs
-        self.player.later(activation, node, cause)
+        """A deferred node has its outputs; `cause` is the last entry of a function that it called.
+
+        The member of a collective goes on when the clock says so.
+        """
+        tokens, asked = _columns(activation)
+        tokens.outputs[node] = outputs
+        if asked.parts[node] is not NodePart.JOINS:
+            self.player.later(activation, node, cause)
 
     def deliver(self, activation: Activation, consumers: Sequence[TokenTarget], passed: Passed) -> None:
         """Passes tokens to nodes of an activation, given by their numbers in its graph, from another one."""
@@ -135,6 +141,8 @@ class Asking:
                     self._receive(activation, node, cause, ready)
                 case NodePart.DEFERRED:
                     self._defer(activation, node, cause, ready)
+                case NodePart.JOINS:
+                    self._join(activation, node, cause)
 
     # Nodes
 
@@ -204,6 +212,12 @@ class Asking:
                 self._engine.after(delay_ns, partial(self._finish_later, activation, node))
             elif delay_ns is not None:
                 self._finish(activation, node, ready)
+
+    def _join(self, activation: Activation, node: int, cause: int) -> None:
+        inputs = _columns(activation)[0].inputs.pop(node, [])
+        seated = self.oracle.joins(activation, node, inputs)
+        if seated is not None:
+            join(self._engine, self.player, activation, node, seated, cause)
 
     def _finish(self, activation: Activation, node: int, ready: _Released) -> None:
         outputs = _columns(activation)[0].outputs.pop(node)

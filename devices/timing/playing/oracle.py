@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from ..bodies.body import Body
+    from ..bodies.body import Body, SeatedNode
     from .activation import Activation, Playing
     from .call_run import CallRun
 
@@ -88,6 +88,9 @@ class NodeOracle(Oracle, Protocol):
 
     def start(self, activation: Activation, node: int, inputs: list[Any]) -> None:
         """Starts a deferred node, whose outputs `Asking.arrived` gets."""
+
+    def joins(self, activation: Activation, node: int, inputs: list[Any]) -> SeatedNode | None:
+        """Starts the member of a collective, whose outputs `Asking.arrived` gets; None if that failed."""
 
     def finish(self, activation: Activation, node: int, outputs: Sequence[Any]) -> int | None:
         """How long a deferred node takes after its wait; None if that failed, and the step with it."""

@@ -26,6 +26,7 @@ from ..hardware.streams import NO_TICKET, RowName
 from .activation import Activation, Passed, Place, PlayedRun
 from .asking import Asking
 from .folding import Folding
+from .joining import join, missing_members
 from .loop_run import LoopRun
 from .passing import pass_alone
 from .pieces import loads_in
@@ -115,7 +116,7 @@ class Player:
         names = [repr(activation.prefix + activation.body.graph.names[n]) for activation, n in waiting[:_LISTED]]
         nodes = f"{len(waiting)} nodes wait for others that never run, such as {', '.join(names)}"
         return InvalidArgumentError(
-            f"the simulation cannot go on at {now} ns: {nodes}"
+            f"the simulation cannot go on at {now} ns: {'; '.join([*missing_members(self.engine, self.owner), nodes])}"
             + listed_waits(activation.body.graph.wait_of(n, activation.prefix) for activation, n in receives),
             node=first.prefix + first.body.graph.names[n],
             op=first.body.graph.op(n),
@@ -373,6 +374,8 @@ class Player:
             place.take(base + node, cause)
         elif node in body.routes and body.routes[node].links:
             self.engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
+        elif node in body.seats:
+            join(self.engine, self, activation, node, body.seats[node], cause)
         elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
             self.call(activation, node, cause)
         elif body.on_stream[node]:

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 def only_computes(body: Body, shared: SharedHardware) -> bool:
     """Whether a body runs on processors alone, each of which has its full speed all the time."""
     profiles = shared.cluster.profiles
-    if shared.is_unlimited or profiles.slow or profiles.degrade or body.routes or body.launch_consumers is not None:
+    if shared.is_unlimited or profiles.slow or profiles.degrade:
+        return False
+    if body.routes or body.seats or body.launch_consumers is not None:
         return False
     return body.passes is not None and not (body.duty == Duty.HOST).any()
 

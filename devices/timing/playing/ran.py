@@ -131,6 +131,7 @@ def _own_log(entries: Entries, row_of: _RowNumbers) -> Log:
         column.frombytes(values.tobytes())
     _copy_own(log.lanes, result.lanes, number, first)
     _copy_own(log.bottlenecks, result.bottlenecks, number, first)
+    _copy_own(log.collectives, result.collectives, number, first)
     return result
 
 
@@ -160,7 +161,9 @@ class _Bodies:
         if played.gates is not None:
             nodes = sorted({*facts.shapes, *logged}) if played.asked.is_open else nodes
             body = _compiled(activation, nodes)
-        columns = (tuple([known.get(n) for n in nodes]) for known in (facts.costs, facts.shapes, facts.sizes))
+        columns = (
+            tuple([known.get(n) for n in nodes]) for known in (facts.costs, facts.shapes, facts.sizes, facts.seats)
+        )
         key = id(played), id(body), *columns  # a compiled body, which is kept, has nodes of its own
         if key not in self._known:
             numbers = np.array(nodes, np.int64)
@@ -207,7 +210,8 @@ def _with_facts(body: Body, played: Body, nodes: Numbers, facts: NodeFacts) -> B
     all_costs = [facts.costs.get(n, FREE) for n in nodes.tolist()]
     numbers = {cost: number for number, cost in enumerate(dict.fromkeys([FREE, *all_costs]))}
     is_free = np.array([cost.provenance == "free" for cost in all_costs], np.bool_)
-    is_free &= np.array([asked.parts[n] is not NodePart.DEFERRED for n in nodes.tolist()], np.bool_)
+    takes_time = (NodePart.DEFERRED, NodePart.JOINS)
+    is_free &= np.array([asked.parts[n] not in takes_time for n in nodes.tolist()], np.bool_)
     duty = np.where(is_free, Duty.FREE, asked.duty[nodes]).astype(np.uint8)
     routes = {k: played.routes[n] for k, n in enumerate(nodes.tolist()) if n in played.routes and n in facts.sizes}
     duty[list(routes)] = Duty.TRANSFER
@@ -227,4 +231,5 @@ def _with_facts(body: Body, played: Body, nodes: Numbers, facts: NodeFacts) -> B
         time_ns=[cost.time_ns for cost in all_costs],
         routes=routes,
         copied_bytes={k: facts.sizes[int(nodes[k])] for k in routes},
+        seats={k: facts.seats[n] for k, n in enumerate(nodes.tolist()) if n in facts.seats},
     )

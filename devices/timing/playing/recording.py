@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ....graph.ops.record import RECVS, SENDS
-from ..events import COMPUTE_STREAM, KINDS, Events, TextColumn, as_numbers
+from ..events import COMMUNICATION_STREAM, COMPUTE_STREAM, KINDS, Events, TextColumn, as_numbers
 from ..hardware.engine import Duty
 from ..hardware.log import COPY, KINDS as ENTRY_KINDS, LAUNCH, NODE
 from ..memory.times import NEVER, Times
@@ -108,6 +108,8 @@ class _Recording:
         flops, sizes, provenance = self._costs(costs, cost_of)
         kind = self._kinds(is_copy).astype(np.uint8)
         sizes[is_copy] = self._copied_bytes(np.flatnonzero(is_copy))
+        taken = log.collectives
+        sizes[list(taken)] = [each.plan.size_bytes for each in taken.values()]
         return Events(
             device=TextColumn(self._devices(is_copy), lambda: self.devices),
             stream=self._streams(is_copy),
@@ -122,7 +124,7 @@ class _Recording:
             cause=np.frombuffer(log.causes, np.int64),
             iteration=TextColumn(entries.activation, lambda: [activation.iteration for activation in self.activations]),
             runs=np.ones(len(start), np.int64),
-            make_bounds=lambda: duration_bounds(costs, cost_of, kind, end - start),
+            make_bounds=lambda: duration_bounds(costs, cost_of, kind, end - start, log.collectives),
         )
 
     def _entries(self) -> _Entries:
@@ -152,6 +154,7 @@ class _Recording:
             kind[body.graph.of_class(*SENDS)] = KINDS.index("send")
             kind[body.graph.of_class(*RECVS)] = KINDS.index("recv")
             kind[body.duty == Duty.WAIT] = KINDS.index("wait")
+            kind[body.duty == Duty.COLLECTIVE] = KINDS.index("collective")
         column = self._of_nodes(numbers)
         column[is_copy] = KINDS.index("copy")
         column[self.entries.kind == LAUNCH] = KINDS.index("launch")
@@ -164,6 +167,8 @@ class _Recording:
         column[self.entries.kind == LAUNCH] = names["launch"]
         for entry, lane in self.log.lanes.items():
             column[entry] = names.setdefault(f"{COMPUTE_STREAM}:{lane}", len(names))
+        for entry, taken in self.log.collectives.items():
+            column[entry] = names.setdefault(f"{COMMUNICATION_STREAM}:{taken.group}", len(names))
         copies = np.flatnonzero(is_copy)
         of_route: dict[int, int] = {}  # by identity: many copies take one route
         numbers = []
@@ -219,6 +224,8 @@ class _Recording:
         provenance[self.entries.kind == LAUNCH] = names["launch"]
         copies = np.flatnonzero(self.entries.kind == COPY)
         provenance[copies] = [names.setdefault(name, len(names)) for name in self._bottlenecks(copies)]
+        for entry, taken in self.log.collectives.items():
+            provenance[entry] = names.setdefault(taken.plan.name, len(names))
         return flops, sizes, TextColumn(provenance, lambda: list(names))
 
     def _bottlenecks(self, copies: Numbers) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bodies.body import turn_of
+from ..collectives.plan import plan_of
 from ..hardware.engine import Duty, Engine
 from ..hardware.iterations import RowTurn
 from .activation import Activation, Place, PlayedRun
@@ -27,24 +28,28 @@ if TYPE_CHECKING:
 
     from ...cluster import Cluster
     from ..bodies.body import Body
+    from ..collectives.plan import CollectivePlan
+    from ..fits.calibration import Calibration
     from ..hardware.streams import ComputePlace, Feeder
 
 
 class SharedHardware:
     """The engine of a cluster, its log, and by row the activation that owns it and its time."""
 
-    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
-        """`is_unlimited` is as in `Engine`."""
+    def __init__(self, cluster: Cluster, calibration: Calibration | None = None, *, is_unlimited: bool = False) -> None:
+        """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's."""
         self.cluster = cluster
         self.is_unlimited = is_unlimited
         self.launched: Callable[[int, int, int], bool] = self._launched
         self.ended: Callable[[int, int], None] = self._ended
         self.time_ns: Callable[[int], int] = self._time_ns
-        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
+        self.engine = Engine(cluster, self, self._plan_of, is_unlimited=is_unlimited)
         self.log = self.engine.log
         self.owners: list[Activation] = []
         self.times: list[int] = []
         """negative where the player has to be asked"""
+        self._calibration = calibration
+        self._plans: dict[tuple[str, tuple[int, ...], int], CollectivePlan] = {}
         self._places: dict[tuple[int, bool], tuple[Body, Sequence[ComputePlace | None]]] = {}
         self._tables: dict[bool, NDArray[np.object_]] = {}
 
@@ -75,6 +80,15 @@ class SharedHardware:
                 for duty in (Duty.COMPUTE, Duty.HOST, Duty.WAIT):
                     table[device * len(Duty) + duty] = self.engine.place(duty, device, overlaps=overlaps)
         return table
+
+    def _plan_of(self, kind: str, devices: tuple[int, ...], size_bytes: int) -> CollectivePlan:
+        """The plan of a collective among devices by number; equal ones are planned once."""
+        key = kind, devices, size_bytes
+        plan = self._plans.get(key)
+        if plan is None:
+            ranks = [self.cluster.names[number] for number in devices]
+            plan = self._plans[key] = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
+        return plan
 
     def serve(self, player: Feeder) -> None:
         """All rows are those of one player, who knows their times: nobody has to look whose a row is."""

@@ -5,28 +5,28 @@
 
 from __future__ import annotations
 
-from ..record import FactsByOp, NodeClass
+from ..record import Exchange, FactsByOp, NodeClass
 
 OPS: FactsByOp = {
-    "CollectiveAllToAllV2": {"waits": True},
-    "CollectiveAllToAllV3": {"waits": True},
-    "CollectiveAssignGroupV2": {"is_flat": True},
-    "CollectiveBcastRecv": {"node_class": NodeClass.COLLECTIVE, "waits": True},
-    "CollectiveBcastRecvV2": {"waits": True},
-    "CollectiveBcastSend": {"node_class": NodeClass.COLLECTIVE, "waits": True},
-    "CollectiveBcastSendV2": {"waits": True},
-    "CollectiveGather": {"waits": True},
-    "CollectiveGatherV2": {"waits": True},
-    "CollectiveInitializeCommunicator": {"is_flat": True},
-    "CollectiveReduce": {"node_class": NodeClass.COLLECTIVE, "waits": True},
-    "CollectiveReduceScatterV2": {"waits": True},
-    "CollectiveReduceV2": {"waits": True},
-    "CollectiveReduceV3": {"waits": True},
+    "CollectiveAllToAllV2": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
+    "CollectiveAllToAllV3": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
+    "CollectiveAssignGroupV2": {"is_flat": True, "exchange": Exchange.NOTHING},
+    "CollectiveBcastRecv": {"node_class": NodeClass.COLLECTIVE, "waits": True, "exchange": Exchange.BROADCAST},
+    "CollectiveBcastRecvV2": {"waits": True, "exchange": Exchange.BROADCAST},
+    "CollectiveBcastSend": {"node_class": NodeClass.COLLECTIVE, "waits": True, "exchange": Exchange.BROADCAST},
+    "CollectiveBcastSendV2": {"waits": True, "exchange": Exchange.BROADCAST},
+    "CollectiveGather": {"waits": True, "exchange": Exchange.ALL_GATHER},
+    "CollectiveGatherV2": {"waits": True, "exchange": Exchange.ALL_GATHER},
+    "CollectiveInitializeCommunicator": {"is_flat": True, "exchange": Exchange.NOTHING},
+    "CollectiveReduce": {"node_class": NodeClass.COLLECTIVE, "waits": True, "exchange": Exchange.ALL_REDUCE},
+    "CollectiveReduceScatterV2": {"waits": True, "exchange": Exchange.REDUCE_SCATTER},
+    "CollectiveReduceV2": {"waits": True, "exchange": Exchange.ALL_REDUCE},
+    "CollectiveReduceV3": {"waits": True, "exchange": Exchange.ALL_REDUCE},
     "DTensorAllGather": {"is_collective": True},
     "DTensorAllScatter": {"is_collective": True},
     "DTensorAllToAll": {"is_collective": True},
-    "NcclAllReduce": {"waits": True},
-    "NcclBroadcast": {"is_collective": True},
-    "NcclReduce": {},
-    "Partita>AllToAllV": {"waits": True},
+    "NcclAllReduce": {"waits": True, "exchange": Exchange.ALL_REDUCE},
+    "NcclBroadcast": {"is_collective": True, "exchange": Exchange.NOTHING},
+    "NcclReduce": {"exchange": Exchange.NOTHING},
+    "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
 }

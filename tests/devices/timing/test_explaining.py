@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
-from partita.devices import RooflineSource, cut, explain, local_cluster, simulate
+from partita.devices import RooflineSource, collective_time, cut, explain, local_cluster, simulate
 from partita.devices.timing.costs.first_known import FirstKnown
-from partita.errors import InvalidArgumentError, UnimplementedError
+from partita.errors import InvalidArgumentError
 from partita.graph import DataType, GraphBuilder
 from tests.devices.timing.steps import StepBuilder, cluster, cpu
 from tests.function_defs import func_attr, function_of
@@ -81,5 +82,23 @@ def test_nodes_whose_time_is_not_that_of_an_op() -> None:
     called = cut(b, "cpu:1", feeds="x", targets=["call", "sum"])
     with pytest.raises(InvalidArgumentError, match=re.escape("cut(..., inline=True)")):
         explain(called, "cpu:1", "call")
-    with pytest.raises(UnimplementedError, match="collectives"):
+    with pytest.raises(InvalidArgumentError, match="1 of its 2 members are nodes of the step"):
         explain(called, "cpu:1", "sum")
+
+
+def test_a_collective_is_explained_by_all_of_its_members() -> None:
+    """Size, latency and phases, for any of them."""
+    b = GraphBuilder()
+    group = {"group_size": 2, "group_key": 1, "instance_key": 1}
+    for rank in range(2):
+        with b.device(f"/gpu:{rank}"):
+            x = b.op("Fill", [1 << 20], np.float32(1))[0]
+            b.op(
+                "CollectiveReduce", x, name=f"sum{rank}", merge_op="Add", final_op="Id", subdiv_offsets=[], attrs=group
+            )
+    (told,) = explain(cut(b, "gpu:2", targets=["sum0", "sum1"]), "gpu:2", "sum1")
+    gpus = local_cluster("gpu:2")
+    assert told.cost.time_ns == collective_time("all_reduce", ["gpu:0", "gpu:1"], 4 << 20, gpus).time_ns
+    assert told.what == "CollectiveReduce, all_reduce of 2 gpus over NVLink3"
+    assert told.inputs == {"size": "4.00 MiB"}
+    assert list(told.terms) == ["latency", "phase 1"]

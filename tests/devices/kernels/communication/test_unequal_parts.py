@@ -11,6 +11,7 @@ import trio
 from hypothesis import given, settings, strategies as st
 
 from partita.actors import open_session
+from partita.devices import cut, local_cluster, simulate
 from partita.errors import InternalError, InvalidArgumentError, PartitaError
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
@@ -121,10 +122,10 @@ REFUSED: dict[str, tuple[Any, Any, type[PartitaError], str]] = {
         [1.0, 2.0],
         [1, 0],
         InvalidArgumentError,
-        r"send_counts \[1, 0\] add up to 1 rows, but data has 2",
+        r"send_counts \[1, 0\] add up to 1 rows, but the input has 2",
     ),
-    "more than rows": ([1.0], [2**31 - 1, 2], InvalidArgumentError, "add up to 2147483649 rows, but data has 1"),
-    "a scalar": (1.0, [0, 0], InvalidArgumentError, "its data is a scalar"),
+    "more than rows": ([1.0], [2**31 - 1, 2], InvalidArgumentError, "add up to 2147483649 rows, but the input has 1"),
+    "a scalar": (1.0, [0, 0], InvalidArgumentError, "its input is a scalar"),
     "rows of another shape": (
         [[1.0]],
         [1, 0],
@@ -160,6 +161,23 @@ async def test_it_does_not_meet_an_all_to_all_of_equal_parts() -> None:
     async with open_session(b.graph_def(), "cpu:2") as session:
         with pytest.raises(InternalError, match="for an all-to-all of unequal parts"):
             await session.run(["y0", "y1"])
+
+
+def time_of(op: str, rows: list[int]) -> int:
+    """Nanoseconds of an exchange between two GPUs that bring so many rows each."""
+    b, cluster = GraphBuilder(), local_cluster("gpu:2")
+    for n, count in enumerate(rows):
+        with b.device(cpu(n).replace("CPU", "GPU")):
+            x = b.op("Empty", b.constant([count, 1000]), dtype="float32")[0]
+            counts = [b.constant([count - 1, 1])] if op == "Partita>AllToAllV" else []
+            b.op(op, x, *counts, 2, 1, 1, [], name=f"y{n}")
+    return simulate(cut(b.graph_def(), cluster, targets=["y0", "y1"]), cluster).find("y0").duration_ns
+
+
+def test_on_the_clock_the_largest_member_counts() -> None:
+    """An exchange of unequal parts takes what an all-to-all of equal ones takes in which all bring as much."""
+    assert time_of("Partita>AllToAllV", [10, 1000]) == time_of("CollectiveAllToAllV2", [1000, 1000])
+    assert time_of("Partita>AllToAllV", [10, 10]) < time_of("Partita>AllToAllV", [10, 1000])
 
 
 def test_counts_and_keys_are_in_host_memory() -> None:

@@ -1,0 +1,44 @@
+"""Where the time of a collective comes from, told of the node of one member."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....errors import InvalidArgumentError
+from ...units import format_bytes, format_ns
+from ..costs.explanation import Explanation
+from ..costs.source import OpCost
+from .seats import CollectiveSeat, ValueOf, seat_of, seated
+
+if TYPE_CHECKING:
+    from ....graph.analysis.joined import JoinedGraph
+    from .plan import CollectivePlan
+
+
+def members_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> tuple[CollectiveSeat, list[int]]:
+    """The seat of a node and all nodes that meet there; InvalidArgumentError if some are not nodes of the graph."""
+    seat = seat_of(graph, n, value_of)
+    members = [other for other in seated(graph) if seat_of(graph, other, value_of) == seat]
+    if seat.instance is None or len(members) != seat.size:
+        raise InvalidArgumentError(
+            f"{seat}: {len(members)} of its {seat.size} members are nodes of the step, the others in functions or "
+            "numbered as they begin; simulate the step to see its time",
+            node=graph.names[n],
+            op=graph.op(n),
+        )
+    return seat, members
+
+
+def explanation_of_plan(op: str, plan: CollectivePlan) -> Explanation:
+    """What decides the time of a collective that has its links to itself."""
+    cost = plan.cost
+    phases = {f"phase {i}": format_ns(phase.alone_ns) for i, phase in enumerate(plan.phases, 1)}
+    how = "measured curves of its devices" if cost.provenance == "measured" else f"{cost.algorithm}, {cost.protocol}"
+    return Explanation(
+        f"{op}, {plan.name}",
+        OpCost(cost.time_ns, 0, plan.size_bytes, cost.provenance, cost.low_ns, cost.high_ns),
+        f"latency + phases that follow each other, alone on their links ({how})",
+        inputs={"size": format_bytes(plan.size_bytes)},
+        terms={"latency": format_ns(plan.latency_ns), **phases},
+        assumed=("nothing else crosses its links, and its members are ready together",),
+    )

@@ -1,0 +1,110 @@
+"""The collectives that the nodes of a step take part in, as far as the graph says: kind, group, instance and bytes.
+
+    node    op                   seat                                          bytes
+    a       CollectiveReduce     all_reduce, group 1 of 8, instance 5          those of its input
+    b       CollectiveGatherV2   all_gather, group 1 of 8, instance 6          those of its output
+
+Who the other members are shows when they come: in the engine all seats of one group, instance and iteration meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.collective_seats import SEAT, SeatPlace, SeatPorts, seat_ports
+from ....graph.dtypes import Array, Dims, item_size
+from ....graph.ops.record import Exchange, NodeClass
+
+if TYPE_CHECKING:
+    from ....graph.analysis.joined import JoinedGraph
+    from ....graph.ops.properties import NodeProperties
+
+ValueOf = Callable[[int, int], Array | None]
+"""the value of an output of a node, None if it is unknown before the run"""
+_PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEXT_ITERATION)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveSeat:
+    """Where a member takes part. `instance` is None where the instances of a group are counted as they begin."""
+
+    kind: str
+    group: str
+    instance: int | None
+    size: int
+
+    def __str__(self) -> str:
+        return f"group {self.group}" if self.instance is None else f"group {self.group}, instance {self.instance}"
+
+
+def seated(graph: JoinedGraph) -> list[int]:
+    """The nodes that take part in a collective, by their joint numbers."""
+    takes_part = np.array([seat_ports(kind) is not None for kind in graph.kinds], np.bool_)
+    return [] if not takes_part.any() else np.flatnonzero(takes_part[graph.kind_of]).tolist()
+
+
+def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
+    """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives."""
+    kind = graph.properties[n]
+    ports, exchange = seat_ports(kind), kind.op_def.record.exchange
+    assert ports is not None  # as the node is `seated`
+    assert exchange is not None
+    match ports.place:
+        case SeatPlace.ATTRS:
+            size, group, instance = (kind.attrs[name] for name in SEAT)
+        case SeatPlace.NAME:
+            size, group, instance = kind.attrs["num_devices"], kind.attrs["shared_name"].decode(errors="replace"), 0
+        case SeatPlace.INPUTS:
+            size, group, instance = (
+                _constant(graph, n, port, name, value_of) for name, port in zip(SEAT, ports.ports, strict=True)
+            )
+        case SeatPlace.COMMUNICATOR:
+            return _of_communicator(graph, n, exchange, ports, value_of)
+    return CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
+
+
+def _of_communicator(
+    graph: JoinedGraph, n: int, exchange: Exchange, ports: SeatPorts, value_of: ValueOf
+) -> CollectiveSeat:
+    source = graph.inputs_of(n)[ports.ports[0]][0]
+    while graph.node_class(source) in _PASSING or graph.sender[source] >= 0:
+        source = int(graph.sender[source]) if graph.sender[source] >= 0 else graph.inputs_of(source)[0][0]
+    arguments = [arg.name for arg in graph.properties[source].op_def.input_args]
+    if not {"group_key", "group_size"} <= set(arguments):
+        raise InvalidArgumentError(
+            f"the clock does not know the group of its communicator, which {graph.names[source]!r} "
+            f"({graph.op(source)}) gives; make it by CollectiveInitializeCommunicator in the same function",
+            node=graph.names[n],
+            op=graph.op(n),
+        )
+    group, size = (
+        _constant(graph, source, arguments.index(name), name, value_of) for name in ("group_key", "group_size")
+    )
+    return CollectiveSeat(exchange.value, ports.place.group_name(group), None, size)
+
+
+def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueOf) -> int:
+    source, output = graph.inputs_of(n)[port]
+    value = value_of(source, output)
+    if value is None or value.size != 1:
+        raise InvalidArgumentError(
+            f"the clock has to know {name} before the run, but {graph.names[source]!r} ({graph.op(source)}) gives it; "
+            "make it a constant, or an argument of the function that every call gives as a constant",
+            node=graph.names[n],
+            op=graph.op(n),
+        )
+    return int(value.reshape(-1)[0])
+
+
+def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
+    """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input."""
+    if seat.kind == Exchange.BROADCAST.value:
+        return prod(outputs[0]) * item_size(kind.output_types[0])
+    own = prod(inputs[0]) * item_size(kind.input_types[0])
+    return own * seat.size if seat.kind == Exchange.ALL_GATHER.value else own

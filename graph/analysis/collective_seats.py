@@ -1,0 +1,55 @@
+"""Where a node says in which collective it takes part: the size and key of its group, and its instance.
+
+version 1     attrs group_size, group_key, instance_key
+version 2     inputs of these names
+NCCL          attrs num_devices and shared_name; there is one instance
+version 3     a communicator, whose inputs are the key, the rank and the size; instances are counted as they begin
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import NamedTuple
+
+from ..ops.properties import NodeProperties
+from ..ops.record import Exchange
+
+
+class SeatPlace(Enum):
+    """What says it."""
+
+    ATTRS = auto()
+    NAME = auto()
+    INPUTS = auto()
+    COMMUNICATOR = auto()
+
+    def group_name(self, key: object) -> str:
+        """What a group is called: keys of different places do not meet."""
+        if self is SeatPlace.NAME:
+            return f"'{key}' of NCCL"
+        return f"{key} of communicators" if self is SeatPlace.COMMUNICATOR else str(key)
+
+
+class SeatPorts(NamedTuple):
+    """By what a node says its seat; `ports` are the inputs with size, key and instance, or with the communicator."""
+
+    place: SeatPlace
+    ports: tuple[int, ...] = ()
+
+
+SEAT = ("group_size", "group_key", "instance_key")
+_COMMUNICATOR = "communicator"
+
+
+def seat_ports(kind: NodeProperties) -> SeatPorts | None:
+    """How nodes of this kind say their seat; None of those that take part in nothing."""
+    if kind.op_def.record.exchange in (None, Exchange.NOTHING):
+        return None
+    if all(name in kind.attrs for name in SEAT):
+        return SeatPorts(SeatPlace.ATTRS)
+    names = [arg.name for arg in kind.op_def.input_args]  # only the last of them may be a list
+    if set(SEAT) <= set(names):
+        return SeatPorts(SeatPlace.INPUTS, tuple(names.index(name) for name in SEAT))
+    if _COMMUNICATOR in names:
+        return SeatPorts(SeatPlace.COMMUNICATOR, (names.index(_COMMUNICATOR),))
+    return SeatPorts(SeatPlace.NAME)
