@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .ops.properties import NodeProperties as NodeProperties
     from .ops.record import NodeClass as NodeClass
     from .ops.registration import register_op as register_op
+    from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges
     from .partition.split import partition as partition, split_graph as split_graph

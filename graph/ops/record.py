@@ -243,6 +243,7 @@ class Facts(TypedDict, total=False):
     finds_distinct: bool
     reads_shape: bool
     is_additive: bool
+    linear_inputs: int
     sums_segments: bool
     keeps_elements: bool
     rows_given: int
@@ -330,6 +331,8 @@ class OpRecord:
     """its outputs depend on the shapes of its inputs, not on their values"""
     is_additive: bool = False
     """its first output is the sum of its inputs, or a rearrangement of the first: that of a sum is the sum of those"""
+    linear_inputs: int = 0
+    """in each of how many of its first inputs its output is linear while others stay; -1: in all of them together"""
     keeps_elements: bool = False
     """its output has the elements of its first input in the same order, in another shape"""
     rows_given: int = -1

@@ -3,13 +3,14 @@
     x: (?, 4)   y = MatMul(x, w): (?, 3)     both have rows
     d_w = MatMul(x, d_y): (4, 3)             has none
 
-Where the size of the batch is open, a tensor of which a size is unknown may have rows. A graph that was made for one size
-is walked with another one, see `batch_size`.
+Where the size of the batch is open, a tensor of which a size is unknown may have rows. A graph that was made for one
+size is walked with another one, see `batch_size`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from ...errors import InvalidArgumentError
 from ..dtypes import Shape, Shapes
@@ -18,6 +19,14 @@ from ..graph import Graph
 from ..shape_inference.infer import infer_shapes
 from .value_flow import output_named
 
+TEST = 101
+"""a number of rows that no other size is likely to be a multiple of"""
+
+
+def count_row_axes(shape: Shape) -> int:
+    """How many axes of a shape for `TEST` rows have rows."""
+    return sum(1 for size in shape or () if size and size % TEST == 0)
+
 
 class BatchShapes:
     """The shapes of the tensors of a graph, and which of them have rows."""
@@ -25,11 +34,12 @@ class BatchShapes:
     def __init__(self, graph: Graph, batch: Sequence[str]) -> None:
         """`batch` names the placeholders of the batch.
 
-        Raises NotFoundError for an unknown name, InvalidArgumentError for a scalar and for shapes that contradict an op.
+        Raises NotFoundError for an unknown name, InvalidArgumentError for a scalar, and for shapes that contradict an
+        op.
         """
         self.declared: Mapping[str, Shapes] = infer_shapes(graph)
         """the shapes for the batch that the graph declares, by node"""
-        self._names = graph.names()
+        self._graph, self._names = graph, graph.names()
         self.batch: dict[str, Shape] = {name: self.of(output_named(graph, name)) for name in batch}
         """the shapes of the placeholders of the batch"""
         scalar = next((name for name, shape in self.batch.items() if shape == ()), None)
@@ -44,6 +54,15 @@ class BatchShapes:
         """Whether a tensor has a part for each row, or may have one."""
         shape = self.of(output)
         return shape is None or None in shape
+
+    def row_axes(self, output: Output) -> int:
+        """Along how many axes a tensor has rows, as far as that is known."""
+        return count_row_axes(self._tested[self._names[output[0]] or ""][output[1]])
+
+    @cached_property
+    def _tested(self) -> Mapping[str, Shapes]:
+        feeds = {name: None if shape is None else (TEST, *shape[1:]) for name, shape in self.batch.items()}
+        return infer_shapes(self._graph, feeds)
 
     def is_scalar(self, output: Output) -> bool:
         """Whether a tensor has one element for sure."""

@@ -10,21 +10,20 @@ copied to, and that number follows the batch. Graphs that leave the size of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
 from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.properties import properties_of
 from ..ops.record import NodeClass
 from ..tensor import numpy_to_tensor
-from .batch_shapes import BatchShapes
-from .sized_walk import TEST, Input, SizedWalk
+from .batch_shapes import TEST, BatchShapes, count_row_axes
+from .sized_walk import Input, SizedWalk
 from .value_flow import ValueFlow, output_named
 
 _HOPS = 8  # nodes between a sum and its divisor
@@ -112,6 +111,10 @@ class _WalkedShapes(BatchShapes):
             return False
         shape = self.of(output)
         return shape is None or None in shape or shape != self._walk.shape(output)
+
+    def row_axes(self, output: Output) -> int:
+        """Along how many axes a tensor has rows, as far as that is known."""
+        return count_row_axes(self._walk.shape(output)) if output[0] < len(self._walk.fact_of) else 0
 
 
 def _number(walk: SizedWalk, source: Output) -> Array | None:

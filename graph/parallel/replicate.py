@@ -24,10 +24,10 @@ from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
 from .batch_size import sized
+from .replicas.devices import replica_devices
 from .replicas.feeding import Feeds, rows_of
 from .replicas.outputs import CONCAT, MEAN, SUM
 from .replicas.refusals import BatchStatistics, check_batch, check_statistics
-from .replicas.devices import replica_devices
 from .replicas.replication import Replication
 from .training_step import training_step
 from .value_flow import output_named
@@ -71,9 +71,9 @@ def replicate(
     Variables start equal, whatever initialises or restores them; random ops draw other numbers on each replica, if they
     have seeds. An update that a target names runs in all replicas.
 
-    Raises InvalidArgumentError for a batch that does not divide (with the nearest that does), and for devices that do not fit;
-    UnimplementedError, by name, for statistics of the batch (unless `batch_statistics` is "local": each replica has its
-    own), and for a batch that comes out of a queue or dataset; NotFoundError for unknown names.
+    Raises InvalidArgumentError for a batch that does not divide (with the nearest that does), and for devices that do
+    not fit; UnimplementedError, by name, for statistics of the batch (unless `batch_statistics` is "local": each
+    replica has its own), and for a batch that comes out of a queue or dataset; NotFoundError for unknown names.
     """
     del zero_group, units, prefetch
     entries = replica_devices(devices)

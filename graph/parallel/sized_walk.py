@@ -1,8 +1,8 @@
 """The shapes of a graph for a batch of another size than it was made for.
 
-A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros. The
-walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size, the
-8 is looked for in what it was given:
+A graph that was made for 8 rows has the 8 in many places: in shapes to reshape or broadcast to, in tensors of zeros.
+The walk infers shapes for `TEST` rows instead. Where an op then refuses its inputs, or gets a tensor of the old size,
+the 8 is looked for in what it was given:
 
     x: (101, 6)   Reshape(x, [8, 2, 3])              refused: [101, 2, 3] fits, so the 8 is the batch
     g: ()         Tile(g, [8]) * y, y: (101,)        refused: the Tile must give 101, so its [8] is the batch
@@ -29,10 +29,9 @@ from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..shape_inference.outcomes import outcome_of
 from ..shape_inference.tensor_facts import TensorFacts
+from .batch_shapes import TEST
 from .value_flow import ValueFlow
 
-TEST = 101
-"""a number of rows that no other size is likely to be a multiple of"""
 _INTEGERS = (DataType.INT32, DataType.INT64)
 _MOST_CHANGES = 2
 _LARGEST = 64  # elements of an input that may be a shape
@@ -54,7 +53,7 @@ class SizedWalk:
     """Facts about all tensors for `TEST` rows; `edits` and `sliced` are what must follow the batch."""
 
     def __init__(self, flow: ValueFlow, declared: Mapping[str, Shapes], fed: Mapping[int, int]) -> None:
-        """`declared` are the shapes for the batch that the graph was made for, `fed` the placeholders and their rows."""
+        """`declared` are the shapes for the batch that the graph was made for, `fed` placeholders and their rows."""
         self.flow, self.declared, self.fed = flow, declared, fed
         self.rows = next(iter(fed.values()))
         self.facts = TensorFacts()
@@ -111,7 +110,7 @@ class SizedWalk:
                 self._wait(reader[0])
 
     def _with_rows_given(self, node: int, found: list[int]) -> list[int]:
-        """The facts of the outputs of a node, if one of its inputs says how many rows there are, and others have rows."""
+        """The facts of the outputs of a node, where one of its inputs says how many rows there are."""
         kind = self.kinds[node]
         assert kind is not None
         port = kind.op_def.record.rows_given
@@ -225,7 +224,7 @@ class SizedWalk:
                 new[at] = new[at] // self.rows * TEST
                 new = new.reshape(value.shape)
                 found.append(Change(port, self.facts.number(new.shape, new), -1))
-        if shape is not None and value is None or kind.op_def.record.node_class is NodeClass.CONSTANT and shape:
+        if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
             before = self.before(source)
             for axis, size in enumerate(shape or ()):
                 if size and size % self.rows == 0 and before == shape:
@@ -280,8 +279,8 @@ class SizedWalk:
             changes = next(self._mending(node, lambda found: self.facts.shapes[found[port]] == wanted), None)
             if changes is None:
                 raise InvalidArgumentError(
-                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of another "
-                    "size; leave the size of the batch open when the graph is made",
+                    f"{self.names[node]!r} gives {self.rows} rows along axis {axis} and cannot follow a batch of "
+                    "another size; leave the size of the batch open when the graph is made",
                     node=self.names[node],
                 )
             self.fact_of[node] = self._apply(node, changes)

@@ -80,8 +80,8 @@ def training_step(
     """Finds the parts of the training step of a graph without calls of functions around it.
 
     `batch` names placeholders whose axis 0 is the batch; `outputs` are tensors besides the loss that will have the
-    value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if that
-    is known. Raises NotFoundError for an unknown name,
+    value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if
+    that is known. Raises NotFoundError for an unknown name,
     InvalidArgumentError if the loss does not depend on the batch, or no update does.
     """
     flow = ValueFlow(graph)

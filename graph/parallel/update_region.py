@@ -135,9 +135,9 @@ class _RegionSearch:
         """Whether something that is neither forward nor a sum by index reads these rows."""
         for reader, _ in self.flow.readers[rows[0]]:
             kind = self.flow.kinds[reader]
-            if rows in self.flow.sources[reader] and reader not in self.activations and kind is not None:
-                if not kind.op_def.record.sums_segments:
-                    return True
+            is_reader = rows in self.flow.sources[reader] and reader not in self.activations
+            if is_reader and kind is not None and not kind.op_def.record.sums_segments:
+                return True
         return False
 
     def _distinct_behind(self, indices: Output) -> int | None:

@@ -3,15 +3,14 @@
     loss of each replica --AddN--> loss/sum --RealDiv--> loss            a mean
     logits of each replica --ConcatV2--> logits                          rows
 
-The node that computed such an output is renamed: "replica_0/loss". What the replica itself goes on to compute from it
-still reads its own value; everything else reads that of all replicas.
+The node that computed such an output is renamed: "replica_0/loss". What the program of the replica goes on to
+compute from it still reads its own value; everything else reads that of all replicas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-
 
 from ....errors import InvalidArgumentError
 from ...builder.extension import Extension

@@ -13,9 +13,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from ...columns import SINK_ID
-from .program import Parts
 from ..training_step import TrainingStep
 from ..value_flow import ValueFlow, is_handle
+from .program import Parts
 
 
 class ServerParts(NamedTuple):

@@ -21,9 +21,9 @@ from ..value_flow import ValueFlow, is_handle
 
 
 class Parts(NamedTuple):
-    """Nodes of the program; assignments from outside, with the node that makes the variable; nodes of the program that run in all replicas or in none.
+    """Nodes of the program: all; those that do not only set initial values; those that run in all replicas or in none.
 
-    `step` are the nodes of the program without those that only set initial values.
+    `assigns` are assignments from outside, with the node that makes the variable.
     """
 
     inside: set[int]

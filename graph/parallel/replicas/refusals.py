@@ -10,6 +10,7 @@ from ...graph import Graph
 from ...ops.record import State
 from ...tensor_id import parse_tensor_name
 from ..training_step import TrainingStep
+from .row_mixing import mixing_node
 
 BatchStatistics = Literal["refuse", "local"]
 _SOURCES = {State.QUEUE: "a queue", State.ITERATOR: "a dataset"}
@@ -62,7 +63,7 @@ def check_statistics(step: TrainingStep, how: BatchStatistics) -> None:
 
 
 def statistics_of(step: TrainingStep) -> list[int]:
-    """Nodes that normalise by the batch, and those that update a variable by it without a gradient."""
+    """Nodes that normalise by the batch, update a variable by it without a gradient, or mix rows of it."""
     normalising = [
         node
         for node in sorted(step.forward & step.dependent)
@@ -70,4 +71,7 @@ def statistics_of(step: TrainingStep) -> list[int]:
         and kind.op_def.record.normalises_batch
         and kind.attrs.get("is_training", True)
     ]
-    return [*normalising, *step.statistics]
+    if normalising or step.statistics:
+        return [*normalising, *step.statistics]
+    mixing = mixing_node(step)
+    return [] if mixing is None else [mixing]

@@ -10,18 +10,18 @@ from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
+from ..training_step import TrainingStep
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
-from .feeding import split_batch, take_whole
-from .own_names import own_names
-from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
-from .parameter_server import without_parameters
-from .program import Parts, program_of
-from .refusals import check_sources
 from .devices import ReplicaDevices, device_maps, host_of
+from .feeding import split_batch, take_whole
+from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
+from .own_names import own_names
+from .parameter_server import without_parameters
+from .program import program_of
+from .refusals import check_sources
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
-from ..training_step import TrainingStep
 
 
 class Replication:
@@ -39,8 +39,9 @@ class Replication:
         self.step, self.devices, self.outputs = step, devices, dict(outputs)
         self.size = len(devices)
         used = [kind for kind in step.flow.kinds if kind is not None]
-        key = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
-        self.rewriting = Rewriting(step, self.size, key, averages=averages)
+        self.stride = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
+        first_key = 1 if self.stride == 1 else self.stride * self.size
+        self.rewriting = Rewriting(step, self.size, first_key, averages=averages)
         self.fed_by_parts = False
         self.server = ""
         self.parts = program_of(step, self._ends())
@@ -114,9 +115,9 @@ class Replication:
         return set(edges.src[into].tolist())
 
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
-        """The properties by rank of what the graph had before: `key` is above the keys of all its groups."""
+        """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
-        return own_names(self.step.graph, before, prefixes, self.rewriting.group_key)
+        return own_names(self.step.graph, before, prefixes, self.stride)
 
     def _prefixes(self) -> list[str]:
         """What is put before the names of each replica, so that they are new."""
@@ -132,13 +133,12 @@ class Replication:
             return
         inside = set(program.nodes.tolist())
         step, names = self.step, self.step.graph.node_name
-        own = (step.backward - step.region) | step.forward if self.server else step.backward | step.forward
 
         def copies(output: Output) -> list[Output]:
             return [(id_of_copy(program, output[0], rank), output[1]) for rank in range(self.size)]
 
         joined = {output: Joined(how, copies(output)) for output, how in self.outputs.items()}
-        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - own
+        readers = set(range(SINK_ID + 1, program.graph.num_node_ids)) - inside
         join_outputs(new, joined, {node: names(node) for node, _ in self.outputs}, readers)
         if self.server:
             how = MEAN if self.rewriting.averages else SUM

@@ -12,7 +12,7 @@ shard of a replica begins, is in `by_rank`: a function from the rank to the prop
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,9 +50,11 @@ class Rewriting:
         self.first_new = step.graph.num_node_ids
         early = (step.backward - step.region) | step.forward
         self.readers = frozenset(range(self.first_new)) - early
-        """the nodes that see gradients of all replicas: the update region, and what else reads gradients, as metrics do"""
+        """nodes that see gradients of all replicas: the update region, and what else reads gradients, as metrics do"""
         self.redirections: list[Redirection] = []
         self._instances = 0
+        self._groups: dict[str, int] = {}
+        self._device = ""
 
     def tensor(self, output: Output) -> Tensor:
         """An output of the graph as an input of new nodes."""
@@ -71,22 +73,18 @@ class Rewriting:
     @contextmanager
     def at(self, output: Output, scope: str = "") -> Iterator[None]:
         """Makes the nodes of the block on the device of an output."""
-        device = self.graph.requested_device(output[0])
-        with self.e.within(None, device):
-            if scope:
-                with self.e.scope(scope):
-                    yield
-            else:
+        outer, self._device = self._device, self.graph.requested_device(output[0])
+        try:
+            with self.e.within(None, self._device), self.e.scope(scope) if scope else nullcontext():
                 yield
+        finally:
+            self._device = outer
 
-    def group_attrs(self, size: int | None = None, group_key: int | None = None) -> dict[str, Any]:
-        """Attrs of the next collective of all replicas, or of another group."""
+    def group_attrs(self) -> dict[str, Any]:
+        """Attrs of the next collective of all replicas, among those of their devices where nodes are made now."""
         self._instances += 1
-        return {
-            "group_size": size or self.size,
-            "group_key": self.group_key if group_key is None else group_key,
-            "instance_key": self._instances,
-        }
+        key = self._groups.setdefault(self._device, self.group_key + len(self._groups))
+        return {"group_size": self.size, "group_key": key, "instance_key": self._instances}
 
     def all_reduced(self, value: Tensor, name: str) -> Tensor:
         """The sum, or mean, of a tensor over all replicas."""

@@ -77,6 +77,11 @@ class TrainingModel:
         """The type of variables and feeds; in mixed precision products are of float16."""
         return "float32" if self.dtype == "mixed" else self.dtype
 
+    @property
+    def rate(self) -> float:
+        """The learning rate: a sum over rows has larger gradients than a mean."""
+        return RATE if self.reduction == "mean" else RATE / 64
+
     # Parts
 
     def number(self, value: float) -> Tensor:
@@ -161,14 +166,14 @@ class TrainingModel:
         return self.b.op(("Resource" if self.kind == "resource" else "") + op, *inputs)
 
     def _sgd(self, name: str, grad: Tensor) -> Operation:
-        return self._apply("ApplyGradientDescent", self.handles[name], RATE, grad)
+        return self._apply("ApplyGradientDescent", self.handles[name], self.rate, grad)
 
     def _momentum(self, name: str, grad: Tensor) -> Operation:
-        return self._apply("ApplyMomentum", self.handles[name], self._slot(name, "momentum"), RATE, grad, 0.9)
+        return self._apply("ApplyMomentum", self.handles[name], self._slot(name, "momentum"), self.rate, grad, 0.9)
 
     def _adam(self, name: str, grad: Tensor) -> Operation:
         slots = self._slot(name, "m"), self._slot(name, "v")
-        return self._apply("ApplyAdam", self.handles[name], *slots, 0.9, 0.999, RATE, 0.9, 0.999, 1e-7, grad)
+        return self._apply("ApplyAdam", self.handles[name], *slots, 0.9, 0.999, self.rate, 0.9, 0.999, 1e-7, grad)
 
     def _read(self, handle: Tensor, *after: Operation) -> Tensor:
         return self.b.op("ReadVariableOp", handle, dtype=self.float_type, control=after)[0]
@@ -180,12 +185,12 @@ class TrainingModel:
         square = b.op("Square", grad)[0]
         two = b.op("AssignAddVariableOp", second, (square - self._read(second)) * self.number(0.001))
         root = b.op("Sqrt", self._read(second, two))[0] + self.number(1e-7)
-        step = self._read(first, one) * self.number(RATE) / root
+        step = self._read(first, one) * self.number(self.rate) / root
         return b.op("AssignSubVariableOp", self.handles[name], step)
 
     def _keras_momentum(self, name: str, grad: Tensor) -> Operation:
         b, slot = self.b, self._slot(name, "momentum")
-        new = self._read(slot) * self.number(0.9) - grad * self.number(RATE)
+        new = self._read(slot) * self.number(0.9) - grad * self.number(self.rate)
         kept = b.op("AssignVariableOp", slot, new)
         return b.op("AssignAddVariableOp", self.handles[name], self._read(slot, kept))
 
