@@ -236,7 +236,6 @@ class Facts(TypedDict, total=False):
     keeps_by_node: bool
     keeps_first_axis: bool
     is_collective: bool
-    exchange: Exchange
     updates: Updates
     indices_input: int
     rows_input: int
@@ -248,6 +247,9 @@ class Facts(TypedDict, total=False):
     keeps_elements: bool
     rows_given: int
     normalises_batch: bool
+    merges_by: str
+    fills: bool
+    exchange: Exchange
     is_test_only: bool
 
 
@@ -317,8 +319,6 @@ class OpRecord:
     """axis 0 of its outputs is as long as axis 0 of its first input"""
     is_collective: bool = False
     """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
-    exchange: Exchange | None = None
-    """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
     updates: Updates | None = None
     """how it changes the variable that is its first input; None if it changes none"""
     indices_input: int = -1
@@ -341,6 +341,12 @@ class OpRecord:
     """adds up the rows of its first input that have equal numbers in its second"""
     normalises_batch: bool = False
     """normalises by mean and variance over axis 0, unless its attr `is_training` is false"""
+    merges_by: str = ""
+    """how its results for parts of a tensor make the one for the whole: a reduction, or "" if they do not"""
+    fills: bool = False
+    """all elements of its output are its second input"""
+    exchange: Exchange | None = None
+    """what it exchanges with the other members; None of ops that are no collectives, or that nobody can time"""
     is_test_only: bool = False
     """exists only in TensorFlow's tests"""
 

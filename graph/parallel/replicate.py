@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ...collector import collector_paused
-from ...errors import InvalidArgumentError, UnimplementedError
+from ...errors import InvalidArgumentError
 from ..builder.checks import requested_device
 from ..builder.tensor_names import Name, Names, tensor_names
 from ..edge_ends import Output
@@ -31,6 +31,7 @@ from .replicas.refusals import BatchStatistics, check_batch, check_statistics
 from .replicas.replication import Replication
 from .training_step import training_step
 from .value_flow import output_named
+from .zero.step import zero_options
 
 BUCKET_BYTES = 26_214_400
 Reduction = Literal["mean", "sum"]
@@ -75,15 +76,15 @@ def replicate(
     not fit; UnimplementedError, by name, for statistics of the batch (unless `batch_statistics` is "local": each
     replica has its own), and for a batch that comes out of a queue or dataset; NotFoundError for unknown names.
     """
-    del zero_group, units, prefetch
     entries = replica_devices(devices)
     names, (loss_name,) = tensor_names(batch), tensor_names(loss)
     ends = {MEAN: tensor_names(mean), CONCAT: tensor_names(concat)}
     for value, allowed in ((reduction, (MEAN, SUM)), (feeds, ("whole", "per_replica"))):
         if value not in allowed:
             raise InvalidArgumentError(f"{value!r} is none of {', '.join(map(repr, allowed))}")
-    if zero:
-        raise UnimplementedError(f"ZeRO stage {zero} is not there; leave `zero` at 0")
+    sharding = zero_options(zero, zero_group, units, prefetch, bucket_bytes)
+    if sharding is not None and parameters is not None:
+        raise InvalidArgumentError(f"zero={zero} shards variables over replicas; leave out parameters={parameters!r}")
     plain = _plain(graph)
     check_batch(plain, names)
     rows_of(plain, names, len(entries))
@@ -93,7 +94,7 @@ def replicate(
     check_statistics(step, batch_statistics)
     outputs: dict[Output, str] = {output_named(plain, name): how for how, given in ends.items() for name in given}
     outputs[output_named(plain, loss_name)] = reduction
-    replication = Replication(step, entries, outputs, averages=reduction == MEAN)
+    replication = Replication(step, entries, outputs, averages=reduction == MEAN, zero=sharding)
     replication.feed(by_parts=feeds == "per_replica")
     if parameters is None:
         replication.reduce(bucket_bytes)

@@ -32,7 +32,7 @@ OPS: FactsByOp = {
     "ExpandDims": {"is_view": True, "is_additive": True},
     "ExtractImagePatches": {},
     "ExtractVolumePatches": {},
-    "Fill": {},
+    "Fill": {"fills": True},
     "Gather": {},
     "GatherNd": {},
     "GatherV2": {},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ..training_step import TrainingStep
+from ..zero.replicas import ShardedReplicas
+from ..zero.step import ZeroOptions
 from .buckets import reduce_gradients
 from .copies import Program, id_of_copy, replicated
 from .devices import ReplicaDevices, device_maps, host_of
@@ -18,7 +20,7 @@ from .feeding import split_batch, take_whole
 from .outputs import CONCAT, MEAN, SUM, Joined, join_outputs
 from .own_names import own_names
 from .parameter_server import without_parameters
-from .program import program_of
+from .program import Parts, program_of
 from .refusals import check_sources
 from .rewriting import Rewriting, group_keys
 from .seeds import seed_by_rank
@@ -34,17 +36,23 @@ class Replication:
         outputs: Mapping[Output, str],
         *,
         averages: bool,
+        zero: ZeroOptions | None = None,
     ) -> None:
-        """`outputs` says of named outputs how those of the replicas are joined."""
-        self.step, self.devices, self.outputs = step, devices, dict(outputs)
-        self.size = len(devices)
+        """`outputs` says of named outputs how those of the replicas are joined, `zero` what is sharded."""
         used = [kind for kind in step.flow.kinds if kind is not None]
         self.stride = max(group_keys({id(kind): kind for kind in used}.values()), default=0) + 1
-        first_key = 1 if self.stride == 1 else self.stride * self.size
+        first_key = 1 if self.stride == 1 else self.stride * len(devices)
+        self.sharded: ShardedReplicas | None = None
+        if zero is not None and len(devices) > 1:
+            wanted = {node for node, _ in outputs}
+            self.sharded = ShardedReplicas(step, devices, zero, wanted, first_key, averages=averages)
+            step, first_key = self.sharded.step, self.sharded.next_group
+        self.step, self.devices, self.outputs = step, devices, dict(outputs)
+        self.size = len(devices)
         self.rewriting = Rewriting(step, self.size, first_key, averages=averages)
         self.fed_by_parts = False
         self.server = ""
-        self.parts = program_of(step, self._ends())
+        self.parts = self._parts()
         self.maps = device_maps(step.graph, self.parts.inside, devices)
         self.fixed: dict[int, str] = {}
         self.splits: frozenset[str] = frozenset()
@@ -52,11 +60,15 @@ class Replication:
     def _ends(self) -> list[int]:
         return [self.step.loss[0], *(node for node, _ in self.outputs)]
 
+    def _parts(self, placeholders: Collection[int] = ()) -> Parts:
+        parts = program_of(self.step, self._ends(), placeholders=placeholders)
+        return parts if self.sharded is None else parts._replace(inside=parts.inside | self.sharded.sharded.own)
+
     def feed(self, *, by_parts: bool) -> None:
         """Gives each replica its rows: by placeholders of its own, or by splitting what is fed."""
         self.fed_by_parts = by_parts
         if by_parts:
-            self.parts = program_of(self.step, self._ends(), placeholders=self.step.batch)
+            self.parts = self._parts(self.step.batch)
         elif self.size > 1:
             take_whole(self.step.graph, self.step.batch, self.size)
             self.splits = split_batch(self.rewriting, self.step.batch, self.parts.inside, "")
@@ -83,6 +95,8 @@ class Replication:
             program, {node: f"{program.prefixes[0]}{self.step.graph.node_name(node)}" for node in self._renamed()}
         )
         self._join(new, program)
+        if self.sharded is not None:
+            self.sharded.join_outside(new, program.prefixes)
         new.fix_source_and_sink_edges()
         return new
 
@@ -117,7 +131,8 @@ class Replication:
     def _own_names(self, prefixes: Sequence[str]) -> dict[int, Callable[[int], NodeProperties]]:
         """The properties by rank of what the graph had before."""
         before = [node for node in self.parts.inside if node < self.rewriting.first_new]
-        return own_names(self.step.graph, before, prefixes, self.stride)
+        found = own_names(self.step.graph, before, prefixes, self.stride)
+        return found if self.sharded is None else self.sharded.by_rank(found)
 
     def _prefixes(self) -> list[str]:
         """What is put before the names of each replica, so that they are new."""
