@@ -55,6 +55,13 @@ if TYPE_CHECKING:
     from .ops.properties import NodeProperties as NodeProperties
     from .ops.record import NodeClass as NodeClass
     from .ops.registration import register_op as register_op
+    from .parallel.pipeline import pipeline as pipeline
+    from .parallel.pipelines.schedules import (
+        PipelineShape as PipelineShape,
+        Schedule as Schedule,
+        StageCall as StageCall,
+        register_schedule as register_schedule,
+    )
     from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges

@@ -1,0 +1,261 @@
+"""The graph of a pipeline: every stage is called once per micro-batch and direction, and gradients are added up.
+
+    x -> Split -> forward_s0_m0 -> forward_s1_m0 -> backward_s1_m0 -> backward_s0_m0 -> sum of gradients -> update
+              `-> forward_s0_m1 -> forward_s1_m1 -> backward_s1_m1 -> backward_s0_m1 ----'
+
+A call reads the outputs of other calls for the same micro-batch; a control edge leads to it from the call before it on
+its device. What does not depend on the batch, such as the value of a variable, is computed once, outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from ...builder.extension import Extension
+from ...builder.handles import Operation, Tensor
+from ...dtypes import DataType, base_type
+from ...edge_ends import Output
+from ...graph import Graph
+from ...protos import FunctionDefLibrary, NameAttrList
+from .functions import StageFunction, stage_function
+from .region import Joining, MicroBatchRegion
+from .schedules import CallOrder, PipelineShape, StageCall, started
+
+_SCOPE = "pipeline"
+
+
+class _Place(NamedTuple):
+    """A stage in one direction."""
+
+    is_forward: bool
+    stage: int
+
+
+@dataclass
+class Pipeline:
+    """A region cut into stages: what is called where, and in which order."""
+
+    region: MicroBatchRegion
+    stage_of: Mapping[int, int]
+    outside: Mapping[int, int]
+    """the stages of nodes outside the region, as far as they have one"""
+    devices: Sequence[str]
+    """by stage"""
+    shape: PipelineShape
+    order: CallOrder
+    is_mean: bool
+
+    def place(self, node: int) -> _Place:
+        """Where a node of the region runs."""
+        return _Place(node in self.region.forward_nodes, self.stage_of[node])
+
+    def functions(self) -> dict[_Place, StageFunction]:
+        """The functions of all stages; a stage without gradients has none for the way back."""
+        nodes: dict[_Place, list[int]] = {}
+        for node in (*self.region.forward, *self.region.backward):
+            nodes.setdefault(self.place(node), []).append(node)
+        results = self._results()
+        library = self.region.graph.functions
+        found = {}
+        for place, members in sorted(nodes.items(), reverse=True):
+            wanted = name = f"{'forward' if place.is_forward else 'backward'}_s{place.stage}"
+            number = 1
+            while name in library:
+                name, number = f"{wanted}_{number}", number + 1
+            found[place] = stage_function(self.region.graph, name, members, results.get(place, ()))
+        return found
+
+    def _results(self) -> dict[_Place, list[Output]]:
+        """The outputs of each place that other places, the loss or updates need, in the order of the nodes."""
+        needed = {self.region.step.loss, *self.region.gradients, *self.region.observed}
+        for node in self.region.nodes:
+            here = self.place(node)
+            needed.update(
+                s for s in self.region.sources(node) if s[0] in self.region.nodes and self.place(s[0]) != here
+            )
+        results: dict[_Place, list[Output]] = {}
+        for source in sorted(needed):
+            results.setdefault(self.place(source[0]), []).append(source)
+        return results
+
+
+def pipelined_graph(pipeline: Pipeline) -> Graph:
+    """The graph of the pipeline: that of the region, with its nodes replaced by calls."""
+    return _Construction(pipeline).run()
+
+
+@dataclass
+class _Construction:
+    """The graph being made."""
+
+    pipeline: Pipeline
+    functions: dict[_Place, StageFunction] = field(init=False)
+    graph: Graph = field(init=False)
+    e: Extension = field(init=False)
+    pieces: dict[int, list[Tensor]] = field(init=False)
+    first_readers: dict[int, int] = field(default_factory=dict)
+    """by placeholder the first stage that reads it"""
+    received: dict[tuple[str, str], Tensor] = field(default_factory=dict)
+    """tensors on the device of a stage, by their name where they come from and the device"""
+    calls: dict[StageCall, Operation] = field(default_factory=dict)
+
+    def run(self) -> Graph:
+        region = self.pipeline.region
+        self.functions = self.pipeline.functions()
+        self.graph = region.graph.clone()
+        keep = region.graph.flags(lambda _: True)
+        keep[list(region.nodes | region.dropped)] = False
+        self.graph.keep_only(keep)
+        library = FunctionDefLibrary(function=[function.definition for function in self.functions.values()])
+        self.graph.functions = self.graph.functions.merged(library)
+        self.graph.versions = self.graph.versions.with_functions()
+        self.e = Extension(self.graph)
+        self.pieces = {node: self._split(node) for node in region.batch}
+        self._add_calls()
+        joinings = {region.step.loss: Joining.SUMMED, **region.gradients, **region.observed}
+        replaced = {source: self._joined(source, joining) for source, joining in joinings.items()}
+        self.e.flush()
+        self._connect(replaced)
+        self.graph.fix_source_and_sink_edges()
+        return self.graph
+
+    def _tensor(self, source: Output) -> Tensor:
+        """A tensor that is computed outside the region."""
+        node = self.pipeline.region.graph.node(source[0])
+        return Tensor(self.e, node.name, source[1], base_type(node.output_types[source[1]]))
+
+    def _split(self, placeholder: int) -> list[Tensor]:
+        """The micro-batches of a placeholder, on the device of the first stage that reads them."""
+        region, count = self.pipeline.region, self.pipeline.shape.microbatches
+        whole = self._tensor((placeholder, 0))
+        stages = [self.pipeline.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
+        self.first_readers[placeholder] = min(stages, default=0)
+        if count == 1 or not stages:
+            return [whole] * count
+        device = self.pipeline.devices[min(stages)]
+        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=device))
+
+    # Calls
+
+    def _add_calls(self) -> None:
+        before = {
+            call: earlier
+            for ordered in (self._made(calls) for calls in self.pipeline.order)
+            for earlier, call in pairwise(ordered)
+        }
+        for call in self._made(started(self.pipeline.order, self.pipeline.shape.stages)[0]):
+            self.calls[call] = self._call(call, before.get(call))
+
+    def _made(self, calls: Iterable[StageCall]) -> list[StageCall]:
+        """Those of some calls that there are functions for."""
+        return [call for call in calls if (call.is_forward, call.stage) in self.functions]
+
+    def _call(self, call: StageCall, before: StageCall | None) -> Operation:
+        function = self.functions[_Place(call.is_forward, call.stage)]
+        waits_for = [name for source in function.waits_for for name in self._held(source, call.microbatch)]
+        if before is not None:
+            waits_for.append(self.calls[before].name)
+        return self.e.op(
+            "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall",
+            [self._argument(source, call) for source in function.arguments],
+            name=f"{_SCOPE}/{call.name}",
+            device=self.pipeline.devices[call.stage],
+            control=list(dict.fromkeys(waits_for)),
+            attrs={
+                "Tin": function.argument_types,
+                "Tout": function.result_types,
+                "f": NameAttrList(name=function.name),
+            },
+        )
+
+    def _argument(self, source: Output, call: StageCall) -> Tensor:
+        """A tensor for a call, on its device already if it comes from another one: it is sent when it is ready.
+
+        Once the call is inlined, it would be sent when the call before has ended.
+        """
+        if source[0] in self.pipeline.region.nodes:
+            here, tensor = self.pipeline.stage_of[source[0]], self._result(source, call.microbatch)
+        elif source[0] in self.pieces:
+            here, tensor = self.first_readers[source[0]], self.pieces[source[0]][call.microbatch]
+        else:
+            here, tensor = self.pipeline.outside.get(source[0], call.stage), self._tensor(source)
+        device = self.pipeline.devices[call.stage]
+        if self.pipeline.devices[here] == device or tensor.dtype is DataType.RESOURCE:
+            return tensor
+        key = tensor.name, device
+        if key not in self.received:
+            name = f"{_SCOPE}/to_s{call.stage}/{tensor.node.removeprefix(f'{_SCOPE}/')}"
+            self.received[key] = self.e.op("Identity", tensor, name=name, device=device)[0]
+        return self.received[key]
+
+    def _result(self, source: Output, microbatch: int) -> Tensor:
+        """What the call of a stage gives for a tensor of the region."""
+        place = self.pipeline.place(source[0])
+        call = self.calls[StageCall(place.is_forward, place.stage, microbatch)]
+        return call[self.functions[place].results.index(source)]
+
+    def _held(self, source: int, microbatch: int) -> Iterator[str]:
+        """The nodes that stand for one that a function waits for."""
+        if source in self.pipeline.region.nodes:
+            place = self.pipeline.place(source)
+            yield self.calls[StageCall(place.is_forward, place.stage, microbatch)].name
+        else:
+            yield self.pipeline.region.name(source)
+
+    # What leaves the region
+
+    def _joined(self, source: Output, joining: Joining) -> Tensor:
+        """A tensor of all micro-batches together, under the name of its node if that has one output."""
+        node = self.pipeline.region.graph.node(source[0])
+        name = node.name if node.num_outputs == 1 else f"{_SCOPE}/{node.name}_{source[1]}"
+        with self.e.within(None, self.pipeline.devices[self.pipeline.stage_of[source[0]]]):
+            if self.pipeline.shape.microbatches == 1:
+                return self.e.op("Identity", self._result(source, 0), name=name)[0]
+            if joining in (Joining.SUMMED, Joining.AVERAGED):
+                return self._sum(source, name, is_mean=self.pipeline.is_mean or joining is Joining.AVERAGED)
+            return self._rows(source, name, is_mean=self.pipeline.is_mean and joining is Joining.SCALED_ROWS)
+
+    def _sum(self, source: Output, name: str, *, is_mean: bool) -> Tensor:
+        """The sum, or mean, of a tensor of all micro-batches, added up in the order in which they are computed."""
+        place = self.pipeline.place(source[0])
+        values = [self._result(source, call.microbatch) for call in self.calls if call[:2] == place]
+        total = values[0]
+        for number, value in enumerate(values[1:], 1):
+            is_last = number == len(values) - 1 and not is_mean
+            total = self.e.op("AddV2", total, value, name=name if is_last else f"{_SCOPE}/{name}/sum_{number}")[0]
+        return self._divided(total, name) if is_mean else total
+
+    def _rows(self, source: Output, name: str, *, is_mean: bool) -> Tensor:
+        """The rows of all micro-batches, in the order of the batch."""
+        rows = [self._result(source, microbatch) for microbatch in range(self.pipeline.shape.microbatches)]
+        joined = self.e.op("ConcatV2", rows, 0, name=f"{_SCOPE}/{name}/rows" if is_mean else name)[0]
+        return self._divided(joined, name) if is_mean else joined
+
+    def _divided(self, total: Tensor, name: str) -> Tensor:
+        count = self.e.constant(self.pipeline.shape.microbatches, total.dtype, f"{_SCOPE}/{name}/count")
+        return self.e.op("RealDiv", total, count, name=name)[0]
+
+    def _connect(self, replaced: Mapping[Output, Tensor]) -> None:
+        """Edges from nodes of the region to those that are left come from what replaces them."""
+        region = self.pipeline.region
+        for node in sorted(region.nodes):
+            for edge in region.graph.node(node).out_edges():
+                reader = edge.dst
+                if not reader.is_op or reader.id in region.nodes or reader.id in region.dropped:
+                    continue
+                consumer = self.graph.node(reader.id)
+                if edge.is_control:
+                    for call in self._calls_of(node):
+                        self.graph.add_control_edge(self.graph.node(self.e.id_of(call.name)), consumer)
+                else:
+                    tensor = replaced[node, edge.src_output]
+                    self.graph.add_edge(
+                        self.graph.node(self.e.id_of(tensor.node)), tensor.port, consumer, edge.dst_input
+                    )
+
+    def _calls_of(self, node: int) -> Iterator[Operation]:
+        place = self.pipeline.place(node)
+        return (operation for call, operation in self.calls.items() if call[:2] == place)

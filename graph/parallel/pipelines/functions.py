@@ -1,0 +1,167 @@
+"""A set of nodes of a graph as one function, which a pipeline calls once per micro-batch.
+
+Constants that the nodes read are copied into the function; every other tensor from outside is an argument:
+
+    x -> y = MatMul(x, w) -> z = Mul(y, two)      nodes y and z, result z      f(x, w) = Mul(MatMul(x, w), two)
+
+The function requests no devices: its nodes run where the call does. Everything that it computes counts as an effect of
+the call, so that what waits for a call waits for all of it, also after the call was inlined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...columns import SOURCE_ID
+from ...dtypes import DataType, base_type
+from ...edge_ends import Output
+from ...graph import Graph
+from ...node import Node
+from ...ops.record import NodeClass
+from ...ops.type_inference import name_ranges
+from ...protos import FunctionDef, NodeDef
+
+_LARGEST_CONSTANT_BYTES = 4096  # of an attr; a larger constant is computed once, and is an argument
+_LEFT_OUT = frozenset({"_class", "_output_shapes"})  # groups name nodes outside, shapes those of the whole batch
+
+
+@dataclass
+class StageFunction:
+    """A function and how to call it: its arguments and results are tensors of the graph that it was taken from."""
+
+    definition: FunctionDef
+    arguments: list[Output] = field(default_factory=list)
+    results: list[Output] = field(default_factory=list)
+    waits_for: list[int] = field(default_factory=list)
+    """nodes outside that a node of the function has a control edge from"""
+    is_stateful: bool = False
+    argument_types: list[DataType] = field(default_factory=list)
+    result_types: list[DataType] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name in the library."""
+        return self.definition.signature.name
+
+
+def is_copied(node: Node) -> bool:
+    """Whether a function that reads a node has a copy of it: a small constant that waits for nothing."""
+    return (
+        node.node_class is NodeClass.CONSTANT
+        and all(edge.src.id == SOURCE_ID for edge in node.in_edges())
+        and sum(map(len, node.properties.entries)) <= _LARGEST_CONSTANT_BYTES
+    )
+
+
+def stage_function(graph: Graph, name: str, nodes: Collection[int], results: Sequence[Output]) -> StageFunction:
+    """The function `name` that computes `results`, which are outputs of `nodes`."""
+    return _Extraction(graph, name, nodes).run(results)
+
+
+class _Inputs(NamedTuple):
+    """The inputs of a node by port, and the nodes that it waits for besides."""
+
+    data: dict[int, Output]
+    control: list[int]
+
+
+class _Extraction:
+    """One function being made."""
+
+    def __init__(self, graph: Graph, name: str, nodes: Collection[int]) -> None:
+        self.graph = graph
+        self.nodes = set(nodes)
+        self.made = StageFunction(FunctionDef())
+        self.made.definition.signature.name = name
+        self.texts: dict[Output, str] = {}  # of arguments
+        self.used: set[str] = set()
+
+    def run(self, results: Sequence[Output]) -> StageFunction:
+        inputs = {number: self._inputs(number) for number in sorted(self.nodes)}
+        sources = dict.fromkeys(source for ends in inputs.values() for source in ends.data.values())
+        self.nodes.update(source[0] for source in sources if is_copied(self.graph.node(source[0])))
+        for source in sources:
+            if source[0] not in self.nodes:
+                self._add_argument(source)
+        for number in sorted(self.nodes):  # with the constants that were added
+            self._add_node(number, inputs.get(number) or _Inputs({}, []))
+        for result in results:
+            self._add_result(result)
+        self._add_effects(node for node, _ in results)
+        self.made.definition.signature.is_stateful = self.made.is_stateful
+        return self.made
+
+    def _inputs(self, number: int) -> _Inputs:
+        ends = _Inputs({}, [])
+        for edge in self.graph.node(number).in_edges():
+            if edge.is_control:
+                ends.control.extend([edge.src.id] * edge.src.is_op)
+            else:
+                ends.data[edge.dst_input] = edge.src.id, edge.src_output
+        return ends
+
+    def _add_argument(self, source: Output) -> None:
+        node, port = self.graph.node(source[0]), source[1]
+        dtype = base_type(node.output_types[port])
+        self.texts[source] = name = self._unique(f"{node.name}_{port}" if port else node.name)
+        self.made.arguments.append(source)
+        self.made.argument_types.append(dtype)
+        self.made.definition.signature.input_arg.add(name=name, type=int(dtype))
+
+    def _unique(self, wanted: str) -> str:
+        """A name of an argument or result: lower case letters, digits and underscores."""
+        plain = re.sub(r"[^a-z0-9_]", "_", wanted.lower())
+        plain = plain if plain[:1].isalpha() else f"t_{plain}"
+        number, name = 1, plain
+        while name in self.used or self.graph.find_id(name) in self.nodes:
+            name, number = f"{plain}_{number}", number + 1
+        self.used.add(name)
+        return name
+
+    def _add_node(self, number: int, inputs: _Inputs) -> None:
+        node = self.graph.node(number)
+        copy: NodeDef = self.made.definition.node_def.add(name=node.name, op=node.op)
+        for name in node.attrs:
+            if name not in _LEFT_OUT:
+                copy.attr[name].CopyFrom(node.attrs.message(name))
+        copy.input.extend(self._text(inputs.data[port]) for port in sorted(inputs.data))
+        for source in dict.fromkeys(inputs.control):
+            if source in self.nodes:
+                copy.input.append(f"^{self.graph.node_name(source)}")
+            elif not is_copied(self.graph.node(source)) and source not in self.made.waits_for:
+                self.made.waits_for.append(source)
+        self.made.is_stateful |= node.op_def.is_stateful
+
+    def _text(self, tensor: Output) -> str:
+        """How the function names a tensor: an argument, or "node:output:k"."""
+        if tensor in self.texts:
+            return self.texts[tensor]
+        node, port = self.graph.node(tensor[0]), tensor[1]
+        for output, ports in name_ranges(node.op_def, node.attrs)[1].items():
+            if port in ports:
+                return f"{node.name}:{output}:{port - ports.start}"
+        raise AssertionError(tensor)  # edges of an imported graph leave ports that exist
+
+    def _add_result(self, result: Output) -> None:
+        node, port = self.graph.node(result[0]), result[1]
+        dtype = base_type(node.output_types[port])
+        name = self._unique(f"{node.name}_{port}_out" if port else f"{node.name}_out")
+        self.made.results.append(result)
+        self.made.result_types.append(dtype)
+        self.made.definition.signature.output_arg.add(name=name, type=int(dtype))
+        self.made.definition.ret[name] = self._text(result)
+
+    def _add_effects(self, results: Iterable[int]) -> None:
+        last = dict.fromkeys((*results, *self._ends()))
+        for name in (self.graph.node_name(number) for number in last):
+            self.made.definition.control_ret[name] = name
+            self.made.definition.signature.control_output.append(name)
+
+    def _ends(self) -> Iterator[int]:
+        """The nodes that no other node of the function reads or waits for."""
+        for number in sorted(self.nodes):
+            if all(edge.dst.id not in self.nodes for edge in self.graph.node(number).out_edges()):
+                yield number

@@ -1,0 +1,131 @@
+"""What a pipeline cuts into stages: the nodes of a training step that run once per micro-batch.
+
+forward     nodes between the batch and the loss
+backward    nodes between these and the gradients
+gradients   the tensors that leave the backward pass; the updates, outside, read what they add up to
+observed    other tensors that nodes outside read: outputs per row, statistics
+dropped     nodes outside that read what no node computes any more
+outside     all other nodes, which run once per step: variables, their reads, updates
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from ...edge_ends import Output
+from ...gradients.forward import DIFFERENTIABLE
+from ...graph import Graph
+from ...printer import topological_order
+from ..training_step import TrainingStep
+
+
+class Joining(Enum):
+    """How the parts of a tensor that micro-batches compute make the whole one."""
+
+    SUMMED = "summed"
+    """added up; averaged if the loss is a mean over rows"""
+    AVERAGED = "averaged"
+    """averaged, whatever the loss is"""
+    ROWS = "rows"
+    """put one behind the other along axis 0"""
+    SCALED_ROWS = "scaled rows"
+    """the same, and divided by the number of micro-batches if the loss is a mean: rows of a gradient"""
+
+
+@dataclass(frozen=True)
+class MicroBatchRegion:
+    """The nodes of one training step by node id; `forward` and `backward` are in topological order, lowest id first."""
+
+    step: TrainingStep
+    forward: tuple[int, ...]
+    backward: tuple[int, ...]
+    gradients: Mapping[Output, Joining]
+    observed: Mapping[Output, Joining] = field(default_factory=dict)
+    dropped: frozenset[int] = frozenset()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the step."""
+        return self.step.graph
+
+    @cached_property
+    def forward_nodes(self) -> frozenset[int]:
+        """The forward nodes, as a set."""
+        return frozenset(self.forward)
+
+    @cached_property
+    def nodes(self) -> frozenset[int]:
+        """All nodes that run once per micro-batch."""
+        return frozenset((*self.forward, *self.backward))
+
+    @cached_property
+    def batch(self) -> frozenset[int]:
+        """The placeholders that are split along axis 0."""
+        return frozenset(self.step.batch)
+
+    def sources(self, node: int) -> list[Output]:
+        """The outputs that a node reads, by port."""
+        return self.step.flow.sources[node]
+
+    def readers(self, node: int) -> list[int]:
+        """The nodes that read an output of a node."""
+        return [reader for reader, _ in self.step.flow.readers[node]]
+
+    def before(self, node: int) -> list[int]:
+        """The nodes of the region that a node reads or waits for."""
+        edges = self.graph.in_edge_ids(node)
+        return [source for source in (self.graph.edge_ends(edge)[0] for edge in edges) if source in self.nodes]
+
+    def name(self, node: int) -> str:
+        """The name of a node."""
+        return self.graph.node_name(node)
+
+
+def micro_batch_region(step: TrainingStep) -> MicroBatchRegion:
+    """The region of a training step, as far as its nodes and gradients go."""
+    fed = frozenset(step.batch)
+    forward = (step.forward & step.dependent) - fed
+    backward = step.backward - step.region - forward - fed
+    between = _between(step, forward | backward)
+    leads_to = _reached_backwards(step, forward)
+    forward |= between & leads_to
+    backward |= between - leads_to
+    order = topological_order(step.graph)
+    return MicroBatchRegion(
+        step,
+        tuple(node for node in order if node in forward),
+        tuple(node for node in order if node in backward),
+        {gradient: _joining(step, gradient) for gradient in step.gradients if gradient[0] not in fed},
+    )
+
+
+def _between(step: TrainingStep, nodes: frozenset[int]) -> frozenset[int]:
+    """Nodes outside that some node of the region comes before, and another one after, by control edges."""
+    after = step.flow.reached(nodes, step.flow.after)
+    return frozenset(after & _reached_backwards(step, nodes)) - nodes
+
+
+def _reached_backwards(step: TrainingStep, nodes: Collection[int]) -> set[int]:
+    """The nodes that come before some nodes, these included."""
+    graph, seen = step.graph, set(nodes)
+    stack = list(nodes)
+    while stack:
+        for edge in graph.in_edge_ids(stack.pop()):
+            source = graph.edge_ends(edge)[0]
+            if source not in seen:
+                seen.add(source)
+                stack.append(source)
+    return seen
+
+
+def _joining(step: TrainingStep, gradient: Output) -> Joining:
+    if gradient not in step.joined:
+        return Joining.SUMMED
+    return Joining.SCALED_ROWS if _is_real(step, gradient) else Joining.ROWS
+
+
+def _is_real(step: TrainingStep, output: Output) -> bool:
+    return step.graph.node_properties(output[0]).output_types[output[1]] in DIFFERENTIABLE
