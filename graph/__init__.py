@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         StageCall as StageCall,
         register_schedule as register_schedule,
     )
+    from .parallel.recompute import recompute as recompute
     from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions
     from .partition.recv_epochs import add_control_edges as add_control_edges

@@ -28,6 +28,8 @@ from .options import (
     trace_option,
     unknown_options,
 )
+from .parallel_options import parallel_options
+from .rewriting import rewrite
 
 _DEBUG = "PARTITA_DEBUG"
 
@@ -74,6 +76,7 @@ def cli(ctx: click.Context) -> None:
     help="Write the values of the last step; keys are the names of the fetches.",
 )
 @trace_option
+@parallel_options
 @json_option
 def run(
     steps: int, out: Path | None, trace: Path | None, as_json: bool, **flags: Any
@@ -107,6 +110,7 @@ def run(
 @placement_options
 @recv_epochs_option
 @click.option("--out", type=OUTPUT, required=True, metavar="DIR", help="Folder for the files; made if missing.")
+@parallel_options
 @json_option
 def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
     """Cut GRAPH and write the graph of each device.
@@ -130,6 +134,7 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @choice_options
 @unknown_options
 @cost_options
+@parallel_options
 @json_option
 @trace_option
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> int:  # Any: flags differ in type
@@ -160,6 +165,7 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> int:  # Any: fl
 @choice_options
 @unknown_options
 @cost_options
+@parallel_options
 @json_option
 def explain(nodes: tuple[str, ...], as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
     """Say where the simulated time of each NODE of GRAPH comes from.
@@ -189,6 +195,7 @@ def explain(nodes: tuple[str, ...], as_json: bool, **flags: Any) -> None:  # Any
 )
 @click.option("--device", metavar="NAME", help='Show one device only, "gpu:1" or its full name.')
 @click.option("--node", "pattern", metavar="PATTERN", help='Show only nodes whose name matches, "layer1/*".')
+@parallel_options
 @json_option
 def show(
     stage: str, device: str | None, pattern: str | None, as_json: bool, **flags: Any
@@ -291,6 +298,7 @@ def ops(name: str | None, as_json: bool) -> None:
     execute(name, as_json)
 
 
+cli.add_command(rewrite)
 cli.add_command(validate)
 cli.add_command(calibrate)
 

@@ -55,8 +55,29 @@ def registered(listed: Mapping[str, str], group: str) -> str:
     return ", ".join([*(f"{name} ({words})" for name, words in listed.items()), *installed])
 
 
+class SectionOption(click.Option):
+    """An option that the help lists under a heading of its own."""
+
+    def __init__(self, names: Sequence[str], *, section: str, **attrs: Any) -> None:  # Any: as click's
+        """`section` is the heading."""
+        super().__init__(names, **attrs)
+        self.section = section
+
+
 class Command(click.Command):
-    """A command whose help fits the terminal."""
+    """A command whose help fits the terminal, with options under several headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the sections of options, in the order in which they begin."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                title = parameter.section if isinstance(parameter, SectionOption) else "Options"
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
     def get_help(self, ctx: click.Context) -> str:
         """The text that `--help` prints."""

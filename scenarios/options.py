@@ -63,30 +63,39 @@ choice_options = _together(
 )
 """the flags for counts of loops and branches that do not follow from the graph"""
 
-placement_options = _together(
-    click.argument("graph", type=FILE),
-    click.option("--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."),
-    click.option(
-        "--feeds", "feeds_file", type=FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
-    ),
-    click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
-    click.option("--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."),
+_graph_argument = click.argument("graph", type=FILE)
+_device_options = _together(
     click.option(
         "--devices",
         metavar="LIST",
         help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
     ),
     click.option("--cluster", type=FILE, metavar="FILE.toml", help="Devices and links from a file."),
+)
+_signature_option = click.option(
+    "--signature",
+    metavar="NAME",
+    help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
+)
+
+rewriting_options = _together(_graph_argument, _device_options, _signature_option, tags_option)
+"""the flags that say which graph is rewritten, and for which devices"""
+
+placement_options = _together(
+    _graph_argument,
+    click.option("--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."),
+    click.option(
+        "--feeds", "feeds_file", type=FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
+    ),
+    click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
+    click.option("--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."),
+    _device_options,
     click.option(
         "--soft-placement",
         is_flag=True,
         help="If the device that a node requests does not exist, use another one of its task.",
     ),
-    click.option(
-        "--signature",
-        metavar="NAME",
-        help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
-    ),
+    _signature_option,
     tags_option,
     click.option(
         "--passes",

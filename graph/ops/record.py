@@ -223,6 +223,7 @@ class Facts(TypedDict, total=False):
     names_functions: bool
     waits_for_files: bool
     takes_long: bool
+    is_product: bool
     passes_on: bool
     regroups: bool
     converts_lists: bool
@@ -292,6 +293,8 @@ class OpRecord:
     """its kernel waits for files and does not touch the state of the device, so it may run in a worker thread"""
     takes_long: bool = False
     """its kernel is slow (a matrix product, a sort): tensors that are ready before it are sent before it"""
+    is_product: bool = False
+    """a product of matrices or a convolution: the arithmetic per element of its output grows with its inputs"""
     passes_on: bool = False
     """its output is its input, of any type"""
     regroups: bool = False

@@ -35,10 +35,12 @@ from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
 from ...graph.passes.names import INLINE
 from ...graph.passes.selection import Passes
+from ..parallel_options import NOT_PARALLEL, ParallelOptions
 from .choices import ChoiceOptions, read_choices
 from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
-from .screen import Screen
+from .parallel import check_parallel, default_cluster, made_parallel
+from .screen import Screen, of_nodes
 from .shapes import divide, split_shape
 
 MEASURED = "measured:"  # and a file: a value of --costs
@@ -72,6 +74,7 @@ class Request:
     costs: str | None = None
     calibrations: tuple[Path, ...] = ()
     no_tf32: bool = False
+    parallel: ParallelOptions = NOT_PARALLEL
 
     def files(self) -> dict[str, Path | None]:
         """The input files by flag; no output may overwrite them."""
@@ -208,14 +211,27 @@ def read(request: Request, screen: Screen) -> RequestFiles:
     feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
     shapes = [split_shape(text) for text in request.shapes]
     choices = read_choices(request.trips, request.branches)
+    check_parallel(request.parallel)
     if not request.graph.is_dir():
         check_needs_no_model(request.graph, request.signature, request.tags)
-        graph = read_graph(request.graph, screen)
-        return RequestFiles(request, _cluster(request, graph), graph, feeds, shapes, choices)
-    graph, saved = read_saved_model(request.graph, request.tags, screen)
-    with configuring():
-        signature = _signature(request, saved)
+        graph, saved, signature = read_graph(request.graph, screen), None, None
+    else:
+        graph, saved = read_saved_model(request.graph, request.tags, screen)
+        with configuring():
+            signature = _signature(request, saved)
+    if request.parallel.rewrites:
+        graph = _rewritten(request, graph, signature, screen)
     return RequestFiles(request, _cluster(request, graph), graph, feeds, shapes, choices, saved, signature)
+
+
+def _rewritten(request: Request, file: GraphFile, signature: Signature | None, screen: Screen) -> GraphFile:
+    """The graph after the passes for training steps that the flags ask for, as if it had been read from the file."""
+    with_devices = request.devices is not None or request.cluster is not None
+    cluster = _cluster(request, file) if with_devices else default_cluster(sorted(file.devices), request.parallel)
+    graph = import_graph(file, screen)
+    with screen.working(f"rewriting {of_nodes(graph)}"):
+        graph = made_parallel(graph, request.parallel, cluster, signature)
+        return _graph_file(graph.SerializeToString(), file.path)
 
 
 def _signature(request: Request, saved: SavedGraph) -> Signature | None:

@@ -15,6 +15,7 @@ from partita.scenarios.cli import cli
 from partita.scenarios.stories.catalog import STORIES
 from tests.devices.calibration.validation.folders import folder as measurements, products
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
+from tests.scenarios.commands.training_files import training_graph
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
@@ -67,6 +68,16 @@ def calls(folder: Path) -> dict[str, list[object]]:
             "A100-80GB",
             "--write",
             folder / "fit.toml",
+        ],
+        "rewrite": [
+            "rewrite",
+            training_graph(folder),
+            "--loss",
+            "loss",
+            "--recompute",
+            "full",
+            "--out",
+            folder / "o.pb",
         ],
         "validate": ["validate", "--fit", folder / "measured", "--cross-validate", "2"],
     }

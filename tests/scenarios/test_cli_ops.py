@@ -15,7 +15,7 @@ MatMul(a:T, b:T) -> (product:T)
   attr grad_a: bool = false
   attr grad_b: bool = false
 family    linalg
-facts     takes_long
+facts     takes_long, is_product
 shapes    partita.graph.ops.linalg.matmul_shapes:matmul
 kernel    partita.devices.kernels.linalg.matmul:matmul
 gradient  partita.graph.ops.linalg.matmul_gradients:matrix_product

@@ -1,0 +1,189 @@
+"""The forward and backward pass of a training graph, and what the gradients of a segment wait for.
+
+The forward pass is what the loss depends on. A node of the backward pass reads a gradient, or prepares something that
+is combined with a gradient:
+
+    y = Tanh(x); loss = Sum(y * y)            forward, of which the segment {y} is repeated
+    accuracy = Mean(Equal(y, labels))         no backward pass: nothing behind it reads a gradient
+    s = Square(y)                             backward: prepares
+    d_y = Mul(2 y, d_loss)                    backward: the gradient that the segment waits for
+    d_x = Mul(d_y, 1 - s)                     backward: combines both
+
+A gradient of a segment follows from what the forward pass computes after the segment. So the gradients that a segment
+waits for are the tensors that follow from later activations, and enter the readers of the segment's tensors, or nodes
+that combine what these prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from ...errors import NotFoundError
+from ..analysis.control_flow import build_control_flow_info, has_frames
+from ..analysis.data_edges import DataEdges
+from ..columns import SINK_ID, SOURCE_ID
+from ..edge_ends import Output
+from ..graph import Graph
+from ..ops.record import NodeClass
+from ..printer import topological_order
+from ..suggestions import suggestion
+from ..tensor_id import parse_tensor_name
+
+Neighbours = Callable[[int], Iterable[int]]
+
+
+class Read(NamedTuple):
+    """A node of the backward pass that reads an output of the forward pass at one of its ports."""
+
+    reader: int
+    port: int
+    tensor: Output
+
+
+class TrainingFlow:
+    """The passes of one training graph; edges of nodes that are added later are told by `add_edge`."""
+
+    def __init__(self, graph: Graph, loss: str) -> None:
+        """NotFoundError for a loss that the graph does not have."""
+        self.graph = graph
+        self.data = DataEdges(graph)
+        self.loss = self._maker(tensor_of(graph, loss, "loss"))
+        edges = graph.edge_arrays()
+        self.forward: set[int] = reached([self.loss], lambda node: [source for source, _ in self.data.sources(node)])
+        self._consumers: dict[int, list[int]] = {}
+        producers: dict[int, list[int]] = {}
+        for src, dst in zip(edges.src.tolist(), edges.dst.tolist(), strict=True):
+            if src != SOURCE_ID and dst != SINK_ID:
+                self._consumers.setdefault(src, []).append(dst)
+                producers.setdefault(dst, []).append(src)
+        order = topological_order(graph)
+        self.order = [node for node in order if node in self.forward]
+        self.position = {node: number for number, node in enumerate(self.order)}
+        self._uncertain = _framed(graph) | self._conditional(order, producers)
+
+    def _maker(self, tensor: Output) -> int:
+        """The node that makes a tensor: of an inlined call what made its result, not the node that has all results."""
+        node, port = tensor
+        while self.graph.node_properties(node).op_def.record.regroups:
+            node, port = self.data.sources(node)[port]
+        return node
+
+    def readers(self, node: int) -> list[int]:
+        """The nodes that read an output of `node`."""
+        return [reader for reader, _ in self.data.readers(node)]
+
+    def add_edge(self, source: int, consumer: int) -> None:
+        """Notes an edge of a node that was added."""
+        self._consumers.setdefault(source, []).append(consumer)
+
+    def behind(self, nodes: Iterable[int]) -> set[int]:
+        """These nodes and all that wait for one of them, added edges included."""
+        return reached(nodes, lambda node: self._consumers.get(node, ()))
+
+    def always_runs(self, node: int) -> bool:
+        """Whether a node runs once per step: it is in no loop of plain nodes, and in no branch of a conditional."""
+        return node not in self._uncertain
+
+    def _conditional(self, order: Sequence[int], producers: dict[int, list[int]]) -> set[int]:
+        """Nodes that may not run: those between a Switch and its Merge."""
+        classes = self.graph.node_classes()
+        if NodeClass.SWITCH not in classes:
+            return set()
+        depth: dict[int, int] = {}
+        for node in order:
+            inner = max((depth.get(source, 0) for source in producers.get(node, ())), default=0)
+            kind = self.graph.node(node).node_class
+            depth[node] = max(inner + (kind is NodeClass.SWITCH) - (kind is NodeClass.MERGE), 0)
+        return {node for node, inner in depth.items() if inner}
+
+
+class Awaited:
+    """What the gradients of one segment wait for."""
+
+    def __init__(self, flow: TrainingFlow, segment: Collection[int]) -> None:
+        self._flow = flow
+        self._segment = segment
+        after = reached(segment, lambda node: [reader for reader in flow.readers(node) if reader in flow.forward])
+        self._later = after.difference(segment)
+        """the forward nodes that follow from the segment"""
+        self._following = reached(self._later, flow.readers)
+        """these, and what follows from them: the gradients of the segment and much else"""
+        self._combined = reached(self._following, self._preparing)
+        """these, and what prepares something that is combined with them"""
+
+    def reads(self) -> list[Read]:
+        """What the backward pass reads of the segment, in the order of the forward pass and of readers."""
+        data, forward = self._flow.data, self._flow.forward
+        readers = {reader for node in self._segment for reader in self._flow.readers(node) if reader not in forward}
+        found = [
+            Read(reader, port, tensor)
+            for reader in readers & self._combined
+            for port, tensor in enumerate(data.sources(reader))
+            if tensor[0] in self._segment
+        ]
+        return sorted(found, key=lambda read: (self._flow.position[read.tensor[0]], read))
+
+    def updates(self) -> set[int]:
+        """All nodes that wait for what follows from the segment: gradients, and updates of variables."""
+        return self._flow.behind(self._later)
+
+    def _preparing(self, node: int) -> list[int]:
+        """What a node reads of nodes outside of the forward pass."""
+        return [source for source, _ in self._flow.data.sources(node) if source not in self._flow.forward]
+
+    def gates(self, readers: Collection[int]) -> list[int]:
+        """The nodes whose outputs these readers of the segment, or what combines what they prepare, wait for.
+
+        Those that must run after one of the readers are left out, and those that may not run.
+        """
+        flow, gates = self._flow, set[int]()
+        behind = flow.behind(readers)
+        seen, waiting = set(readers), list(readers)
+        while waiting:
+            node = waiting.pop()
+            entering = {s for s, _ in flow.data.sources(node) if s in self._following and s not in self._segment}
+            gates |= {source for source in entering - behind if flow.always_runs(source)}
+            if not entering:
+                new = set(flow.readers(node)) - seen
+                seen |= new
+                waiting += new
+        return sorted(gates)
+
+
+def reached(starts: Iterable[int], following: Neighbours) -> set[int]:
+    """All that is reached from `starts`, these included, by steps that `following` gives."""
+    seen = set(starts)
+    waiting = list(seen)
+    while waiting:
+        for node in following(waiting.pop()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen
+
+
+def tensor_of(graph: Graph, name: str, what: str) -> Output:
+    """Node and port of the tensor of a name; NotFoundError, which says `what` it is for, when there is none."""
+    tensor = parse_tensor_name(name)
+    node = graph.find_node(tensor.node)
+    if node is None:
+        raise NotFoundError(
+            f"{what} {name!r}: the graph has no node of that name{suggestion(tensor.node, names(graph))}"
+        )
+    if not 0 <= tensor.index < node.num_outputs:
+        raise NotFoundError(f"{what} {name!r}: {node.name!r} has {node.num_outputs} outputs", node=node.name)
+    return node.id, tensor.index
+
+
+def names(graph: Graph) -> list[str]:
+    """The names of all nodes."""
+    return [node.name for node in graph.op_nodes()]
+
+
+def _framed(graph: Graph) -> set[int]:
+    """The nodes in loops of plain nodes."""
+    if not has_frames(graph):
+        return set()
+    frames = build_control_flow_info(graph).frame
+    return {node for node in graph.node_ids() if frames[node] != SOURCE_ID}
