@@ -1,14 +1,14 @@
-"""What a simulated step of several replicas lacks, fitted to measured ones: stragglers, and transfers that are not hidden.
+"""What a simulated step of several replicas lacks, fitted to measured ones: stragglers, and transfers in the open.
 
     step = simulated * (1 + spread * slowest(n)) + exposed * (alone(n) - alone(1))
 
 `simulated` is the step as the graph allows it: every transfer runs beside the kernels that do not need it. Real steps
 of n replicas take longer, for two reasons that shapes do not show:
 
-- They end with the slowest replica. If the times of replicas scatter by `spread` (a share), the slowest of n is expected
-  `slowest(n)` deviations above the mean: 0 for one, 0.59 for two, 1.43 for eight, 2.35 for 64 (Blom, Statistical
-  Estimates and Transformed Beta-Variables, 1958). Each model of GPU has a spread. That of a K80, two GPUs of which share
-  the power of a board, holds what they lose to each other.
+- They end with the slowest replica. If the times of replicas scatter by `spread` (a share), the slowest of n is
+  expected `slowest(n)` deviations above the mean: 0 for one, 0.59 for two, 1.43 for eight, 2.35 for 64 (Blom,
+  Statistical Estimates and Transformed Beta-Variables, 1958). Each model of GPU has a spread. That of a K80, of which
+  two share the power of a board, holds what they lose to each other.
 - TensorFlow of 2017 does not hide all transfers. `alone(n)` is the time of the same step when kernels of GPUs take no
   time, and `exposed` the share that a step waits for: one inside a host, one between hosts. One GPU's share is in its
   calibration already.

@@ -1,6 +1,6 @@
 """Where the parameters of a replicated step are, as passes over its graph: spread over devices, or told once per host.
 
-    spread      variables on CPU:0 of host 0          -->  each with its update on one of the given devices, largest first
+    spread      variables on CPU:0 of host 0          -->  each with its update on one of the given devices
     by_host     read --> 8 GPUs of host 1             -->  read --> Identity on the CPU of host 1 --> its 8 GPUs
                 8 GPUs of host 1 --> AddN on host 0   -->  AddN on the CPU of host 1 --> AddN on host 0
     keep        placeholder "images" on a GPU         -->  a variable there, which is read
@@ -119,7 +119,10 @@ def _read_once(graph: Graph, node: Node) -> None:
     for (host, output), edges in readers.items():
         if len({edge.dst.requested_device for edge in edges}) > 1:
             copy = graph.add_node(
-                f"{node.name}/{output}/at{_named(host)}", "Identity", {"T": node.output_types[output]}, device=host + _CPU
+                f"{node.name}/{output}/at{_named(host)}",
+                "Identity",
+                {"T": node.output_types[output]},
+                device=host + _CPU,
             )
             graph.add_edge(node, output, copy, 0)
             for edge in edges:

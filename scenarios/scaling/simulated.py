@@ -16,13 +16,13 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ...devices.calibration.validation.workers import run_calls
+from ...devices.kernels.op_cost import PortDims
+from ...devices.spec import DeviceSpec
 from ...devices.timing.costs.fitted import FittedSource
 from ...devices.timing.costs.source import CostRequest, OpCost
 from ...devices.timing.simulate import simulate
 from ...graph.ops.device_kinds import CPU
 from ...graph.ops.properties import NodeProperties
-from ...devices.kernels.op_cost import PortDims
-from ...devices.spec import DeviceSpec
 from .overheads import ReplicatedStep
 from .steps import StepSetting, parallel_step
 
@@ -136,7 +136,7 @@ class _Played:
             self._step.partitions,
             self._cluster,
             feeds={name: (images, *shape) for name, shape in self._step.fed.items()},
-            shapes={name: [(images, *shape)] for name, shape in self._step.kept.items()},
+            shapes={name: ((images, *shape),) for name, shape in self._step.kept.items()},
             cost_source=ScaledKernels(self._source, factor),
         )
         return timeline.makespan_ns / NS_PER_S

@@ -57,7 +57,7 @@ def parallel_step(setting: StepSetting, cluster: Cluster) -> ParallelStep:
         step.graph,
         gpus,
         batch=step.feeds,
-        loss=step.fetches,
+        loss=step.fetches[0],
         feeds="per_replica",
         parameters=None if setting.parameters == REPLICAS else cpus[0],
         batch_statistics="local",

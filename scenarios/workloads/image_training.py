@@ -2,9 +2,9 @@
 
     images, labels (on the device) --network--> logits --> loss --gradients--> one update for each variable
 
-As in the tf_cnn_benchmarks of 2017: images are there already (a variable on the device, unless they are fed), the variables of the network
-are on the device or on the host ("parameter server on the CPU"): a step then copies all of them to the device, and all
-gradients back. Weight decay adds a share of every variable to its gradient.
+As in the tf_cnn_benchmarks of 2017: images are there already (a variable on the device, unless they are fed). The
+variables of the network are on the device or on the host ("parameter server on the CPU"): a step then copies all of
+them to the device, and all gradients back. Weight decay adds a share of every variable to its gradient.
 """
 
 from __future__ import annotations
