@@ -19,6 +19,7 @@ from rich.console import Console
 
 from . import (
     bench_cnn,
+    bench_collectives,
     bench_contended,
     bench_flows,
     bench_gradients,
@@ -46,6 +47,7 @@ CASES: list[Case] = [
     *bench_steps.CASES,
     *bench_others.CASES,
     *bench_loops.CASES,
+    *bench_collectives.CASES,
     *bench_gradients.CASES,
     *bench_holds.CASES,
     *bench_sessions.CASES,

@@ -32,6 +32,7 @@ class Sizes:
     undone_ops: int = 2_000
     shaped_ops: int = 2_000
     nested_functions: int = 100
+    reduced_floats: int = 262_144
     few_pairs: int = 1_000
     many_pairs: int = 100_000
     image: int = 224
@@ -54,6 +55,7 @@ QUICK = Sizes(
     undone_ops=20,
     shaped_ops=20,
     nested_functions=5,
+    reduced_floats=100,
     few_pairs=20,
     many_pairs=50,
     image=32,

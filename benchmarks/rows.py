@@ -76,6 +76,7 @@ class Measured:
 
 PUBLISHED = "published"
 LOWERED = "lowered"
+IN_PLACE = "in place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Case:
     """A row to be measured: `key` ("set-up/1 device") selects it.
 
     `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, `LOWERED` for our own of
-    the same graph lowered, or "".
+    the same graph lowered, `IN_PLACE` for numpy that writes into one array, or "".
     """
 
     key: str

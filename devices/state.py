@@ -89,12 +89,42 @@ def reference_key(container: str, name: str) -> ResourceKey:
     return container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name
 
 
-class SessionTensors:
-    """Tensors that a session keeps from step to step, by handle; all its devices share them."""
+class WaitingTensors:
+    """The tensors that are held by calls which wait for others of their step, in all steps of a session."""
 
-    __slots__ = ("_count", "_device_of", "_tensors")
+    __slots__ = ("bytes", "count", "most", "most_bytes")
 
     def __init__(self) -> None:
+        self.count = self.bytes = 0
+        """calls that wait now, and the sum of the sizes of what they hold"""
+        self.most = self.most_bytes = 0
+        """the largest of either so far"""
+
+    def hold(self, size_bytes: int) -> Callable[[], None]:
+        """Counts a call that holds so many bytes until the function is called that this returns; again does nothing."""
+        held = [size_bytes]
+        self.count += 1
+        self.bytes += size_bytes
+        self.most, self.most_bytes = max(self.most, self.count), max(self.most_bytes, self.bytes)
+
+        def release() -> None:
+            while held:
+                self.count -= 1
+                self.bytes -= held.pop()
+
+        return release
+
+
+class SessionTensors:
+    """Tensors that a session keeps from step to step, by handle; all its devices share them.
+
+    `waiting` counts those of steps that are held while a call waits for others.
+    """
+
+    __slots__ = ("_count", "_device_of", "_tensors", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting = WaitingTensors()
         self._count = 0
         self._tensors: dict[str, Array] = {}
         self._device_of: dict[str, str] = {}

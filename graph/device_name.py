@@ -193,6 +193,8 @@ def is_complete_specification(pattern: ParsedName, name: ParsedName) -> bool:
 
 def are_compatible(a: ParsedName, b: ParsedName) -> bool:
     """Whether no part is set to different values in the two, so that some device may match both."""
+    if a == b:
+        return True  # as nearly always, and quicker
     pairs = zip(_parts(a), _parts(b), strict=True)
     return all(x is None or y is None or x == y for x, y in pairs)
 
@@ -208,6 +210,8 @@ def merge(target: ParsedName, other: ParsedName, *, soft: bool = False) -> Parse
     With `soft`, a conflict of types opens type and id, a conflict of ids opens the id. Every other conflict raises
     InvalidArgumentError; conflicts are checked in the order job, replica, task, type, id.
     """
+    if other == target:
+        return target
     merged = target
     for key in ("job", "replica", "task"):
         merged = _merge_part(merged, other, key)

@@ -13,7 +13,8 @@ NEW --start--> RUNNING --shut_down, or the end of the nursery--> ENDED: every ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +46,13 @@ from ..running.ports import read_only
 from ..running.step import Step
 from .lifetime import OwnerThread
 from .registered_graphs import RegisteredGraphs, free_in_turns
+from .shared_states import state_at
 from .worker_steps import start_step
 
 if TYPE_CHECKING:
     from ...devices.device import Device
     from ...graph.dtypes import Array
-    from ...rendezvous import Policy, Rendezvous
+    from ...rendezvous import Outcome, Policy, Rendezvous
 
 
 _MANY = 1000  # nodes of a plan: to free fewer takes a fraction of a millisecond
@@ -201,20 +203,40 @@ class GraphManager:
         """
         self._check_running()
         work = self.graphs.work(handle, with_trace=trace)
-        step = Step(next(self._numbers), rendezvous)
-        self._steps.add(step)
-        try:
-            messages = () if inputs is None else inputs.items()
-            parts = start_step(step, work, [], self._actor_group, messages=messages, awaits_host=True, with_trace=trace)
-            await step.wait()
-        finally:
-            self._steps.discard(step)
+        with state_at(rendezvous) as state:
+            step = Step(next(self._numbers), rendezvous, state)
+            self._steps.add(step)
+            try:
+                messages = () if inputs is None else inputs.items()
+                parts = start_step(
+                    step, work, [], self._actor_group, messages=messages, awaits_host=True, with_trace=trace
+                )
+                with self._ended_by_abort(step):
+                    await step.wait()
+            finally:
+                self._steps.discard(step)
         if not trace:
             return StepStats()
         stats = running.step_stats(parts)
         if handle in self.graphs:  # not deregistered meanwhile
             self.graphs.learn(handle, stats)
         return stats
+
+    @contextmanager
+    def _ended_by_abort(self, step: Step) -> Iterator[None]:
+        """Fails a step when its rendezvous is aborted, though no node of it may wait there: one may wait for members
+        of a collective on other workers."""
+
+        def end(outcome: Outcome) -> None:
+            if isinstance(outcome, PartitaError):
+                step.fail(outcome)
+
+        # Nobody sends under this key. It begins with the task, as keys do that the policy does not look at.
+        waiter = step.rendezvous.recv_callback(f"{self.task}/end of step {step.number}", end)
+        try:
+            yield
+        finally:
+            waiter.cancel()
 
     @trio.lowlevel.enable_ki_protection
     def send_inputs(self, rendezvous: Rendezvous, inputs: Mapping[str, Any]) -> None:

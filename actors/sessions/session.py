@@ -254,11 +254,19 @@ class Session(SimulatedTime):
         return prepared
 
     def statistics(self) -> SessionStatistics:
-        """Counts of steps and prepared requests since the session was opened."""
-        running = self._running + len(self._partial_runs)
-        requests = self._requests
+        """Counts of steps, prepared requests and what waits at collectives since the session was opened."""
+        requests, waiting = self._requests, self._workers.tensors.waiting
         return SessionStatistics(
-            self._num_steps, running, len(requests), self._request_hits, requests.num_forgotten, self._closed
+            steps=self._num_steps,
+            steps_running=self._running + len(self._partial_runs),
+            requests=len(requests),
+            request_hits=self._request_hits,
+            requests_forgotten=requests.num_forgotten,
+            is_closed=self._closed,
+            members_waiting=waiting.count,
+            bytes_waiting=waiting.bytes,
+            most_members_waiting=waiting.most,
+            most_bytes_waiting=waiting.most_bytes,
         )
 
     @trio.lowlevel.enable_ki_protection

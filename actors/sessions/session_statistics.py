@@ -20,3 +20,11 @@ class SessionStatistics:
     requests_forgotten: int
     """requests that had to make room for others"""
     is_closed: bool
+    members_waiting: int
+    """members of collectives that wait for others now, in all steps"""
+    bytes_waiting: int
+    """the sum of the sizes of the tensors that these bring"""
+    most_members_waiting: int
+    """the most members that have waited at one time"""
+    most_bytes_waiting: int
+    """the most bytes that members have held at one time"""

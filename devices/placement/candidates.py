@@ -93,6 +93,8 @@ class Constraint:
 
 def _specified(name: ParsedName, base: ParsedName) -> ParsedName:
     """`name` with every part that `base` sets overwritten."""
+    if base in (ANY, name):
+        return name
     return ParsedName(
         name.job if base.job is None else base.job,
         name.replica if base.replica is None else base.replica,

@@ -32,7 +32,7 @@ from .handles import Input, Operation, Tensor
 from .node_builder import InputRef, NodeDefBuilder
 from .sinks import Sink
 
-_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/]*")
+_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/]*(?:>[A-Za-z0-9.][A-Za-z0-9_.\-/]*)*")
 DType: TypeAlias = DataType | str
 
 

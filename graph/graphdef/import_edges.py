@@ -8,12 +8,14 @@ port -1 is a control input.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError
-from ..arrays import Numbers, ready_order
+from ..arrays import Numbers, grouped, ready_order
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import REF_OFFSET, dtype_name, types_compatible
 from ..graph import Graph
@@ -21,7 +23,7 @@ from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..port_table import PortTable
 from ..tensor_id import TensorId, parse_tensor_name
-from .import_inputs import InputTexts
+from .import_inputs import InputTexts, NamedNodes
 
 _SHOWN = 12  # nodes of a cycle that an error names
 
@@ -38,10 +40,23 @@ class NodeInputs:
         self._texts = texts.kept
         self._set_rows(np.repeat(np.arange(len(self.names), dtype=np.int32), texts.counts), *self._resolve(texts))
 
+    @classmethod
+    def of_rows(cls, named: NamedNodes, node: Ids, source: Ids, port: Ids) -> Self:
+        """Inputs that are known, in order."""
+        inputs = cls.__new__(cls)
+        inputs.names, inputs.index, inputs.used_map_keys, inputs._input_map = *named, set(), {}
+        inputs._texts = {}
+        inputs._index_rows(node, source, port)
+        return inputs
+
     def _set_rows(self, node: Ids, source: Ids, port: Ids) -> None:
         self.node, self.source, self.port = node, source, port
         if (port == CONTROL_SLOT).any():
             self._order_control_inputs()
+        self._index_rows(self.node, self.source, self.port)
+
+    def _index_rows(self, node: Ids, source: Ids, port: Ids) -> None:
+        self.node, self.source, self.port = node, source, port
         self.starts = np.searchsorted(self.node, np.arange(len(self.names) + 1))
         self.slot = np.arange(len(self.node)) - self.starts[self.node]
 
@@ -189,20 +204,23 @@ def _closes_loop(properties: Sequence[NodeProperties], inputs: NodeInputs, row: 
 
 
 def _ready_order(properties: Sequence[NodeProperties], inputs: NodeInputs) -> list[int]:
-    classes = [p.op_def.record.node_class for p in properties]
-    pending = [0] * len(classes)
-    consumers: list[list[int]] = [[] for _ in classes]
-    for i, own in enumerate(classes):
-        sources = inputs.sources_of(i)
-        imported = [(s, port) for s, port in sources if s >= 0]
-        in_loop = own is NodeClass.MERGE and any(classes[s] is NodeClass.NEXT_ITERATION for s, _ in imported)
-        control = sum(1 for _, port in imported if port == CONTROL_SLOT)
-        satisfied_data = any(s < 0 and port != CONTROL_SLOT for s, port in sources)
-        pending[i] = control + (0 if satisfied_data else 1) if in_loop else len(imported)
-        for s, _ in imported:
-            if not (in_loop and classes[s] is NodeClass.NEXT_ITERATION):
-                consumers[s].append(i)
-    return ready_order(consumers, pending, lowest_first=True)
+    count = len(properties)
+    classes = [_class(p) for p in properties]
+    is_merge = np.array([own is NodeClass.MERGE for own in classes], np.bool_)
+    is_next = np.array([own is NodeClass.NEXT_ITERATION for own in classes], np.bool_)
+    node, source, port = inputs.node, inputs.source, inputs.port
+    imported, is_control = source >= 0, port == CONTROL_SLOT
+    closes = imported & is_next[np.maximum(source, 0)] & is_merge[node] if count else imported
+    in_loop, has_data = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    in_loop[node[closes]] = True
+    has_data[node[~imported & ~is_control]] = True
+    control = np.bincount(node[imported & is_control], minlength=count)
+    pending = np.where(in_loop, control + ~has_data, np.bincount(node[imported], minlength=count))
+    counted = imported & ~closes
+    starts, order = grouped(source[counted], count)
+    targets = node[counted][order].tolist()
+    consumers = [targets[first:end] for first, end in pairwise(starts.tolist())]
+    return ready_order(consumers, pending.tolist(), lowest_first=True)
 
 
 def edge_columns(

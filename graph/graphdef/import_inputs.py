@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 
 from ..columns import Ids
 
 UNRESOLVED = -1
+
+
+class NamedNodes(NamedTuple):
+    """Names by index, and the index of each name."""
+
+    names: list[str]
+    index: dict[str, int]
 
 
 class InputTexts:

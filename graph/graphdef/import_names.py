@@ -17,7 +17,7 @@ from ..protos import AttrValue
 from ..tensor_id import TensorId, parse_tensor_name
 from ..validate import NODE_NAME
 from .import_edges import NodeInputs
-from .import_inputs import InputTexts
+from .import_inputs import InputTexts, NamedNodes
 from .import_options import ImportOptions
 
 _INTERNAL_NAME = f"_[A-Za-z0-9_.\\-/]*(?:>{NODE_NAME})?|{NODE_NAME}"
@@ -27,10 +27,10 @@ _COLOCATION = "_class"
 _LOC = b"loc:@"
 
 
-def check_node_names(texts: InputTexts, *, internal: bool) -> None:
+def check_node_names(nodes: NamedNodes | InputTexts | NodeInputs, *, internal: bool) -> None:
     """Raises InvalidArgumentError for the first illegal or repeated name; `internal` allows a leading "_"."""
-    names = texts.names
-    if len(texts.index) == len(names) and _all_legal(names, internal=internal):
+    names = nodes.names
+    if len(nodes.index) == len(names) and _all_legal(names, internal=internal):
         return  # as nearly always; the loop is for the first name that is repeated or illegal
     legal = _LEGAL_INTERNAL if internal else _LEGAL
     seen: set[str] = set()

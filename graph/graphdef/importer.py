@@ -14,6 +14,7 @@ from ..graph import Graph
 from ..library.function_library import FunctionLibrary
 from .constructor import Constructor
 from .import_options import ImportOptions
+from .reimport import reimported
 from .sources import GraphSource
 
 
@@ -38,9 +39,22 @@ def graph_def_to_graph(
         graph = Graph()
         if library is not None:
             graph.functions = library
-        constructor = Constructor(graph_def, graph, ImportOptions(), defaults=add_default_attrs, on_read=on_read)
-        constructor.run(internal_names=allow_internal_names)
-        graph.versions, graph.debug_info = constructor.versions, constructor.debug_info
+        made = None
+        if isinstance(graph_def, Graph):
+            made = reimported(
+                graph_def,
+                graph.functions,
+                add_default_attrs=add_default_attrs,
+                allow_internal_names=allow_internal_names,
+            )
+        if made is not None:
+            graph = made
+            if on_read is not None:
+                on_read(graph.num_nodes)
+        else:
+            constructor = Constructor(graph_def, graph, ImportOptions(), defaults=add_default_attrs, on_read=on_read)
+            constructor.run(internal_names=allow_internal_names)
+            graph.versions, graph.debug_info = constructor.versions, constructor.debug_info
         if expect_device:
             _assign_requested(graph)
         if are_checked():

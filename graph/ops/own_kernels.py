@@ -1,6 +1,7 @@
 """Where ops of your own have kernels, and which of their arguments are in host memory there.
 
 Placement and memory types ask here first; TensorFlow's ops are not here, since the facts about its kernels decide them.
+Those that Partita adds to them are (`partita_ops`).
 An op with no entry is taken to have a kernel everywhere and nothing but strings and handles on the host.
 
     add_own_kernel("Smooth", {"CPU"})
@@ -14,12 +15,13 @@ from collections.abc import Collection, Mapping
 
 from ...errors import AlreadyExistsError, InvalidArgumentError
 from .device_kinds import kind_names
+from .partita_ops import HOST_ARGS
 from .registry import find_op, is_built_in
 
 EVERY_KIND = ""
 """stands in the place of a kind for all kinds of devices"""
 
-_host_args: dict[str, dict[str, frozenset[str]]] = {}
+_host_args: dict[str, dict[str, frozenset[str]]] = {op: {EVERY_KIND: args} for op, args in HOST_ARGS.items()}
 
 
 def own_kernels(op: str) -> Mapping[str, frozenset[str]] | None:
@@ -52,7 +54,7 @@ def add_own_kernel(op: str, kinds: Collection[str] = (), host_args: Collection[s
 def _check(op: str, kinds: Collection[str], host_args: Collection[str]) -> None:
     if is_built_in(op):
         raise InvalidArgumentError(
-            f"op {op!r} is TensorFlow's and placed as its kernels are there; leave out kinds and host_args", op=op
+            f"op {op!r} is built in and placed as its kernels are; leave out kinds and host_args", op=op
         )
     signature = find_op(op)
     if signature is None:

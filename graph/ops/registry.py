@@ -1,4 +1,4 @@
-"""The op registry: signatures of TensorFlow 2.21's public ops and of those that users and installed packages register.
+"""The op registry: signatures of TensorFlow 2.21's public ops, of Partita's and of those of users and packages.
 
 The signatures are read from `registry.pb` beside this file, a serialised OpList sorted by name, without descriptions.
 The file is parsed at the first look-up; an `OpSignature` is made at the first look-up of its op and then shared.
@@ -16,6 +16,7 @@ from ...errors import InvalidArgumentError, NotFoundError, Reason
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
+from .partita_ops import partita_ops
 from .record import OpRecord, record_of
 from .testing_ops import testing_ops
 
@@ -138,7 +139,7 @@ def _attr(message: OpDef.AttrDef) -> AttrDef:
 @cache
 def _messages() -> dict[str, OpDef]:
     data = files(__package__).joinpath("registry.pb").read_bytes()
-    return {op.name: op for op in (*OpList.FromString(data).op, *testing_ops())}
+    return {op.name: op for op in (*OpList.FromString(data).op, *testing_ops(), *partita_ops())}
 
 
 _signatures: dict[str, OpSignature] = {}
@@ -156,7 +157,7 @@ def find_op(name: str) -> OpSignature | None:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether the op is one of TensorFlow's, whose declaration nobody can replace."""
+    """Whether the op is one of TensorFlow's or Partita's, whose declaration nobody can replace."""
     return name in _messages()
 
 

@@ -92,7 +92,7 @@ def by_communicator(_node: Construction) -> FindSeat:
 
 
 def _scalar(value: Array, what: str) -> int:
-    return scalar_of(np.asarray(value), what)
+    return scalar_of(value, what)  # a scalar of numpy, too, has `ndim`
 
 
 def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callable[[Construction], Form]) -> None:
@@ -116,7 +116,7 @@ def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callab
 def join(node: Construction, call: Call, key: InstanceKey, member: Member) -> None:
     """A node's member comes to its meeting, for as long as its attr allows."""
     member.timeout_s = float(node.attrs.get("timeout_seconds", 0.0))
-    meetings_of(call).join(key, member)
+    meetings_of(call).join(key, member, node.state.session_tensors.waiting)
 
 
 def _reduce(node: Construction) -> Form:
@@ -128,7 +128,8 @@ def _reduction(node: Construction) -> Form:
 
 
 def _reduce_scatter(node: Construction) -> Form:
-    return Form("a reduce-scatter", scattered(node.attrs["merge_op"], node.attrs["final_op"]))
+    combine = scattered(node.attrs["merge_op"], node.attrs["final_op"])
+    return Form("a reduce-scatter", combine, _can_be_split)
 
 
 def _gather(_node: Construction) -> Form:
@@ -141,6 +142,10 @@ def _all_to_all(_node: Construction) -> Form:
 
 def _has_rows(value: Array, _size: int) -> None:
     require(value.ndim > 0, "a gather joins along axis 0, but its input is a scalar; reshape it to one row")
+
+
+def _can_be_split(value: Array, _size: int) -> None:
+    require(value.ndim > 0, "a reduce-scatter splits along axis 0, but its input is a scalar; reshape it to rows")
 
 
 def _has_row_for_each(value: Array, size: int) -> None:

@@ -72,9 +72,12 @@ def exchanged(members: Sequence[Member]) -> Sequence[Array]:
 
 def merged(values: Sequence[Array], merge: bytes) -> Array:
     """The arrays merged one by one, in a new one."""
-    total = np.array(values[0])
-    for value in values[1:]:
-        MERGES[merge](total, value, out=total)
+    if len(values) == 1:
+        return np.array(values[0])
+    function, total = MERGES[merge], np.empty_like(values[0], order="C", subok=False)
+    function(values[0], values[1], out=total)  # and no copy of the first
+    for value in values[2:]:
+        function(total, value, out=total)
     return total
 
 

@@ -24,6 +24,7 @@ from ....errors import DeadlineExceededError, InternalError, InvalidArgumentErro
 from ....graph.analysis.dims import shape_text
 from ....graph.device_name import parse_full_name
 from ....graph.dtypes import Array, DataType, dtype_name
+from ...state import WaitingTensors
 from ..registry import Call
 
 _KEY = "partita.collectives"
@@ -43,12 +44,12 @@ class InstanceKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the members of an instance must agree on. `shape` is None where any will do."""
+    """What the members of an instance must agree on. A size in `shape` is None where any will do."""
 
     kind: str
     size: int
     dtype: DataType
-    shape: tuple[int, ...] | None
+    shape: tuple[int | None, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +57,7 @@ class Member:
     """One node that takes part. `value` is what it brings, None if it only takes.
 
     `rank` orders the members where a communicator gives ranks; `combine` computes the outputs of all of them from the
-    members in order of rank.
+    members in order of rank. `counts` says how many rows of the value each member gets, where the shape does not.
     """
 
     call: Call
@@ -66,10 +67,13 @@ class Member:
     combine: Combine
     rank: int | None = None
     timeout_s: float = 0.0
+    counts: Array | None = None
+    release: Callable[[], None] | None = None
+    """to be called when it waits no more"""
 
 
 Combine = Callable[[Sequence[Member]], Sequence[Any]]
-"""from members in the order of their ranks to the output of each: arrays, which they may share"""
+"""from members in the order of their ranks to the output of each, an array or a tuple of them, which they may share"""
 
 
 @dataclass(slots=True)
@@ -94,8 +98,11 @@ class Meetings:
         self._meetings: dict[Hashable, _Meeting] = {}
         self._over: set[Hashable] = set()
 
-    def join(self, key: InstanceKey, member: Member) -> None:
-        """A member comes; the last one starts the work. Raises what `_enter` and `_agree` do."""
+    def join(self, key: InstanceKey, member: Member, waiting: WaitingTensors) -> None:
+        """A member comes; the last one starts the work. Raises what `_enter` and `_agree` do.
+
+        The values of members are counted in `waiting` until all have come.
+        """
         self._enter(key, member)
         place = key, member.call.iterations
         if place in self._over:
@@ -113,6 +120,7 @@ class Meetings:
             self._over.add(place)
             _complete(meeting)
         else:
+            _hold(member, waiting)
             _wait(meeting, member)
 
     def _enter(self, key: InstanceKey, member: Member) -> None:
@@ -170,20 +178,32 @@ def _twice(key: InstanceKey, device: str) -> InvalidArgumentError:
     )
 
 
+def _hold(member: Member, waiting: WaitingTensors) -> None:
+    member.release = waiting.hold(0 if member.value is None else member.value.nbytes)
+    member.call.on_cancel(member.release)
+
+
 def _wait(meeting: _Meeting, member: Member) -> None:
     """Leaves a call open until the others have come, its time is up, or nothing else of the step can go on."""
     call, seconds = member.call, member.timeout_s
 
     def is_late() -> None:
+        _release(member)
         call.fail(DeadlineExceededError(f"{_missing(meeting)} after {seconds:g} seconds"))
 
     def is_stuck() -> None:
+        _release(member)
         call.fail(InvalidArgumentError(f"{_missing(meeting)}, and nothing else can go on"))
 
     if seconds > 0:
         call.after(seconds, is_late)
     else:
         call.when_stuck(is_stuck)
+
+
+def _release(member: Member) -> None:
+    if member.release is not None:
+        member.release()
 
 
 def _missing(meeting: _Meeting) -> str:
@@ -216,4 +236,5 @@ def ranked(meeting: _Meeting) -> list[Member]:
 
 def _end(members: Sequence[Member], outputs: Sequence[Any]) -> None:
     for member, output in zip(members, outputs, strict=True):
-        member.call.done(output)
+        _release(member)
+        member.call.done(*(output if isinstance(output, tuple) else (output,)))

@@ -3,7 +3,7 @@
     y of every member = sum of x              d x = sum of all d y                 a reduction
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
-    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all
+    y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all (unequal too)
 
 They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
 instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.
@@ -91,6 +91,15 @@ def gather(op: Forward, grad: Tensor) -> Gradients:
     return _nothing(op, _by_inputs(op, "CollectiveReduceScatterV2", grad, merge_op=b"Add", final_op=b"Id"))
 
 
+@gradient("CollectiveGather")
+def gather_by_attrs(op: Forward, grad: Tensor) -> Gradients:
+    """The member's rows of the sum of d y, by a reduce-scatter of version 2: there is none of version 1."""
+    marks, step = _marks(op)
+    seat = (op.attrs["group_size"], op.attrs["group_key"], op.attrs["instance_key"] + step)
+    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    return (op.make("CollectiveReduceScatterV2", grad, *seat, [], merge_op=b"Add", final_op=b"Id", **kept, **marks),)
+
+
 @gradient("CollectiveReduceScatterV2")
 def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
     """The rows of all d y, divided as the sum was. Gather knows no bfloat16: its bits travel as float16."""
@@ -108,6 +117,15 @@ def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
 def all_to_all(op: Forward, grad: Tensor) -> Gradients:
     """The rows go back."""
     return _nothing(op, _by_inputs(op, "CollectiveAllToAllV2", grad))
+
+
+@gradient("Partita>AllToAllV")
+def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> Gradients:
+    """The rows go back: as many to each member as came from it."""
+    marks, step = _marks(op)
+    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    seat = (*op.inputs[2:4], _moved(op, 4, step), [])
+    return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
 
 
 @gradient("NcclAllReduce")

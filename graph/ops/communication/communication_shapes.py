@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import shape_from
-from ...analysis.shape_functions import ShapeContext, multiplied, scalar, shape_fn, unchanged, with_rank_at_least
+from ...analysis.shape_functions import ShapeContext, merge, multiplied, scalar, shape_fn, unchanged, with_rank_at_least
 from ...dtypes import Shape
 
 shape_fn(
@@ -57,9 +57,16 @@ def reduce_scatter(c: ShapeContext) -> Sequence[Shape]:
     return ((rows // size, *rest),)
 
 
-def _rows(c: ShapeContext) -> tuple[int | None, tuple[int | None, ...] | None, int | None]:
+@shape_fn("Partita>AllToAllV")
+def all_to_all_of_unequal_parts(c: ShapeContext) -> Sequence[Shape]:
+    """Any number of rows, and a count for each member."""
+    _, rest, size = _rows(c, size_port=2)
+    return None if rest is None else (None, *rest), merge(c.inputs[1], (size,))
+
+
+def _rows(c: ShapeContext, size_port: int = 1) -> tuple[int | None, tuple[int | None, ...] | None, int | None]:
     """Axis 0 of the input, the other axes, and the size of the group if that is known and makes sense."""
-    constant = c.constant(1)
+    constant = c.constant(size_port)
     size = c.attrs.get("group_size", None if constant is None or constant.ndim else int(constant))
     shape = with_rank_at_least(c.inputs[0], 1)
     size = size if size is None or size > 0 else None

@@ -28,4 +28,5 @@ OPS: FactsByOp = {
     "NcclAllReduce": {"waits": True, "exchange": Exchange.ALL_REDUCE},
     "NcclBroadcast": {"is_collective": True, "exchange": Exchange.NOTHING},
     "NcclReduce": {"exchange": Exchange.NOTHING},
+    "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
 }

@@ -108,7 +108,7 @@ def test_wrong_kernels() -> None:
     for register in (kernel, deferred_kernel):
         with pytest.raises(InvalidArgumentError, match="'Nothing' is not registered; call register_op"):
             register("Nothing")(lambda node: lambda x: x)
-    with pytest.raises(InvalidArgumentError, match="'MatMul' is TensorFlow's and placed as its kernels are"):
+    with pytest.raises(InvalidArgumentError, match="'MatMul' is built in and placed as its kernels are"):
         kernel("MatMul", kinds=["CPU"])(lambda node: lambda x: x)
     with pytest.raises(InvalidArgumentError, match="'Nothing' is not registered; call register_op"):
         kernel("Nothing", kinds=["CPU"])(lambda node: lambda x: x)

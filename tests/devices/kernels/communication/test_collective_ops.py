@@ -244,6 +244,25 @@ async def test_groups_that_do_not_fit_are_refused(name: str) -> None:
         assert await session.run("other") == [7]
 
 
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("CollectiveGatherV2", {}),
+        ("CollectiveReduceScatterV2", {"merge_op": b"Add", "final_op": b"Id"}),
+        ("CollectiveAllToAllV2", {}),
+    ],
+)
+async def test_what_is_cut_or_joined_along_an_axis_is_no_scalar(op: str, attrs: dict[str, Any]) -> None:
+    """Not even where the rank is known in the step alone; members with rows are as before."""
+    b = GraphBuilder()
+    with b.device(cpu(0)):
+        b.op(op, b.placeholder("x", "float32", None), 1, 1, 1, [], name="y", **attrs)
+    async with open_session(b.graph_def(), "cpu:1") as session:
+        with pytest.raises(InvalidArgumentError, match=r"input is a scalar|has shape \[\]"):
+            await session.run(["y"], {"x": 1.0})
+        assert await session.run(["y"], {"x": [1.0]}) == [[1.0]]
+
+
 @pytest.mark.parametrize("is_fed", [False, True], ids=["before the step", "in the step"])
 async def test_what_could_never_end_is_refused(is_fed: bool) -> None:
     """A device that comes twice, and a member that is not fetched: before the step if all keys are known by then."""

@@ -36,6 +36,11 @@ def _v1(b: GraphBuilder, x: Tensor, _: int) -> Operation:
     return b.op("CollectiveReduce", x, group_size=MEMBERS, group_key=1, instance_key=5, **attrs)
 
 
+def _gather_v1(b: GraphBuilder, x: Tensor, _: int) -> Operation:
+    shape = (MEMBERS * MEMBERS,)
+    return b.op("CollectiveGather", x, group_size=MEMBERS, group_key=1, instance_key=5, shape=shape)
+
+
 def _v3(b: GraphBuilder, x: Tensor, n: int) -> Operation:
     communicator = b.op("CollectiveInitializeCommunicator", 4, n, MEMBERS)[0]
     return b.op("CollectiveReduceV3", x, communicator, np.zeros((0, 0), np.int32), reduction=b"Add")
@@ -45,15 +50,25 @@ def _nccl(b: GraphBuilder, x: Tensor, _: int) -> Operation:
     return b.op("NcclAllReduce", x, reduction=b"sum", num_devices=MEMBERS, shared_name=b"all")
 
 
+_COUNTS = np.array([[0, 2, 1], [3, 0, 0], [1, 1, 1]])
+"""rows from each member to each"""
+
+
+def _unequal(b: GraphBuilder, x: Tensor, n: int) -> Operation:
+    return b.op("Partita>AllToAllV", x, _COUNTS[n].astype(np.int32), MEMBERS, 1, 5, [])
+
+
 LINEAR = {
     "sum": _reduce(b"Id"),
     "mean": _reduce(b"Div"),
     "version 1": _v1,
     "version 3": _v3,
     "gather": _v2("CollectiveGatherV2"),
+    "gather of version 1": _gather_v1,
     "sums of rows": _scatter(b"Id"),
     "means of rows": _scatter(b"Div"),
     "all-to-all": _v2("CollectiveAllToAllV2"),
+    "all-to-all of unequal parts": _unequal,
     "NCCL": _nccl,
 }
 
@@ -88,7 +103,9 @@ async def test_gradients_are_what_a_member_adds_to_all(name: str) -> None:
                     np.testing.assert_allclose(slope[row], (await session.run(f.name, unit))[0], 1e-13, 1e-13)
 
 
-@pytest.mark.parametrize("name", ["mean", "gather", "means of rows", "all-to-all"])
+@pytest.mark.parametrize(
+    "name", ["mean", "gather", "gather of version 1", "means of rows", "all-to-all", "all-to-all of unequal parts"]
+)
 async def test_gradients_of_gradients_have_instances_of_their_own(name: str) -> None:
     """Of the sum of squares' gradient: fetched together with it and with the function, all are right."""
     b = GraphBuilder()
