@@ -44,8 +44,8 @@ class NodeInputs:
     def of_rows(cls, named: NamedNodes, node: Ids, source: Ids, port: Ids) -> Self:
         """Inputs that are known, in order."""
         inputs = cls.__new__(cls)
-        inputs.names, inputs.index, inputs.used_map_keys, inputs._input_map = *named, set(), {}
-        inputs._texts = {}
+        inputs.names, inputs.index = named.names, named.index
+        inputs.used_map_keys, inputs._input_map, inputs._texts = set(), {}, {}
         inputs._index_rows(node, source, port)
         return inputs
 

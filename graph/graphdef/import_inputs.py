@@ -7,8 +7,8 @@ holds few strings at any time. Other strings are kept with their rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ..columns import Ids
 UNRESOLVED = -1
 
 
-class NamedNodes(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NamedNodes:
     """Names by index, and the index of each name."""
 
     names: list[str]

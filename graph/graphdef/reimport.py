@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import PartitaError
+from ..arrays import Numbers
 from ..columns import CONTROL_SLOT, SINK_ID, Ids
 from ..graph import Graph
 from ..library.function_library import FunctionLibrary
@@ -53,8 +54,8 @@ def _imported_kinds(kinds: list[NodeProperties], cache: PropertiesCache) -> list
         return None
 
 
-def _num_inputs(kinds: list[NodeProperties]) -> Ids:
-    return np.array([len(kind.input_types) for kind in kinds], np.int32)
+def _num_inputs(kinds: list[NodeProperties]) -> Numbers:
+    return np.array([len(kind.input_types) for kind in kinds], np.int64)
 
 
 def _inputs(graph: Graph, live: Ids) -> NodeInputs:
@@ -83,8 +84,8 @@ def _ordered(
     live: Ids,
     inputs: NodeInputs,
     kinds: list[NodeProperties],
-    kind_of: Ids,
-    order: Ids,
+    kind_of: Numbers,
+    order: Numbers,
     functions: FunctionLibrary,
 ) -> Graph:
     """The nodes in the order in which an import creates them, and the edges in that of their ids."""

@@ -135,8 +135,9 @@ def _model(devices: Sequence[Device], calibration: Calibration | None) -> Collec
 
 def _rate_of_slowest(routes: Sequence[Route]) -> float:
     """Bytes/s of the slowest of routes that are used at once: a link's rate is divided among its routes."""
-    users = Counter(link.name for route in routes for link in route.links)
-    rates = [link.bandwidth_bytes_per_s / users[link.name] for route in routes for link in route.links]
+    links = [link for route in routes for link in route.links]  # one object each in a topology: names take longer
+    users = Counter(map(id, links))
+    rates = [link.bandwidth_bytes_per_s / users[id(link)] for link in links]
     return min(rates, default=_SAME_MEMORY_BYTES_PER_S)
 
 

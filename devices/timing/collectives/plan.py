@@ -115,8 +115,9 @@ def _inside(group: RankGroup, kind: str) -> tuple[Route, ...]:
 
 def _phase(alone_ns: int, routes: Sequence[Route], moved_bytes: float) -> FlowPhase:
     crossing = tuple(route for route in routes if route.links)
-    users = Counter(link for route in crossing for link in route.links)
-    if not users or not alone_ns:
+    links = [link for route in crossing for link in route.links]
+    if not links or not alone_ns:
         return FlowPhase(alone_ns, (), 0.0, 1, 1)
-    slowest = min(users, key=lambda link: link.bandwidth_bytes_per_s / users[link])
-    return FlowPhase(alone_ns, crossing, moved_bytes, slowest.bandwidth_bytes_per_s, users[slowest])
+    users = Counter(map(id, links))
+    slowest = min(links, key=lambda link: link.bandwidth_bytes_per_s / users[id(link)])
+    return FlowPhase(alone_ns, crossing, moved_bytes, slowest.bandwidth_bytes_per_s, users[id(slowest)])
