@@ -1,4 +1,7 @@
-"""Law 8: a replicated training step is the one-device step."""
+"""Law 8: a training step that passes made parallel is the one-device step: each pass alone, and any combination.
+
+`python -m tests.laws.parallel --count 300` asks for more combinations.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from hypothesis import given, settings, strategies as st
 from partita.graph import replicate
 from tests.graph.parallel.running import assert_alike, devices, trained
 from tests.graph.parallel.training_models import MODELS, OPTIMIZERS, TrainingModel
+from tests.laws.parallel.cases import drawn
+from tests.laws.parallel.running import DIFFERENT, outcome
 
 FEEDS = ("whole", "per_replica", "parameters")
 
@@ -55,3 +60,10 @@ async def test_replicas_learn_what_one_device_does(
     one = await trained(graph, m, "cpu:1")
     parts = count if feeds == "per_replica" else 1
     assert_alike(one, await trained(several, m, f"cpu:{count}", parts=parts), step["dtype"])
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_combined_passes_learn_what_one_device_does(seed: int) -> None:
+    """Recomputed, pipelined and replicated, sharded or not; every tenth on a virtual clock, as long as simulated."""
+    kind, why = await outcome(drawn(seed))
+    assert kind != DIFFERENT, why

@@ -1,0 +1,67 @@
+"""Law 8 for many drawn cases: parallel training steps against the one-device step.
+
+    python -m tests.laws.parallel [--count N] [--seed FIRST] [--whole]
+
+Prints what differs, made as small as it gets (unless `--whole`), what passes refuse by reason, and the counts. The exit
+code is 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+
+import trio
+
+from partita.graph.checking import checking
+from tests.laws.parallel.cases import ParallelCase, drawn
+from tests.laws.parallel.running import DIFFERENT, EQUAL, REFUSED, Outcome, outcome
+from tests.laws.parallel.shrinking import shrunk
+
+
+async def safe_outcome(case: ParallelCase) -> Outcome:
+    """An exception of a step counts as different."""
+    try:
+        return await outcome(case)
+    except Exception as error:
+        return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
+
+
+async def fails(case: ParallelCase) -> bool:
+    """Whether it is different from one device."""
+    return (await safe_outcome(case)).kind == DIFFERENT
+
+
+async def run(seeds: range, *, is_whole: bool) -> int:
+    """Runs the cases; how many differ."""
+    kinds, reasons = Counter[str](), Counter[str]()
+    for seed in seeds:
+        case = drawn(seed)
+        kind, why = await safe_outcome(case)
+        kinds[kind] += 1
+        if kind == REFUSED:
+            reasons[re.sub(r"'[^']*'|\d+", "..", why)] += 1
+        if kind == DIFFERENT:
+            small = case if is_whole else await shrunk(case, fails)
+            print(f"seed {seed}: {small}\n    {(await safe_outcome(small)).why[:600]}", flush=True)
+    for reason, count in reasons.most_common():
+        print(f"refused {count}: {reason}")
+    print(f"{kinds[EQUAL]} equal, {kinds[DIFFERENT]} different, {kinds[REFUSED]} refused")
+    return kinds[DIFFERENT]
+
+
+def main() -> int:
+    """Runs the command; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.laws.parallel", description=__doc__)
+    parser.add_argument("--count", type=int, default=300, help="how many cases")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
+    parser.add_argument("--whole", action="store_true", help="print cases as they were drawn")
+    arguments = parser.parse_args()
+    seeds = range(arguments.seed, arguments.seed + arguments.count)
+    with checking():
+        return 1 if trio.run(lambda: run(seeds, is_whole=arguments.whole)) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
