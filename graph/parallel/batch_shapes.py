@@ -9,8 +9,9 @@ size is walked with another one, see `batch_size`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from math import lcm
 
 from ...errors import InvalidArgumentError
 from ..dtypes import Shape, Shapes
@@ -21,12 +22,20 @@ from .value_flow import output_named
 
 TEST = 101
 """a number of rows that no other size is likely to be a multiple of"""
-_DIVISIBLE = 5040  # by all numbers of micro-batches up to 10, so that what is split keeps multiples of `TEST` rows
+COUNTS_PARTS = "_counts_parts"
+"""the attr of a division by the number of parts of the batch, which does not follow the number of rows"""
+_PARTS = "num_split"
 
 
 def count_row_axes(shape: Shape) -> int:
     """How many axes of a shape have rows, for a batch of `TEST` rows or a multiple of them."""
     return sum(1 for size in shape or () if size and size % TEST == 0)
+
+
+def parts_of_batch(graph: Graph, batch: Iterable[int]) -> int:
+    """Into how many parts nodes split placeholders of the batch, as a pipeline does; a multiple of all such numbers."""
+    readers = (edge.dst for node in batch for edge in graph.node(node).out_edges() if not edge.is_control)
+    return lcm(*(int(reader.attrs.get(_PARTS, 1)) for reader in readers if reader.is_op))
 
 
 class BatchShapes:
@@ -41,6 +50,8 @@ class BatchShapes:
         self.declared: Mapping[str, Shapes] = infer_shapes(graph)
         """the shapes for the batch that the graph declares, by node"""
         self._graph, self._names = graph, graph.names()
+        self.parts = parts_of_batch(graph, [output_named(graph, name)[0] for name in batch])
+        """into how many parts the graph splits its batch already"""
         self.batch: dict[str, Shape] = {name: self.of(output_named(graph, name)) for name in batch}
         """the shapes of the placeholders of the batch"""
         scalar = next((name for name, shape in self.batch.items() if shape == ()), None)
@@ -67,7 +78,7 @@ class BatchShapes:
 
     @cached_property
     def _tested(self) -> Mapping[str, Shapes]:
-        rows = TEST * _DIVISIBLE
+        rows = TEST * self.parts
         feeds = {name: None if shape is None else (rows, *shape[1:]) for name, shape in self.batch.items()}
         return infer_shapes(self._graph, feeds)
 

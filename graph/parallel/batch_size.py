@@ -23,7 +23,7 @@ from ..graph import Graph
 from ..ops.properties import NodeProperties, properties_of
 from ..ops.record import NodeClass
 from ..tensor import numpy_to_tensor
-from .batch_shapes import TEST, BatchShapes, count_row_axes
+from .batch_shapes import COUNTS_PARTS, TEST, BatchShapes, count_row_axes
 from .sized_walk import InputPort, SizedWalk
 from .value_flow import ValueFlow, output_named
 
@@ -50,7 +50,7 @@ class BatchSize:
         fixed = {name: shape[0] for name, shape in self.shapes.batch.items() if shape and shape[0] is not None}
         if fixed:
             fed = {output_named(graph, name)[0]: rows for name, rows in fixed.items()}
-            self._walk = SizedWalk(ValueFlow(graph), self.shapes.declared, fed)
+            self._walk = SizedWalk(ValueFlow(graph), self.shapes.declared, fed, self.shapes.parts)
             self._walk.run()
             while self._find_divisors(self._walk):
                 pass
@@ -100,6 +100,8 @@ class BatchSize:
         for node in flow.order:
             kind = walk.kinds[node]
             if kind is None or not kind.op_def.record.in_place or len(flow.sources[node]) != 2:
+                continue
+            if COUNTS_PARTS in kind.attrs:
                 continue
             for port, other in ((1, 0), (0, 1)):
                 ratio = _ratio(walk, flow.sources[node][other])
@@ -180,6 +182,9 @@ def _ratio(walk: SizedWalk, source: Output) -> float | None:
         if before is None or after is None or 0 in (*before, *after):
             return None
         if before != after:
+            kind = walk.kinds[node]
+            if kind is None or kind.op_def.record.merges_by not in ("", "Add"):
+                return None  # a mean has been divided already
             high, low = (before, after) if before[0] > after[0] else (after, before)
             ratio = high[0] / low[0]
             return ratio if (high[1] / low[1]) * walk.rows == ratio * TEST else None

@@ -49,10 +49,14 @@ class BatchChange(NamedTuple):
 class SizedWalk:
     """Facts about all tensors for `TEST` rows; `edits` and `sliced` are what must follow the batch."""
 
-    def __init__(self, flow: ValueFlow, declared: Mapping[str, Shapes], fed: Mapping[int, int]) -> None:
-        """`declared` are the shapes for the batch that the graph was made for, `fed` placeholders and their rows."""
+    def __init__(self, flow: ValueFlow, declared: Mapping[str, Shapes], fed: Mapping[int, int], parts: int) -> None:
+        """`declared` are the shapes for the batch that the graph was made for, `fed` placeholders and their rows.
+
+        A graph that splits its batch into `parts` already is made for so many times fewer rows, and fed several times
+        as many.
+        """
         self.flow, self.declared, self.fed = flow, declared, fed
-        self.rows = next(iter(fed.values()))
+        self.rows = next(iter(fed.values())) // parts
         self.facts = TensorFacts()
         self.names = flow.graph.names()
         self.kinds = [None if i <= SINK_ID else flow.graph.node_properties(i) for i in range(flow.count)]
@@ -152,7 +156,7 @@ class SizedWalk:
                 return max(1, self._inner.get(source, 1) * _behind(before, at) // _behind(shape, axis))
             if before[at] == shape[axis]:
                 return self._inner.get(source, several)
-        return several
+        return max(1, several)
 
     def _wait(self, node: int) -> None:
         if not self._is_waiting[node]:
@@ -230,7 +234,7 @@ class SizedWalk:
                 new[at] = size
                 new = new.reshape(value.shape)
                 found.append(BatchChange(port, self.facts.number(new.shape, new), -1))
-        if value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
+        if dtype not in _INTEGERS or value is None or kind.op_def.record.node_class is NodeClass.CONSTANT:
             before = self.before(source)
             for axis, length in enumerate(shape or ()):
                 if length and length % self.rows == 0 and before == shape:

@@ -22,6 +22,7 @@ from ...edge_ends import Output
 from ...graph import Graph
 from ...protos import FunctionDefLibrary, NameAttrList
 from ..replicas.devices import host_of
+from ..batch_shapes import COUNTS_PARTS
 from .functions import StageFunction, stage_function
 from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started
@@ -254,7 +255,7 @@ class _Construction:
 
     def _divided(self, total: Tensor, name: str) -> Tensor:
         count = self.e.constant(self.staged.shape.microbatches, total.dtype, f"{_SCOPE}/{name}/count")
-        return self.e.op("RealDiv", total, count, name=name)[0]
+        return self.e.op("RealDiv", total, count, name=name, attrs={COUNTS_PARTS: True})[0]
 
     def _connect(self, replaced: Mapping[Output, Tensor]) -> None:
         """Edges from nodes of the region to those that are left come from what replaces them."""

@@ -50,13 +50,30 @@ def stages_by_scope(region: MicroBatchRegion, scopes: Mapping[str, int]) -> dict
 def stages_by_cost(region: MicroBatchRegion, count: int, costs: Costs | None) -> dict[int, int]:
     """The forward nodes cut into `count` stages in topological order, so that the slowest one is as fast as can be.
 
+    Nodes that only prepare the batch are where it is read first, so that no stage has these alone.
+
     Raises InvalidArgumentError for fewer nodes than stages, and for costs that are negative or of unknown names.
     """
-    order = region.forward
-    positions = cut_positions(node_costs(region, order, costs), _crossings(region, order), count)
-    cut = {order[at]: k for k in range(count) for at in range(positions[k], positions[k + 1])}
-    variables = _reads_variables(region)
-    return _settled(region, {node: cut[node] if node in variables else None for node in order}, cut)
+    order, variables = region.forward, _reads_variables(region)
+    staying = [node for node in order if node in variables]
+    if len(staying) < count:
+        staying = list(order)
+    costs_by_node = node_costs(region, order, costs)
+    positions = cut_positions(_joined_costs(order, costs_by_node, staying), _crossings(region, staying), count)
+    cut = {staying[at]: k for k in range(count) for at in range(positions[k], positions[k + 1])}
+    return _settled(region, {node: cut.get(node) for node in order})
+
+
+def _joined_costs(order: Sequence[int], costs: Sequence[float], staying: Sequence[int]) -> list[float]:
+    """The costs of some nodes of `order`, each with those of the other nodes right before it."""
+    kept, found, total = set(staying), list[float](), 0.0
+    for node, cost in zip(order, costs, strict=True):
+        total += cost
+        if node in kept:
+            found.append(total)
+            total = 0.0
+    found[-1] += total
+    return found
 
 
 def node_costs(region: MicroBatchRegion, order: Sequence[int], costs: Costs | None) -> list[float]:
@@ -163,18 +180,15 @@ def _scopes(name: str) -> Iterable[str]:
 
 
 def _settled(
-    region: MicroBatchRegion, found: Mapping[int, int | None], otherwise: Mapping[int, int] | None = None
+    region: MicroBatchRegion, found: Mapping[int, int | None]
 ) -> dict[int, int]:
-    """The stages of all forward nodes.
-
-    A node that has none yet is in the earliest stage of its consumers, else where `otherwise` says.
-    """
+    """The stages of all forward nodes: one that has none yet is in the earliest stage of its consumers."""
     settled: dict[int, int] = {}
     for node in reversed(list(found)):
         stage = found[node]
         if stage is None:
             later = [settled[reader] for reader in region.readers(node) if reader in settled]
-            stage = min(later, default=0 if otherwise is None else otherwise[node])
+            stage = min(later, default=0)
         settled[node] = stage
     return settled
 

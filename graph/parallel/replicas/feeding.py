@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ...dtypes import Shape
 from ...graph import Graph
 from ...tensor_id import parse_tensor_name
+from ..batch_shapes import parts_of_batch
 from .rewriting import Rewriting
 
 FeedingMode = Literal["whole", "per_replica"]
@@ -28,10 +29,12 @@ def rows_of(graph: Graph, batch: Sequence[str], size: int) -> Mapping[str, int |
         node = graph.find_node(parse_tensor_name(name).node)
         shape: Shape = None if node is None else node.attrs.get("shape")
         rows = shape[0] if shape else None
-        if rows is not None and rows % size:
-            nearest = max(1, (rows + size // 2) // size) * size
+        parts = 1 if node is None else parts_of_batch(graph, [node.id])
+        if rows is not None and rows % (size * parts):
+            nearest = max(1, (rows + size * parts // 2) // (size * parts)) * size * parts
+            each = f" with {parts} micro-batches each" if parts > 1 else ""
             raise InvalidArgumentError(
-                f"{name!r} has {rows} rows, which do not divide by {size} replicas; feed {nearest}", node=name
+                f"{name!r} has {rows} rows, which do not divide by {size} replicas{each}; feed {nearest}", node=name
             )
         found[name] = rows
     return found
