@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from ...builder.extension import Extension
 from ...builder.handles import Operation, Tensor
-from ...dtypes import DataType, base_type
+from ...dtypes import FLOATS, DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
 from ...protos import FunctionDefLibrary, NameAttrList
+from ..devices_of_nodes import host_of
 from .functions import StageFunction, stage_function
 from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started
@@ -128,7 +129,10 @@ class _Construction:
         return Tensor(self.e, node.name, source[1], base_type(node.output_types[source[1]]))
 
     def _split(self, placeholder: int) -> list[Tensor]:
-        """The micro-batches of a placeholder, on the device of the first stage that reads them."""
+        """The micro-batches of a placeholder, on the device of the first stage that reads them.
+
+        Other numbers than floats are split on its host: on GPUs TensorFlow has no kernel that splits them.
+        """
         region, count = self.pipeline.region, self.pipeline.shape.microbatches
         whole = self._tensor((placeholder, 0))
         stages = [self.pipeline.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
@@ -136,6 +140,8 @@ class _Construction:
         if count == 1 or not stages:
             return [whole] * count
         device = self.pipeline.devices[min(stages)]
+        if whole.dtype not in FLOATS:
+            device = host_of(device)
         return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=device))
 
     # Calls

@@ -2,17 +2,18 @@
 
 graph on GPU:0, GPU:1, some nodes anywhere          devices of replica 1: ["/device:GPU:2", "/device:GPU:3"]
 GPU:0 and anywhere -> GPU:2, GPU:1 -> GPU:3
+
+graph on GPU:0, GPU:1 and their host CPU:0          the same devices: nodes of hosts are on the host of the replica
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ....errors import InvalidArgumentError, shown
 from ...builder.checks import requested_device
-from ...device_name import find_full_name
 from ...graph import Graph
+from ..devices_of_nodes import host_of, is_cpu
 
 ReplicaDevices = tuple[str, ...]
 
@@ -36,9 +37,14 @@ def replica_devices(devices: Sequence[str | Sequence[str]]) -> list[ReplicaDevic
 def device_maps(graph: Graph, used: Iterable[int], devices: Sequence[ReplicaDevices]) -> list[dict[str, str]]:
     """By replica what replaces each device that the graph's nodes `used` request; "" is replaced by the first.
 
+    If the replicas have as many devices as the graph has accelerators, its CPUs are replaced by the host of the first.
     InvalidArgumentError if a replica has not as many devices as the graph.
     """
     own = sorted({graph.requested_device(node) for node in used} - {""})
+    accelerators = [device for device in own if not is_cpu(device)]
+    hosts: list[str] = []
+    if accelerators and all(len(entry) == len(accelerators) for entry in devices):
+        own, hosts = accelerators, [device for device in own if device not in accelerators]
     maps = []
     for rank, entry in enumerate(devices):
         if len(entry) != max(1, len(own)):
@@ -46,11 +52,6 @@ def device_maps(graph: Graph, used: Iterable[int], devices: Sequence[ReplicaDevi
                 f"the training step is on {len(own)} devices ({', '.join(own)}), replica {rank} has {len(entry)}; "
                 "give each replica as many, in the order of the names of those that they replace"
             )
-        maps.append({"": entry[0], **dict(zip(own, entry, strict=True))} if own else {"": entry[0]})
+        replaced = dict(zip(own, entry, strict=True)) if own else {}
+        maps.append({"": entry[0], **replaced, **dict.fromkeys(hosts, host_of(entry[0]))})
     return maps
-
-
-def host_of(device: str) -> str:
-    """The first CPU of the task of a device, where feeds arrive."""
-    parsed = find_full_name(device)
-    return "" if parsed is None else str(replace(parsed, type="CPU", id=0))

@@ -7,7 +7,7 @@
     prefetch 0:  a0 | a | b0 | b | b1 | b' | a1 | a'     a gather waits until the unit before it was computed
     prefetch 1:  a0, b0 | a ...                          it runs while the unit before it is computed
 
-Gathers are in the order in which a topological order of the step first needs them. The tensors of a gather have no other
+Gathers of one device are one after the other, as a topological order of the step first needs them. The tensors of a gather have no other
 readers than its pass, so they are freed when the last of these has run. Nodes that depend on parameters alone, such as a
 cast to half precision, are computed again for the backward pass, which would otherwise keep what they gave in the forward
 pass.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ...builder.handles import Tensor
 from ...dtypes import DataType
@@ -31,9 +32,9 @@ from .state import StateShards
 
 @dataclass(eq=False, slots=True)
 class UnitGather:
-    """The gather of a unit for one pass: its collectives, one per element type, and the first to need what it gives."""
+    """The gather of a unit for one pass: its collectives by element type and device, and the first to need what it gives."""
 
-    nodes: list[str]
+    nodes: dict[tuple[DataType, str], str]
     users: set[int]
     first: int
 
@@ -76,25 +77,29 @@ class ParameterGathers:
                     gathers.append(self._gather(unit, used, is_backward=is_backward))
         self._connect()
         gathers.sort(key=lambda gather: gather.first)
+        for earlier, later in pairwise(gathers):
+            for place, node in later.nodes.items():
+                if place in earlier.nodes:
+                    self._edits.wait(earlier.nodes[place], node)
         for earlier, later in zip(gathers, gathers[1 + prefetch :], strict=False):
             self._hold_back(earlier, later)
 
     def _gather(self, unit: str, variables: Sequence[ShardedVariable], *, is_backward: bool) -> UnitGather:
         position = self._region.flow.position
         users = set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
-        gather = UnitGather([], users, min(map(position.__getitem__, users)))
+        gather = UnitGather({}, users, min(map(position.__getitem__, users)))
         name = f"zero/{unit or 'others'}/{'backward' if is_backward else 'forward'}"
         kinds: dict[tuple[DataType, str], list[ShardedVariable]] = {}
         for variable in variables:
             device = self._region.graph.requested_device(variable.node)
             kinds.setdefault((variable.dtype, device), []).append(variable)
-        for some in kinds.values():
+        for kind, some in kinds.items():
             cuts = [self._collectives.cut(variable.shape) for variable in some]
             shards = [self.value(variable) for variable in some]
             with self._edits.beside(some[0].node):
                 wholes, node = self._collectives.gather(shards, cuts, self._edits.make.unique_name(name))
             self._wholes.update({(v.node, is_backward): whole for v, whole in zip(some, wholes, strict=True)})
-            gather.nodes.append(node)
+            gather.nodes[kind] = node
             for update in {update for variable in some for update in variable.updates}:
                 self._edits.wait(node, self._region.graph.node_name(update))
         return gather
@@ -138,5 +143,5 @@ class ParameterGathers:
         position, graph = self._region.flow.position, self._region.graph
         for user in sorted(earlier.users):
             if position[user] < later.first and user not in self._region.conditional:
-                for node in later.nodes:
+                for node in later.nodes.values():
                     self._edits.wait(graph.node_name(user), node)
