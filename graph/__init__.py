@@ -60,8 +60,10 @@ if TYPE_CHECKING:
         PipelineShape as PipelineShape,
         Schedule as Schedule,
         StageCall as StageCall,
+        find_schedule as find_schedule,
         register_schedule as register_schedule,
     )
+    from .parallel.pipelines.timetables import Timetable as Timetable
     from .parallel.recompute import recompute as recompute
     from .parallel.replicate import replicate as replicate
     from .partition.options import PartitionOptions as PartitionOptions
