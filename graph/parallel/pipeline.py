@@ -33,7 +33,7 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .pipelines.calls import Pipeline, pipelined_graph
+from .pipelines.calls import StagedStep, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
 from .pipelines.functions import is_copied
 from .pipelines.outputs import with_outputs
@@ -101,7 +101,7 @@ def pipeline(
     region = without_sums(region, stage_of)
     order = find_schedule(schedule).calls(shape)
     outside = outside_stages(region, stage_of, variables)
-    new = pipelined_graph(Pipeline(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
+    new = pipelined_graph(StagedStep(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
     _place(new, region, outside, devices)
     check_sizes(new, region)
     return new

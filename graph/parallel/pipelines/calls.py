@@ -28,7 +28,7 @@ from .schedules import CallOrder, PipelineShape, StageCall, started
 _SCOPE = "pipeline"
 
 
-class _Place(NamedTuple):
+class StageDirection(NamedTuple):
     """A stage in one direction."""
 
     is_forward: bool
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
 
 
 @dataclass
-class Pipeline:
+class StagedStep:
     """A region cut into stages: what is called where, and in which order."""
 
     region: MicroBatchRegion
@@ -49,13 +49,13 @@ class Pipeline:
     order: CallOrder
     is_mean: bool
 
-    def place(self, node: int) -> _Place:
+    def place(self, node: int) -> StageDirection:
         """Where a node of the region runs."""
-        return _Place(node in self.region.forward_nodes, self.stage_of[node])
+        return StageDirection(node in self.region.forward_nodes, self.stage_of[node])
 
-    def functions(self) -> dict[_Place, StageFunction]:
+    def functions(self) -> dict[StageDirection, StageFunction]:
         """The functions of all stages; a stage without gradients has none for the way back."""
-        nodes: dict[_Place, list[int]] = {}
+        nodes: dict[StageDirection, list[int]] = {}
         for node in (*self.region.forward, *self.region.backward):
             nodes.setdefault(self.place(node), []).append(node)
         results = self._results()
@@ -69,7 +69,7 @@ class Pipeline:
             found[place] = stage_function(self.region.graph, name, members, results.get(place, ()))
         return found
 
-    def _results(self) -> dict[_Place, list[Output]]:
+    def _results(self) -> dict[StageDirection, list[Output]]:
         """The outputs of each place that other places, the loss or updates need, in the order of the nodes."""
         needed = {self.region.step.loss, *self.region.gradients, *self.region.observed}
         for node in self.region.nodes:
@@ -77,23 +77,23 @@ class Pipeline:
             needed.update(
                 s for s in self.region.sources(node) if s[0] in self.region.nodes and self.place(s[0]) != here
             )
-        results: dict[_Place, list[Output]] = {}
+        results: dict[StageDirection, list[Output]] = {}
         for source in sorted(needed):
             results.setdefault(self.place(source[0]), []).append(source)
         return results
 
 
-def pipelined_graph(pipeline: Pipeline) -> Graph:
+def pipelined_graph(staged: StagedStep) -> Graph:
     """The graph of the pipeline: that of the region, with its nodes replaced by calls."""
-    return _Construction(pipeline).run()
+    return _Construction(staged).run()
 
 
 @dataclass
 class _Construction:
     """The graph being made."""
 
-    pipeline: Pipeline
-    functions: dict[_Place, StageFunction] = field(init=False)
+    staged: StagedStep
+    functions: dict[StageDirection, StageFunction] = field(init=False)
     graph: Graph = field(init=False)
     e: Extension = field(init=False)
     pieces: dict[int, list[Tensor]] = field(init=False)
@@ -104,8 +104,8 @@ class _Construction:
     calls: dict[StageCall, Operation] = field(default_factory=dict)
 
     def run(self) -> Graph:
-        region = self.pipeline.region
-        self.functions = self.pipeline.functions()
+        region = self.staged.region
+        self.functions = self.staged.functions()
         self.graph = region.graph.clone()
         keep = region.graph.flags(lambda _: True)
         keep[list(region.nodes | region.dropped)] = False
@@ -125,7 +125,7 @@ class _Construction:
 
     def _tensor(self, source: Output) -> Tensor:
         """A tensor that is computed outside the region."""
-        node = self.pipeline.region.graph.node(source[0])
+        node = self.staged.region.graph.node(source[0])
         return Tensor(self.e, node.name, source[1], base_type(node.output_types[source[1]]))
 
     def _split(self, placeholder: int) -> list[Tensor]:
@@ -133,13 +133,13 @@ class _Construction:
 
         Other numbers than floats are split on its host: on GPUs TensorFlow has no kernel that splits them.
         """
-        region, count = self.pipeline.region, self.pipeline.shape.microbatches
+        region, count = self.staged.region, self.staged.shape.microbatches
         whole = self._tensor((placeholder, 0))
-        stages = [self.pipeline.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
+        stages = [self.staged.stage_of[node] for node in region.readers(placeholder) if node in region.nodes]
         self.first_readers[placeholder] = min(stages, default=0)
         if count == 1 or not stages:
             return [whole] * count
-        device = self.pipeline.devices[min(stages)]
+        device = self.staged.devices[min(stages)]
         if whole.dtype not in FLOATS:
             device = host_of(device)
         return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=device))
@@ -149,10 +149,10 @@ class _Construction:
     def _add_calls(self) -> None:
         before = {
             call: earlier
-            for ordered in (self._made(calls) for calls in self.pipeline.order)
+            for ordered in (self._made(calls) for calls in self.staged.order)
             for earlier, call in pairwise(ordered)
         }
-        for call in self._made(started(self.pipeline.order, self.pipeline.shape.stages)[0]):
+        for call in self._made(started(self.staged.order, self.staged.shape.stages)[0]):
             self.calls[call] = self._call(call, before.get(call))
 
     def _made(self, calls: Iterable[StageCall]) -> list[StageCall]:
@@ -160,7 +160,7 @@ class _Construction:
         return [call for call in calls if (call.is_forward, call.stage) in self.functions]
 
     def _call(self, call: StageCall, before: StageCall | None) -> Operation:
-        function = self.functions[_Place(call.is_forward, call.stage)]
+        function = self.functions[StageDirection(call.is_forward, call.stage)]
         waits_for = [name for source in function.waits_for for name in self._held(source, call.microbatch)]
         if before is not None:
             waits_for.append(self.calls[before].name)
@@ -168,7 +168,7 @@ class _Construction:
             "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall",
             [self._argument(source, call) for source in function.arguments],
             name=f"{_SCOPE}/{call.name}",
-            device=self.pipeline.devices[call.stage],
+            device=self.staged.devices[call.stage],
             control=list(dict.fromkeys(waits_for)),
             attrs={
                 "Tin": function.argument_types,
@@ -182,14 +182,14 @@ class _Construction:
 
         Once the call is inlined, it would be sent when the call before has ended.
         """
-        if source[0] in self.pipeline.region.nodes:
-            here, tensor = self.pipeline.stage_of[source[0]], self._result(source, call.microbatch)
+        if source[0] in self.staged.region.nodes:
+            here, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
         elif source[0] in self.pieces:
             here, tensor = self.first_readers[source[0]], self.pieces[source[0]][call.microbatch]
         else:
-            here, tensor = self.pipeline.outside.get(source[0], call.stage), self._tensor(source)
-        device = self.pipeline.devices[call.stage]
-        if self.pipeline.devices[here] == device or tensor.dtype is DataType.RESOURCE:
+            here, tensor = self.staged.outside.get(source[0], call.stage), self._tensor(source)
+        device = self.staged.devices[call.stage]
+        if self.staged.devices[here] == device or tensor.dtype is DataType.RESOURCE:
             return tensor
         key = tensor.name, device
         if key not in self.received:
@@ -199,34 +199,34 @@ class _Construction:
 
     def _result(self, source: Output, microbatch: int) -> Tensor:
         """What the call of a stage gives for a tensor of the region."""
-        place = self.pipeline.place(source[0])
+        place = self.staged.place(source[0])
         call = self.calls[StageCall(place.is_forward, place.stage, microbatch)]
         return call[self.functions[place].results.index(source)]
 
     def _held(self, source: int, microbatch: int) -> Iterator[str]:
         """The nodes that stand for one that a function waits for."""
-        if source in self.pipeline.region.nodes:
-            place = self.pipeline.place(source)
+        if source in self.staged.region.nodes:
+            place = self.staged.place(source)
             yield self.calls[StageCall(place.is_forward, place.stage, microbatch)].name
         else:
-            yield self.pipeline.region.name(source)
+            yield self.staged.region.name(source)
 
     # What leaves the region
 
     def _joined(self, source: Output, joining: Joining) -> Tensor:
         """A tensor of all micro-batches together, under the name of its node if that has one output."""
-        node = self.pipeline.region.graph.node(source[0])
+        node = self.staged.region.graph.node(source[0])
         name = node.name if node.num_outputs == 1 else f"{_SCOPE}/{node.name}_{source[1]}"
-        with self.e.within(None, self.pipeline.devices[self.pipeline.stage_of[source[0]]]):
-            if self.pipeline.shape.microbatches == 1:
+        with self.e.within(None, self.staged.devices[self.staged.stage_of[source[0]]]):
+            if self.staged.shape.microbatches == 1:
                 return self.e.op("Identity", self._result(source, 0), name=name)[0]
             if joining in (Joining.SUMMED, Joining.AVERAGED):
-                return self._sum(source, name, is_mean=self.pipeline.is_mean or joining is Joining.AVERAGED)
-            return self._rows(source, name, is_mean=self.pipeline.is_mean and joining is Joining.SCALED_ROWS)
+                return self._sum(source, name, is_mean=self.staged.is_mean or joining is Joining.AVERAGED)
+            return self._rows(source, name, is_mean=self.staged.is_mean and joining is Joining.SCALED_ROWS)
 
     def _sum(self, source: Output, name: str, *, is_mean: bool) -> Tensor:
         """The sum, or mean, of a tensor of all micro-batches, added up in the order in which they are computed."""
-        place = self.pipeline.place(source[0])
+        place = self.staged.place(source[0])
         values = [self._result(source, call.microbatch) for call in self.calls if call[:2] == place]
         total = values[0]
         for number, value in enumerate(values[1:], 1):
@@ -236,17 +236,17 @@ class _Construction:
 
     def _rows(self, source: Output, name: str, *, is_mean: bool) -> Tensor:
         """The rows of all micro-batches, in the order of the batch."""
-        rows = [self._result(source, microbatch) for microbatch in range(self.pipeline.shape.microbatches)]
+        rows = [self._result(source, microbatch) for microbatch in range(self.staged.shape.microbatches)]
         joined = self.e.op("ConcatV2", rows, 0, name=f"{_SCOPE}/{name}/rows" if is_mean else name)[0]
         return self._divided(joined, name) if is_mean else joined
 
     def _divided(self, total: Tensor, name: str) -> Tensor:
-        count = self.e.constant(self.pipeline.shape.microbatches, total.dtype, f"{_SCOPE}/{name}/count")
+        count = self.e.constant(self.staged.shape.microbatches, total.dtype, f"{_SCOPE}/{name}/count")
         return self.e.op("RealDiv", total, count, name=name)[0]
 
     def _connect(self, replaced: Mapping[Output, Tensor]) -> None:
         """Edges from nodes of the region to those that are left come from what replaces them."""
-        region = self.pipeline.region
+        region = self.staged.region
         for node in sorted(region.nodes):
             for edge in region.graph.node(node).out_edges():
                 reader = edge.dst
@@ -263,5 +263,5 @@ class _Construction:
                     )
 
     def _calls_of(self, node: int) -> Iterator[Operation]:
-        place = self.pipeline.place(node)
+        place = self.staged.place(node)
         return (operation for call, operation in self.calls.items() if call[:2] == place)

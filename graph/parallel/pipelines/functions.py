@@ -10,9 +10,9 @@ the call, so that what waits for a call waits for all of it, also after the call
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from string import ascii_lowercase, digits
 from typing import NamedTuple
 
 from ...columns import SOURCE_ID
@@ -25,6 +25,7 @@ from ...ops.type_inference import name_ranges
 from ...protos import FunctionDef, NodeDef
 
 _LARGEST_CONSTANT_BYTES = 4096  # of an attr; a larger constant is computed once, and is an argument
+_LETTERS = frozenset(ascii_lowercase + digits)
 _LEFT_OUT = frozenset({"_class", "_output_shapes"})  # groups name nodes outside, shapes those of the whole batch
 
 
@@ -113,7 +114,7 @@ class _Extraction:
 
     def _unique(self, wanted: str) -> str:
         """A name of an argument or result: lower case letters, digits and underscores."""
-        plain = re.sub(r"[^a-z0-9_]", "_", wanted.lower())
+        plain = "".join(letter if letter in _LETTERS else "_" for letter in wanted.lower())
         plain = plain if plain[:1].isalpha() else f"t_{plain}"
         number, name = 1, plain
         while name in self.used or self.graph.find_id(name) in self.nodes:
