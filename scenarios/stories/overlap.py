@@ -34,7 +34,9 @@ def story() -> Iterator[str]:
     steps = {name: _steps(bucket_bytes) for name, bucket_bytes in BUCKETS.items()}
     yield "a step, and the communication that gpu:0 waits for (exposed) or computes beside (hidden)"
     rows = [_row(batch, name, timelines[batch]) for batch in BATCHES for name, timelines in steps.items()]
-    yield from columns([("rows", "reduced in", "step time", "computing", "exposed", "hidden", "peak memory"), *rows], left=2)
+    yield from columns(
+        [("rows", "reduced in", "step time", "computing", "exposed", "hidden", "peak memory"), *rows], left=2
+    )
     for name, timelines in steps.items():
         yield f"gpu:0 with {BATCHES[1]} rows, {name}"
         yield from device_bars(timelines[BATCHES[1]], CLUSTER, "gpu:0", ("compute", "communication:1"))

@@ -20,6 +20,7 @@ from ..report import columns, device_bars
 from ..workloads.deep_training import deep_training, first_ids
 
 LAYERS, WIDTH, ROWS, MICRO_BATCHES = 16, 4096, 65536, 8
+SHOWN = 4  # micro-batches of the timetables
 SMALL_LAYERS, SMALL_WIDTH, SMALL_ROWS, STEPS = 8, 16, 64, 4
 GPUS = [f"/device:GPU:{k}" for k in range(4)]
 CLUSTER = local_cluster("cpu:1,gpu:4", gpu="H100-SXM")
@@ -56,26 +57,35 @@ def story() -> Iterator[str]:
     small = deep_training(SMALL_LAYERS, SMALL_WIDTH)
     rows = [("one GPU", *_losses(small)), *((choice.schedule, *_losses(choice.pipelined(small))) for choice in CHOICES)]
     yield from columns([("", *(f"step {k + 1}" for k in range(STEPS))), *rows])
-    yield "timetables for equal stages and free transfers: F forwards, B backwards, a and b the two stages of a device"
-    for choice in CHOICES:
-        yield f"{choice.schedule}: bubble {choice.timetable.bubble()}"
+    yield f"timetables of {SHOWN} micro-batches, for equal stages and free transfers: F forwards, B backwards, which take"
+    yield "two columns, a and b the two stages of a device"
+    for choice in (choice._replace(microbatches=SHOWN) for choice in CHOICES):
+        p, v, m = len(GPUS), choice.interleave, choice.microbatches
+        yield f"{choice.schedule}: bubble ({p} - 1) / ({v} x {m} + {p} - 1) = {choice.timetable.bubble()}"
         yield from (f"  {line}" for line in choice.timetable.text().splitlines())
     yield f"simulated: {LAYERS} layers {WIDTH} wide, {ROWS} rows"
     large = deep_training(LAYERS, WIDTH)
     steps = {choice: _step(choice.pipelined(large)) for choice in (*CHOICES, MORE)}
-    head = ("schedule", "micro-batches", "step time", "bubble", "gpu:3 waits", "gpu:0 keeps", "gpu:0 peak", "gpu:3 peak")
+    head = (
+        "schedule",
+        "micro-batches",
+        "step time",
+        "bubble",
+        "gpu:3 waits",
+        "gpu:0 keeps",
+        "gpu:0 peak",
+        "gpu:3 peak",
+    )
     yield from columns([head, *(_row(choice, timeline) for choice, timeline in steps.items())])
     yield "1f1b on the clock"
     for k in range(len(GPUS)):
         yield from (f"  gpu:{k}{line}" for line in device_bars(steps[CHOICES[1]], CLUSTER, f"gpu:{k}", ("compute",)))
     yield "what one sees"
-    activation = 4 * WIDTH * (ROWS // MICRO_BATCHES)
-    yield "  The loss does not depend on the schedule: gradients of micro-batches are averaged, then there is one update."
-    yield "  gpu:3 waits about as long as the bubble says. gpu:0 waits longer, as its first layer hands no gradient back."
-    yield f"  gpu:0 keeps an activation for each of its {LAYERS // len(GPUS)} layers and micro-batches: {format_bytes(activation)} each. GPipe"
-    yield f"  has those of {MICRO_BATCHES} micro-batches at a time, 1F1B of {len(GPUS)}: the same time in half the memory."
-    yield "  Two stages on each GPU: a smaller bubble for more transfers, and more micro-batches that have begun."
-    yield "  More and smaller micro-batches: a smaller bubble too, as long as their kernels are large enough."
+    size = 4 * WIDTH * (ROWS // MICRO_BATCHES)
+    yield f"  gpu:0 keeps the activations of its {LAYERS // len(GPUS)} layers, {format_bytes(size)} each, for every micro-batch that has begun:"
+    yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can have more and smaller"
+    yield "  micro-batches, and then its bubble is smaller too, as long as the kernels are large enough."
+    yield "  Two stages on each GPU make the bubble smaller, for more transfers and more micro-batches that have begun."
 
 
 def _losses(graph: Graph) -> list[str]:

@@ -28,7 +28,9 @@ def story() -> Iterator[str]:
     graph = replicate(deep_training(LAYERS, WIDTH), GPUS, batch="ids", loss="loss")
     parts = cut(graph, CLUSTER, feeds=["ids"], fetches=["loss"], targets=["train"])
     steps = {factor: _step(parts, factor) for factor in FACTORS}
-    yield from columns([("times slower", "step time", "gpu:0 computes", f"gpu:{SLOW} computes"), *map(_row, steps.items())])
+    yield from columns(
+        [("times slower", "step time", "gpu:0 computes", f"gpu:{SLOW} computes"), *map(_row, steps.items())]
+    )
     for factor in (FACTORS[0], FACTORS[-1]):
         yield f"gpu:{SLOW} {factor:g} times slower"
         for k in (0, SLOW):

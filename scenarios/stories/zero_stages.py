@@ -38,20 +38,25 @@ def story() -> Iterator[str]:
     large = deep_training(LAYERS, WIDTH, "adam")
     steps = {z: _step(_sharded(large, z)) for z in STAGES}
     yield "what gpu:0 holds at the moment at which it holds most"
-    yield from columns([("ZeRO", "parameters", "Adam's state", "gradients", "activations", "peak"), *map(_held, steps.items())])
+    yield from columns(
+        [("ZeRO", "parameters", "Adam's state", "gradients", "activations", "peak"), *map(_held, steps.items())]
+    )
     yield "the step"
-    yield from columns([("ZeRO", "step time", "exposed", "hidden", "collectives of gpu:0"), *map(_costs, steps.items())])
+    yield from columns(
+        [("ZeRO", "step time", "exposed", "hidden", "collectives of gpu:0"), *map(_costs, steps.items())]
+    )
     for z in (0, 3):
         yield f"gpu:0, ZeRO {z}"
         yield from device_bars(steps[z], CLUSTER, "gpu:0", ("compute", "communication:1"))
     yield "what one sees"
+    yield "  All learn the same."
     yield "  0: an all-reduce for each gradient; all GPUs make the same update."
-    yield f"  1: each makes an eighth of the update: {format_bytes(2 * total)} of state become {format_bytes(2 * total // 8)}. A"
-    yield "     reduce-scatter and an all-gather move together what an all-reduce moves, but parameters are gathered after"
-    yield "     the updates, where nothing is left to compute beside them."
+    yield f"  1: each makes an eighth of the update: {format_bytes(2 * total)} of state become {format_bytes(2 * total // 8)}. A reduce-scatter and an"
+    yield "     all-gather together move what an all-reduce moves, but parameters are gathered after the updates, where"
+    yield "     nothing is left to compute beside them."
     yield "  2: as 1, and a gradient is freed when it is scattered: less memory in the same time."
-    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards: half as"
-    yield "     many bytes more than before, and most of them travel beside computing."
+    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards, and the"
+    yield "     one after it meanwhile: half as many bytes more than before, of which about half travel beside computing."
 
 
 def _sharded(graph: Graph, zero: int) -> Graph:
