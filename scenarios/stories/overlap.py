@@ -27,7 +27,8 @@ BATCHES = (8192, 16384, 32768)
 def story() -> Iterator[str]:
     """The lines of the story."""
     size = 4 * WIDTH * WIDTH
-    yield f"a perceptron of {LAYERS} layers {WIDTH} wide, on {len(GPUS)} GPUs: {format_bytes(LAYERS * size)} of gradients"
+    total = format_bytes(LAYERS * size)
+    yield f"a perceptron of {LAYERS} layers {WIDTH} wide, on {len(GPUS)} GPUs: {total} of gradients"
     for bytes_, what in ((size, "of one layer"), (LAYERS * size, "of all layers")):
         alone = collective_time("all_reduce", GPUS, bytes_, CLUSTER)
         yield f"an all-reduce of the gradients {what} takes {format_ns(alone.time_ns)} alone"
@@ -41,12 +42,12 @@ def story() -> Iterator[str]:
         yield f"gpu:0 with {BATCHES[1]} rows, {name}"
         yield from device_bars(timelines[BATCHES[1]], CLUSTER, "gpu:0", ("compute", "communication:1"))
     yield "what one sees"
-    yield "  One bucket: nothing is hidden, a step takes computing plus communicating. Joining the gradients and taking"
+    yield "  One bucket: nothing is hidden, a step takes computing plus communicating. To join the gradients and to take"
     yield "  them apart again costs computing too, and memory."
     small = collective_time("all_reduce", GPUS, size, CLUSTER).time_ns
-    yield f"  Buckets: {LAYERS} all-reduces of {format_ns(small)} are {format_ns(LAYERS * small)}, more than one of all layers, but"
-    yield "  they begin with the first gradient. A step takes about the longer of computing and what is before the first"
-    yield "  gradient plus communicating. The updates of layers that are reduced hide the end."
+    yield f"  Buckets: {LAYERS} all-reduces of {format_ns(small)} are {format_ns(LAYERS * small)}, more than one of all layers,"
+    yield "  but they begin with the first gradient. A step takes about the longer of two: computing, or what comes"
+    yield "  before the first gradient plus communicating. Updates of layers that are reduced hide the last ones."
     for batch in BATCHES:
         late, early = (timelines[batch].makespan_ns for timelines in steps.values())
         yield f"  {batch} rows: buckets save {100 * (1 - early / late):.0f} % of the step."

@@ -2,8 +2,8 @@
 
 A GPU waits until the first micro-batch has come to it, and at the end for those behind it: the bubble. It is a part
 (p - 1) / (v m + p - 1) of the step for p GPUs, v stages on each and m micro-batches. 1F1B has the bubble of GPipe and
-keeps fewer activations; interleaved stages make it smaller for more transfers (Narayanan et al.: Megatron-LM, 2021). Run
-it with `python -m partita.scenarios.stories.pipeline_schedules`.
+keeps fewer activations; interleaved stages make it smaller for more transfers (Narayanan et al.: Megatron-LM, 2021).
+Run it with `python -m partita.scenarios.stories.pipeline_schedules`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def story() -> Iterator[str]:
     small = deep_training(SMALL_LAYERS, SMALL_WIDTH)
     rows = [("one GPU", *_losses(small)), *((choice.schedule, *_losses(choice.pipelined(small))) for choice in CHOICES)]
     yield from columns([("", *(f"step {k + 1}" for k in range(STEPS))), *rows])
-    yield f"timetables of {SHOWN} micro-batches, for equal stages and free transfers: F forwards, B backwards, which take"
-    yield "two columns, a and b the two stages of a device"
+    yield f"timetables of {SHOWN} micro-batches, for equal stages and free transfers: F forwards, B backwards, which"
+    yield "take two columns, a and b the two stages of a device"
     for choice in (choice._replace(microbatches=SHOWN) for choice in CHOICES):
         p, v, m = len(GPUS), choice.interleave, choice.microbatches
         yield f"{choice.schedule}: bubble ({p} - 1) / ({v} x {m} + {p} - 1) = {choice.timetable.bubble()}"
@@ -81,11 +81,13 @@ def story() -> Iterator[str]:
     for k in range(len(GPUS)):
         yield from (f"  gpu:{k}{line}" for line in device_bars(steps[CHOICES[1]], CLUSTER, f"gpu:{k}", ("compute",)))
     yield "what one sees"
-    size = 4 * WIDTH * (ROWS // MICRO_BATCHES)
-    yield f"  gpu:0 keeps the activations of its {LAYERS // len(GPUS)} layers, {format_bytes(size)} each, for every micro-batch that has begun:"
-    yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can have more and smaller"
-    yield "  micro-batches, and then its bubble is smaller too, as long as the kernels are large enough."
-    yield "  Two stages on each GPU make the bubble smaller, for more transfers and more micro-batches that have begun."
+    size, layers = format_bytes(4 * WIDTH * (ROWS // MICRO_BATCHES)), LAYERS // len(GPUS)
+    yield "  The loss does not depend on the schedule: gradients of micro-batches are averaged for one update."
+    yield "  gpu:3 waits about as long as the bubble says. gpu:0 waits longer: its first layer hands no gradient back."
+    yield f"  gpu:0 keeps the activations of its {layers} layers, {size} each, for every micro-batch that has begun:"
+    yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can have more and"
+    yield "  smaller micro-batches, and then its bubble is smaller too, as long as the kernels are large enough."
+    yield "  Two stages on each GPU make the bubble smaller, for more transfers and more begun micro-batches."
 
 
 def _losses(graph: Graph) -> list[str]:

@@ -24,15 +24,15 @@ CLUSTER = local_cluster("cpu:1,gpu:8", gpu="H100-SXM")
 
 def story() -> Iterator[str]:
     """The lines of the story."""
-    yield f"a perceptron of {LAYERS} layers {WIDTH} wide, {ROWS} rows on {len(GPUS)} GPUs, of which gpu:{SLOW} is slower"
+    yield f"a perceptron of {LAYERS} layers {WIDTH} wide, {ROWS} rows on {len(GPUS)} GPUs; gpu:{SLOW} is slower"
     graph = replicate(deep_training(LAYERS, WIDTH), GPUS, batch="ids", loss="loss")
     parts = cut(graph, CLUSTER, feeds=["ids"], fetches=["loss"], targets=["train"])
     steps = {factor: _step(parts, factor) for factor in FACTORS}
     yield from columns(
-        [("times slower", "step time", "gpu:0 computes", f"gpu:{SLOW} computes"), *map(_row, steps.items())]
+        [("times as long", "step time", "gpu:0 computes", f"gpu:{SLOW} computes"), *map(_row, steps.items())]
     )
     for factor in (FACTORS[0], FACTORS[-1]):
-        yield f"gpu:{SLOW} {factor:g} times slower"
+        yield "all equally fast" if factor == 1 else f"gpu:{SLOW} takes {factor:g} times as long"
         for k in (0, SLOW):
             bars = device_bars(steps[factor], CLUSTER, f"gpu:{k}", ("compute", "communication:1"))
             yield from (f"  gpu:{k}{line}" for line in bars)
@@ -40,12 +40,11 @@ def story() -> Iterator[str]:
         for what, ns in limits(steps[factor], _cluster(factor))[:3]:
             yield f"    {100 * ns / steps[factor].makespan_ns:5.1f} %  {what}"
     yield "what one sees"
-    yield f"  The step is as slow as gpu:{SLOW}. The other seven are ready for the first all-reduce long before it, and again"
-    yield "  for each after that: they wait, and none of them is at fault."
-    slow, fast = steps[FACTORS[-1]], steps[FACTORS[0]]
-    lost = slow.makespan_ns / fast.makespan_ns - 1
-    yield f"  One GPU that computes {FACTORS[-1]:g} times slower costs all eight {100 * lost:.0f} %. Without it seven GPUs would take about"
-    yield f"  {len(GPUS)} / {len(GPUS) - 1} of {format_ns(fast.makespan_ns)} for the same rows."
+    slow, fast = steps[FACTORS[-1]].makespan_ns, steps[FACTORS[0]].makespan_ns
+    yield f"  The step is as slow as gpu:{SLOW}. The other seven are ready for the first all-reduce long before it, and"
+    yield "  again for each after that: they wait, and none of them is at fault."
+    yield f"  One GPU that takes {FACTORS[-1]:g} times as long costs all eight {100 * (slow / fast - 1):.0f} %. Seven GPUs without it"
+    yield f"  would take about {len(GPUS)} / {len(GPUS) - 1} of {format_ns(fast)} for the same rows."
 
 
 def _cluster(factor: float) -> Cluster:

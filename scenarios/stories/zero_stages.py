@@ -34,7 +34,8 @@ def story() -> Iterator[str]:
     rows = [("one GPU", *_losses(small)), *((f"ZeRO {z} on 8", *_losses(_sharded(small, z))) for z in (0, 3))]
     yield from columns([("", *(f"step {k + 1}" for k in range(STEPS))), *rows])
     total = LAYERS * LAYER_BYTES
-    yield f"{LAYERS} layers {WIDTH} wide, {ROWS} rows: {format_bytes(total)} of parameters, twice as much of Adam's state"
+    parameters, state = (format_bytes(factor * total) for factor in (1, 2))
+    yield f"{LAYERS} layers {WIDTH} wide, {ROWS} rows: {parameters} of parameters, {state} of Adam's state"
     large = deep_training(LAYERS, WIDTH, "adam")
     steps = {z: _step(_sharded(large, z)) for z in STAGES}
     yield "what gpu:0 holds at the moment at which it holds most"
@@ -51,12 +52,12 @@ def story() -> Iterator[str]:
     yield "what one sees"
     yield "  All learn the same."
     yield "  0: an all-reduce for each gradient; all GPUs make the same update."
-    yield f"  1: each makes an eighth of the update: {format_bytes(2 * total)} of state become {format_bytes(2 * total // 8)}. A reduce-scatter and an"
-    yield "     all-gather together move what an all-reduce moves, but parameters are gathered after the updates, where"
-    yield "     nothing is left to compute beside them."
+    yield f"  1: each makes an eighth of the update: {state} of state become {format_bytes(2 * total // len(GPUS))}."
+    yield "     A reduce-scatter and an all-gather together move what an all-reduce moves, but parameters are gathered"
+    yield "     after the updates, where nothing is left to compute beside them."
     yield "  2: as 1, and a gradient is freed when it is scattered: less memory in the same time."
-    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards, and the"
-    yield "     one after it meanwhile: half as many bytes more than before, of which about half travel beside computing."
+    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards, while"
+    yield "     the one before it computes: half as many bytes more than before, about half of them beside computing."
 
 
 def _sharded(graph: Graph, zero: int) -> Graph:

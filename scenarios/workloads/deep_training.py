@@ -15,9 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from ...graph import DataType, Graph
+from ...graph import Graph
 from ...graph.builder.builder import GraphBuilder
-from ...graph.builder.handles import Tensor
 from ...graph.gradients.backward import gradients
 from .parameters import Variables
 

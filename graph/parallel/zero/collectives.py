@@ -112,9 +112,7 @@ class ShardCollectives:
         make, parts = self._edits.make, self.sharding.parts
         flat = [self._padded_parts(w, c, f"{name}/{n}") for n, (w, c) in enumerate(zip(wholes, cuts, strict=True))]
         if len(flat) > 1:
-            rows = [
-                make.op("Reshape", t, [parts, c.part], name=f"{name}/parts") for t, c in zip(flat, cuts, strict=True)
-            ]
+            rows = [make.op("Reshape", t, [parts, c.part], name=f"{name}/parts") for t, c in zip(flat, cuts, strict=True)]
             joined = make.op("ConcatV2", [row[0] for row in rows], 1, name=f"{name}/bucket")
             flat = [make.op("Reshape", joined, [-1], name=f"{name}/bucket/flat")[0]]
         final = b"Div" if mean else b"Id"

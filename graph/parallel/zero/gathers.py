@@ -7,10 +7,10 @@
     prefetch 0:  a0 | a | b0 | b | b1 | b' | a1 | a'     a gather waits until the unit before it was computed
     prefetch 1:  a0, b0 | a ...                          it runs while the unit before it is computed
 
-Gathers of one device are one after the other, as a topological order of the step first needs them. The tensors of a gather have no other
-readers than its pass, so they are freed when the last of these has run. Nodes that depend on parameters alone, such as a
-cast to half precision, are computed again for the backward pass, which would otherwise keep what they gave in the forward
-pass.
+Gathers of one device are one after the other, as a topological order of the step first needs them. The tensors of a
+gather have no other readers than its pass, so they are freed when the last of these has run. Nodes that depend on
+parameters alone, such as a cast to half precision, are computed again for the backward pass, which would otherwise keep
+what they gave in the forward pass.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from .collectives import ShardCollectives
 from .edits import Edits
 from .readers import ParameterReaders
 from .region import ShardRegion
-from .variables import ShardedVariable
 from .state import StateShards
+from .variables import ShardedVariable
 
 
 @dataclass(eq=False, slots=True)
 class UnitGather:
-    """The gather of a unit for one pass: its collectives by element type and device, and the first to need what it gives."""
+    """The gather of a unit for one pass: its collectives, and the first to need what it gives."""
 
     nodes: dict[tuple[DataType, str], str]
+    """by element type and device"""
     users: set[int]
     first: int
 

@@ -33,7 +33,9 @@ class OutsideRead:
     readers: tuple[tuple[str, int], ...]
 
 
-def outside_reads(shards: Shards, state: StateShards, parameters: ParameterReaders) -> list[OutsideRead]:
+def outside_reads(
+    shards: Shards, state: StateShards, parameters: ParameterReaders
+) -> list[OutsideRead]:
     """Gives what is outside the step tensors of its own, and lists them."""
     region, edits = shards.region, shards.edits
     found = []

@@ -1,9 +1,9 @@
 """Who computes with parameters, in the forward and in the backward pass.
 
-w/read = ReadVariableOp(w)       a value of w
-half = Cast(w/read)              depends on parameters alone: computed again for the backward pass
-y = MatMul(x, half)              a user in the forward pass
-d_x = MatMul(d_y, half)          a user in the backward pass, to be linked to a cast of its own
+    w/read = ReadVariableOp(w)       a value of w
+    half = Cast(w/read)              depends on parameters alone: computed again for the backward pass
+    y = MatMul(x, half)              a user in the forward pass
+    d_x = MatMul(d_y, half)          a user in the backward pass, to be linked to a cast of its own
 """
 
 from __future__ import annotations

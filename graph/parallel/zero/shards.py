@@ -1,10 +1,10 @@
 """Shards and whole tensors on demand: each is made once, in the cheapest way that is right.
 
-shard of a tensor of the region      is there already
-shard of a gradient                  what the reduce-scatter gave
-shard of a variable's value          read from the variable of shards
-shard of anything else               cut out of the whole tensor
-whole tensor of shards               gathered
+    shard of a tensor of the region      is there already
+    shard of a gradient                  what the reduce-scatter gave
+    shard of a variable's value          read from the variable of shards
+    shard of anything else               cut out of the whole tensor
+    whole tensor of shards               gathered
 """
 
 from __future__ import annotations

@@ -128,7 +128,9 @@ class _Sharder:
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs)
+        self._region = ShardRegion(
+            step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs
+        )
         if not self._region.variables:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in [*self._region.whole.items()][:3])
             raise InvalidArgumentError(
@@ -141,7 +143,9 @@ class _Sharder:
         )
         forward = step.flow.reached([step.loss[0], *outputs], self._region.earlier) & self._region.before
         self._readers = ParameterReaders(self._region, forward=forward, dependent=step.dependent)
-        self._gathers = ParameterGathers(self._region, self._edits, self._collectives, self._state, self._readers)
+        self._gathers = ParameterGathers(
+            self._region, self._edits, self._collectives, self._state, self._readers
+        )
         self._shards = Shards(self._region, self._edits, self._collectives, self._state.handles, self._value_shard)
         self._updates = UpdateRewriter(self._shards, self._state)
         parameters = [v for v in self._region.variables.values() if v.is_parameter]

@@ -28,9 +28,7 @@ def unit_names(names: Sequence[str], units: Sequence[str] | None) -> list[str]:
     found = [max((s for s in scopes if _is_within(name, s)), key=len, default="") for name in names]
     for scope in scopes:
         if scope not in found:
-            raise InvalidArgumentError(
-                f"units: scope {scope!r} has no parameter that is updated; {_advice(scope, names)}"
-            )
+            raise InvalidArgumentError(f"units: scope {scope!r} has no parameter that is updated; {_advice(scope, names)}")
     return found
 
 

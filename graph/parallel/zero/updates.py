@@ -157,9 +157,7 @@ class UpdateRewriter:
                 value = make.op("Cast", value, DstT=dtype, name=f"{name}/flag")[0]
             if merge == "Mean":
                 count = self._collectives.cut(self._shards.shape(region.flow.sources[node][0])).size
-                value = make.op(
-                    "RealDiv", value, make.constant(count, dtype, name=f"{name}/count"), name=f"{name}/mean"
-                )[0]
+                value = make.op("RealDiv", value, make.constant(count, dtype, name=f"{name}/count"), name=f"{name}/mean")[0]
             shape = [1] * len(region.shape((node, 0)) or ())
             self._edits.become(
                 node,

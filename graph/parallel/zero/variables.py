@@ -1,9 +1,9 @@
 """Which variables can be cut into shards, and why others stay whole.
 
-w   ResourceApplyAdam(w, m, v, ..., g), ReadVariableOp(w), AssignVariableOp(w, initial)      shards, with m and v
-t   ResourceScatterSub(t, indices, rows)                                                     whole: updated by rows
-s   a step counter                                                                           whole: one element
-u   PartitionedCall(u)                                                                       whole: who knows
+    w   ResourceApplyAdam(w, m, v, ..., g), ReadVariableOp(w), AssignVariableOp(w, initial)      shards, with m and v
+    t   ResourceScatterSub(t, indices, rows)                                                     whole: updated by rows
+    s   a step counter                                                                           whole: one element
+    u   PartitionedCall(u)                                                                       whole: who knows
 """
 
 from __future__ import annotations
