@@ -42,12 +42,12 @@ def story() -> Iterator[str]:
         yield f"gpu:0 with {BATCHES[1]} rows, {name}"
         yield from device_bars(timelines[BATCHES[1]], CLUSTER, "gpu:0", ("compute", "communication:1"))
     yield "what one sees"
-    yield "  One bucket: nothing is hidden, a step takes computing plus communicating. To join the gradients and to take"
-    yield "  them apart again costs computing too, and memory."
+    yield "  One bucket: nothing is hidden, a step takes computing plus communicating. To join the gradients and"
+    yield "  to take them apart again costs computing too, and memory."
     small = collective_time("all_reduce", GPUS, size, CLUSTER).time_ns
-    yield f"  Buckets: {LAYERS} all-reduces of {format_ns(small)} are {format_ns(LAYERS * small)}, more than one of all layers,"
-    yield "  but they begin with the first gradient. A step takes about the longer of two: computing, or what comes"
-    yield "  before the first gradient plus communicating. Updates of layers that are reduced hide the last ones."
+    yield f"  Buckets: {LAYERS} all-reduces of {format_ns(small)} are {format_ns(LAYERS * small)}, more than one of all"
+    yield "  layers, but they begin with the first gradient. A step takes about the longer of two: computing, or what"
+    yield "  comes before the first gradient plus communicating. Updates of layers that are reduced hide the last ones."
     for batch in BATCHES:
         late, early = (timelines[batch].makespan_ns for timelines in steps.values())
         yield f"  {batch} rows: buckets save {100 * (1 - early / late):.0f} % of the step."

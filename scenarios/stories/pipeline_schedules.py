@@ -85,8 +85,8 @@ def story() -> Iterator[str]:
     yield "  The loss does not depend on the schedule: gradients of micro-batches are averaged for one update."
     yield "  gpu:3 waits about as long as the bubble says. gpu:0 waits longer: its first layer hands no gradient back."
     yield f"  gpu:0 keeps the activations of its {layers} layers, {size} each, for every micro-batch that has begun:"
-    yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can have more and"
-    yield "  smaller micro-batches, and then its bubble is smaller too, as long as the kernels are large enough."
+    yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can"
+    yield "  have more and smaller micro-batches, and then its bubble is smaller too, as long as kernels are large."
     yield "  Two stages on each GPU make the bubble smaller, for more transfers and more begun micro-batches."
 
 

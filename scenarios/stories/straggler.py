@@ -43,8 +43,8 @@ def story() -> Iterator[str]:
     slow, fast = steps[FACTORS[-1]].makespan_ns, steps[FACTORS[0]].makespan_ns
     yield f"  The step is as slow as gpu:{SLOW}. The other seven are ready for the first all-reduce long before it, and"
     yield "  again for each after that: they wait, and none of them is at fault."
-    yield f"  One GPU that takes {FACTORS[-1]:g} times as long costs all eight {100 * (slow / fast - 1):.0f} %. Seven GPUs without it"
-    yield f"  would take about {len(GPUS)} / {len(GPUS) - 1} of {format_ns(fast)} for the same rows."
+    yield f"  One GPU that takes {FACTORS[-1]:g} times as long costs all eight {100 * (slow / fast - 1):.0f} %."
+    yield f"  Seven GPUs without it take about {len(GPUS)} / {len(GPUS) - 1} of {format_ns(fast)} for the same rows."
 
 
 def _cluster(factor: float) -> Cluster:

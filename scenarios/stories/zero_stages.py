@@ -56,8 +56,8 @@ def story() -> Iterator[str]:
     yield "     A reduce-scatter and an all-gather together move what an all-reduce moves, but parameters are gathered"
     yield "     after the updates, where nothing is left to compute beside them."
     yield "  2: as 1, and a gradient is freed when it is scattered: less memory in the same time."
-    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards, while"
-    yield "     the one before it computes: half as many bytes more than before, about half of them beside computing."
+    yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards,"
+    yield "     while the one before it computes: half as many bytes more than before, about half beside computing."
 
 
 def _sharded(graph: Graph, zero: int) -> Graph:
