@@ -7,17 +7,16 @@
     prefetch 0:  a0 | a | b0 | b | b1 | b' | a1 | a'     a gather waits until the unit before it was computed
     prefetch 1:  a0, b0 | a ...                          it runs while the unit before it is computed
 
-Gathers of one device are one after the other, as a topological order of the step first needs them. The tensors of a
-gather have no other readers than its pass, so they are freed when the last of these has run. Nodes that depend on
-parameters alone, such as a cast to half precision, are computed again for the backward pass, which would otherwise keep
-what they gave in the forward pass.
+Gathers are in the order in which a topological order of the step first needs them. The tensors of a gather have no
+other readers than its pass, so they are freed when the last of these has run. Nodes that depend on parameters alone,
+such as a cast to half precision, are computed again for the backward pass: else it would keep what they gave in the
+forward pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ...builder.handles import Tensor
 from ...dtypes import DataType
@@ -32,10 +31,9 @@ from .variables import ShardedVariable
 
 @dataclass(eq=False, slots=True)
 class UnitGather:
-    """The gather of a unit for one pass: its collectives, and the first to need what it gives."""
+    """The gather of a unit for one pass: its collectives, one per element type, and the first to need what it gives."""
 
-    nodes: dict[tuple[DataType, str], str]
-    """by element type and device"""
+    nodes: list[str]
     users: set[int]
     first: int
 
@@ -70,37 +68,42 @@ class ParameterGathers:
 
     def add(self, units: Mapping[str, Sequence[ShardedVariable]], prefetch: int) -> None:
         """Adds a gather per unit and pass, and connects what reads parameters."""
-        gathers = []
-        for unit, variables in units.items():
-            for is_backward in (False, True):
-                used = [v for v in variables if self._readers.users.get((v.node, is_backward))]
-                if used:
-                    gathers.append(self._gather(unit, used, is_backward=is_backward))
+        passes = [(unit, is_backward) for unit in units for is_backward in (False, True)]
+        used = {(unit, back): self._used(units[unit], is_backward=back) for unit, back in passes}
+        needed = [which for which in passes if used[which]]
+        needed.sort(key=lambda which: self._first(used[which], is_backward=which[1]))
+        gathers = [self._gather(unit, used[unit, back], is_backward=back) for unit, back in needed]
         self._connect()
-        gathers.sort(key=lambda gather: gather.first)
-        for earlier, later in pairwise(gathers):
-            for place, node in later.nodes.items():
-                if place in earlier.nodes:
-                    self._edits.wait(earlier.nodes[place], node)
         for earlier, later in zip(gathers, gathers[1 + prefetch :], strict=False):
             self._hold_back(earlier, later)
 
+    def _used(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> list[ShardedVariable]:
+        """Those of some parameters that a pass reads."""
+        return [v for v in variables if self._readers.users.get((v.node, is_backward))]
+
+    def _users(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> set[int]:
+        return set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
+
+    def _first(self, variables: Sequence[ShardedVariable], *, is_backward: bool) -> int:
+        """When a pass first needs some parameters, as a place in the order of nodes."""
+        return min(map(self._region.flow.position.__getitem__, self._users(variables, is_backward=is_backward)))
+
     def _gather(self, unit: str, variables: Sequence[ShardedVariable], *, is_backward: bool) -> UnitGather:
-        position = self._region.flow.position
-        users = set[int]().union(*(self._readers.users[v.node, is_backward] for v in variables))
-        gather = UnitGather({}, users, min(map(position.__getitem__, users)))
+        gather = UnitGather(
+            [], self._users(variables, is_backward=is_backward), self._first(variables, is_backward=is_backward)
+        )
         name = f"zero/{unit or 'others'}/{'backward' if is_backward else 'forward'}"
         kinds: dict[tuple[DataType, str], list[ShardedVariable]] = {}
         for variable in variables:
             device = self._region.graph.requested_device(variable.node)
             kinds.setdefault((variable.dtype, device), []).append(variable)
-        for kind, some in kinds.items():
+        for some in kinds.values():
             cuts = [self._collectives.cut(variable.shape) for variable in some]
             shards = [self.value(variable) for variable in some]
             with self._edits.beside(some[0].node):
                 wholes, node = self._collectives.gather(shards, cuts, self._edits.make.unique_name(name))
             self._wholes.update({(v.node, is_backward): whole for v, whole in zip(some, wholes, strict=True)})
-            gather.nodes[kind] = node
+            gather.nodes.append(node)
             for update in {update for variable in some for update in variable.updates}:
                 self._edits.wait(node, self._region.graph.node_name(update))
         return gather
@@ -144,5 +147,5 @@ class ParameterGathers:
         position, graph = self._region.flow.position, self._region.graph
         for user in sorted(earlier.users):
             if position[user] < later.first and user not in self._region.conditional:
-                for node in later.nodes.values():
+                for node in later.nodes:
                     self._edits.wait(graph.node_name(user), node)
