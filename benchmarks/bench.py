@@ -29,6 +29,7 @@ class Sizes:
     simulated_iterations: int = 100_000
     transfers: int = 20_000
     contended_gpus: tuple[int, int, int] = (8, 64, 256)
+    replicated_gpus: tuple[int, int] = (64, 256)
     undone_ops: int = 2_000
     shaped_ops: int = 2_000
     nested_functions: int = 100
@@ -52,6 +53,7 @@ QUICK = Sizes(
     simulated_iterations=20,
     transfers=50,
     contended_gpus=(2, 3, 4),
+    replicated_gpus=(2, 4),
     undone_ops=20,
     shaped_ops=20,
     nested_functions=5,

@@ -135,6 +135,8 @@ _NUMPY: dict[DataType, np.dtype[Any]] = {
     DataType.UINT2: np.dtype(ml_dtypes.uint2),
     DataType.FLOAT4_E2M1FN: np.dtype(ml_dtypes.float4_e2m1fn),
 }
+FLOATS = frozenset({DataType.FLOAT, DataType.DOUBLE, DataType.HALF, DataType.BFLOAT16})
+"""the types of which models compute gradients and losses"""
 _OBJECT_TYPES = frozenset({DataType.STRING, DataType.RESOURCE, DataType.VARIANT})
 _QUANTISED = frozenset({DataType.QINT8, DataType.QUINT8, DataType.QINT16, DataType.QUINT16, DataType.QINT32})
 _FROM_NUMPY = {n: d for d, n in _NUMPY.items() if d not in _QUANTISED and d not in _OBJECT_TYPES}

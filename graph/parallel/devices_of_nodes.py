@@ -13,6 +13,9 @@ Inlined calls leave an Identity between a variable and its users, which `direct_
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..device_name import find_full_name
 from ..dtypes import DataType
 from ..graph import Graph
 from .value_flow import ValueFlow, is_handle
@@ -65,3 +68,9 @@ def direct_handles(graph: Graph) -> None:
         passes_on = node.op_def.record.passes_on and node.output_types[0] is DataType.RESOURCE
         if passes_on and not any(edge.dst.is_op for edge in node.out_edges()):
             graph.remove_node(node)
+
+
+def host_of(device: str) -> str:
+    """The first CPU of the task of a device, where feeds arrive."""
+    parsed = find_full_name(device)
+    return "" if parsed is None else str(replace(parsed, type="CPU", id=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .limits import limits
-from .step import step_report
+from .step import device_bars, step_report
 from .text import NOT_CALIBRATED, columns, value_line
 
-__all__ = ["NOT_CALIBRATED", "columns", "limits", "step_report", "value_line"]
+__all__ = ["NOT_CALIBRATED", "columns", "device_bars", "limits", "step_report", "value_line"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...devices import Cluster
 from ...devices.timing import Timeline
@@ -26,6 +26,17 @@ def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster
     yield "what limits the step"
     for what, ns in limits(timeline, cluster)[:5]:
         yield f"  {100 * ns / timeline.makespan_ns:5.1f} %  {what}"
+
+
+def device_bars(timeline: Timeline, cluster: Cluster, device: str, streams: Sequence[str]) -> Iterator[str]:
+    """The bars of these streams of one device, of which the name is short; a stream that was never busy has none."""
+    is_chosen = False
+    for line in cluster.short_names.shorten(timeline.render(_BAR)).splitlines():
+        if line.startswith("  "):
+            if is_chosen and line.endswith(tuple(f" %  {stream}" for stream in streams)):
+                yield f"  {line}"
+        else:
+            is_chosen = line.startswith(f"{device}  ")
 
 
 def _partitions(parts: Mapping[str, Graph], cluster: Cluster) -> Iterator[str]:

@@ -2,17 +2,18 @@
 
 graph on GPU:0, GPU:1, some nodes anywhere          devices of replica 1: ["/device:GPU:2", "/device:GPU:3"]
 GPU:0 and anywhere -> GPU:2, GPU:1 -> GPU:3
+
+graph on GPU:0, GPU:1 and their host CPU:0          the same devices: nodes of hosts are on the host of the replica
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ....errors import InvalidArgumentError, shown
 from ...builder.checks import requested_device
-from ...device_name import find_full_name
 from ...graph import Graph
+from ..devices_of_nodes import host_of
 
 ReplicaDevices = tuple[str, ...]
 
@@ -39,7 +40,8 @@ def device_maps(graph: Graph, used: Iterable[int], devices: Sequence[ReplicaDevi
     The host of the first device need not be given: it is replaced by that of the replica's first device. Raises
     InvalidArgumentError if a replica has not as many devices as the graph.
     """
-    own = sorted({graph.requested_device(node) for node in used} - {""})
+    names = {name: requested_device(name) for name in {graph.requested_device(node) for node in used} - {""}}
+    own = sorted(set(names.values()))
     hosts = [device for device in own if device in map(host_of, own)]
     if len(own) > 1 and len(hosts) == 1 and any(len(entry) == len(own) - 1 for entry in devices):
         others = [device for device in own if device not in hosts]
@@ -51,11 +53,6 @@ def device_maps(graph: Graph, used: Iterable[int], devices: Sequence[ReplicaDevi
                 f"the training step is on {len(own)} devices ({', '.join(own)}), replica {rank} has {len(entry)}; "
                 "give each replica as many, in the order of the names of those that they replace"
             )
-        maps.append({"": entry[0], **dict(zip(own, entry, strict=True))} if own else {"": entry[0]})
+        replaced = dict(zip(own, entry, strict=True)) if own else {}
+        maps.append({"": entry[0], **{name: replaced[device] for name, device in names.items()}})
     return maps
-
-
-def host_of(device: str) -> str:
-    """The first CPU of the task of a device, where feeds arrive."""
-    parsed = find_full_name(device)
-    return "" if parsed is None else str(replace(parsed, type="CPU", id=0))

@@ -10,12 +10,13 @@ from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds, Output
 from ...graph import Graph
 from ...ops.properties import NodeProperties
+from ..devices_of_nodes import host_of
 from ..training_step import TrainingStep
 from ..zero.replicas import ShardedReplicas
 from ..zero.step import ZeroOptions
 from .buckets import reduce_gradients
 from .copies import ReplicaProgram, id_of_copy, replicated
-from .devices import ReplicaDevices, device_maps, host_of
+from .devices import ReplicaDevices, device_maps
 from .feeding import split_batch, take_whole
 from .outputs import CONCAT, MEAN, SUM, JoinedOutput, join_outputs
 from .own_names import own_names

@@ -10,14 +10,13 @@ Counts and sizes are no values of the batch: a division by the number of rows is
 
 from __future__ import annotations
 
-from ...dtypes import DataType, base_type
+from ...dtypes import FLOATS, base_type
 from ...edge_ends import Output
 from ...library.calls import calls_functions
 from ...ops.properties import NodeProperties
 from ...ops.record import NodeClass
 from ..training_step import TrainingStep
 
-_FLOATS = frozenset({DataType.FLOAT, DataType.DOUBLE, DataType.HALF, DataType.BFLOAT16})
 _NOT_COMPUTING = (NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 
 
@@ -50,7 +49,7 @@ class _MixingSearch:
         if calls_functions(kind, self.step.graph.functions) or record.node_class in _NOT_COMPUTING or record.state:
             return False
         floats = [source for source in varying if self._is_float(source)]
-        if not floats or not kind.output_types or base_type(kind.output_types[0]) not in _FLOATS:
+        if not floats or not kind.output_types or base_type(kind.output_types[0]) not in FLOATS:
             return False
         whole = [source for source in floats if not self.step.shapes.has_rows(source)]
         has_rows = self.step.shapes.has_rows((node, 0))
@@ -90,7 +89,7 @@ class _MixingSearch:
 
     def _is_float(self, source: Output) -> bool:
         kind = self.step.flow.kinds[source[0]]
-        return kind is not None and base_type(kind.output_types[source[1]]) in _FLOATS
+        return kind is not None and base_type(kind.output_types[source[1]]) in FLOATS
 
     @staticmethod
     def _is_linear(kind: NodeProperties, sources: list[Output], whole: list[Output]) -> bool:
