@@ -77,7 +77,7 @@ class _MixingSearch:
         floats = [source for source in varying if self._is_float(source)]
         of_rows = [s for s in floats if s[0] in self.step.backward and self.step.shapes.has_rows(s)]
         parts = [s for s in floats if s[0] in self.parts and not self.step.shapes.has_rows(s)]
-        is_part = (of_rows or parts) and kind.output_types and base_type(kind.output_types[0]) in _FLOATS
+        is_part = (of_rows or parts) and kind.output_types and base_type(kind.output_types[0]) in FLOATS
         if is_part and not self.step.shapes.has_rows((node, 0)):
             self.parts.add(node)
         record = kind.op_def.record
