@@ -13,9 +13,12 @@ import pytest
 
 HERE = Path(__file__).parent
 # Tests about the start of a loop: a command line that starts its own, a benchmark, Ctrl-C, what hangs in any loop.
+# Commands beside tests start one too.
 START_LOOPS = {
     "benchmarks/test_benchmarks.py",
     "devices/kernels/sweep/sweeping.py",
+    "laws/parallel/__main__.py",
+    "laws/parallel/programs.py",
     "laws/test_law7_interrupts.py",
     "scenarios/test_cli_run.py",
     "test_hangs.py",

@@ -33,7 +33,7 @@ from ..tensor_id import parse_tensor_name
 Neighbours = Callable[[int], Iterable[int]]
 
 
-class Read(NamedTuple):
+class ActivationRead(NamedTuple):
     """A node of the backward pass that reads an output of the forward pass at one of its ports."""
 
     reader: int
@@ -112,12 +112,12 @@ class Awaited:
         self._combined = reached(self._following, self._preparing)
         """these, and what prepares something that is combined with them"""
 
-    def reads(self) -> list[Read]:
+    def reads(self) -> list[ActivationRead]:
         """What the backward pass reads of the segment, in the order of the forward pass and of readers."""
         data, forward = self._flow.data, self._flow.forward
         readers = {reader for node in self._segment for reader in self._flow.readers(node) if reader not in forward}
         found = [
-            Read(reader, port, tensor)
+            ActivationRead(reader, port, tensor)
             for reader in readers & self._combined
             for port, tensor in enumerate(data.sources(reader))
             if tensor[0] in self._segment

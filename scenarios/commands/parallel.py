@@ -99,7 +99,7 @@ def made_parallel(
     devices = parallel_devices(cluster, options)
     with configuring():
         graph = _without_calls(graph)
-    names = _Names(graph, signature)
+    names = _SignatureNames(graph, signature)
     if options.recompute is not None:
         graph = _recomputed(graph, options, names)
     if options.pipeline is not None:
@@ -131,7 +131,7 @@ def _leave_to_replicas(graph: Graph, others: Collection[str]) -> None:
             node.requested_device = ""
 
 
-class _Names:
+class _SignatureNames:
     """Tensors by the names that the user gives: those of a signature, or of the graph."""
 
     def __init__(self, graph: Graph, signature: Signature | None) -> None:
@@ -192,7 +192,7 @@ def _passes_on(node: Node) -> bool:
     return record.regroups or (record.passes_on and record.is_view)
 
 
-def _recomputed(graph: Graph, options: ParallelOptions, names: _Names) -> Graph:
+def _recomputed(graph: Graph, options: ParallelOptions, names: _SignatureNames) -> Graph:
     from ...graph import recompute
 
     text, policy = options.segments, options.recompute or ""
@@ -202,7 +202,7 @@ def _recomputed(graph: Graph, options: ParallelOptions, names: _Names) -> Graph:
         return recompute(graph, loss=names.loss(options), segments=segments, policy=kept)
 
 
-def _pipelined(graph: Graph, options: ParallelOptions, names: _Names, devices: Sequence[str]) -> Graph:
+def _pipelined(graph: Graph, options: ParallelOptions, names: _SignatureNames, devices: Sequence[str]) -> Graph:
     from ...graph import pipeline
 
     with configuring("--pipeline"):
@@ -217,7 +217,7 @@ def _pipelined(graph: Graph, options: ParallelOptions, names: _Names, devices: S
 
 
 def _replicated(
-    graph: Graph, options: ParallelOptions, names: _Names, devices: Sequence[str], cluster: Cluster
+    graph: Graph, options: ParallelOptions, names: _SignatureNames, devices: Sequence[str], cluster: Cluster
 ) -> Graph:
     from ...graph import replicate
 

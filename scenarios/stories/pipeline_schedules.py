@@ -26,7 +26,7 @@ GPUS = [f"/device:GPU:{k}" for k in range(4)]
 CLUSTER = local_cluster("cpu:1,gpu:4", gpu="H100-SXM")
 
 
-class Choice(NamedTuple):
+class ScheduleChoice(NamedTuple):
     """A schedule, the stages of each GPU and the number of micro-batches."""
 
     schedule: str
@@ -47,8 +47,12 @@ class Choice(NamedTuple):
         )
 
 
-CHOICES = [Choice("gpipe", 1, MICRO_BATCHES), Choice("1f1b", 1, MICRO_BATCHES), Choice("interleaved", 2, MICRO_BATCHES)]
-MORE = Choice("1f1b", 1, 4 * MICRO_BATCHES)
+CHOICES = [
+    ScheduleChoice("gpipe", 1, MICRO_BATCHES),
+    ScheduleChoice("1f1b", 1, MICRO_BATCHES),
+    ScheduleChoice("interleaved", 2, MICRO_BATCHES),
+]
+MORE = ScheduleChoice("1f1b", 1, 4 * MICRO_BATCHES)
 
 
 def story() -> Iterator[str]:
@@ -103,7 +107,7 @@ def _step(graph: Graph) -> Timeline:
     return simulate(parts, CLUSTER, feeds={"ids": (ROWS,)})
 
 
-def _row(choice: Choice, timeline: Timeline) -> tuple[str, ...]:
+def _row(choice: ScheduleChoice, timeline: Timeline) -> tuple[str, ...]:
     first, last = (CLUSTER.find(f"gpu:{k}").name for k in (0, len(GPUS) - 1))
     return (
         choice.schedule,

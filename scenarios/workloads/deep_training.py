@@ -20,12 +20,12 @@ from ...graph.builder.builder import GraphBuilder
 from ...graph.gradients.backward import gradients
 from .parameters import Variables
 
-Optimizer = Literal["descent", "adam"]
+OptimizerName = Literal["descent", "adam"]
 
 _RATE = 0.05
 
 
-def deep_training(layers: int, width: int, optimizer: Optimizer = "descent") -> Graph:
+def deep_training(layers: int, width: int, optimizer: OptimizerName = "descent") -> Graph:
     """A step of gradient descent, or of Adam, which keeps two slots of the size of each parameter."""
     b = GraphBuilder()
     variables = Variables(b)

@@ -74,7 +74,7 @@ class ReplicaCase:
 
 @dataclass(frozen=True)
 class ParallelCase:
-    """A training step, the rows of its batch, and the passes over it; with `is_virtual` on GPUs of a virtual session."""
+    """A training step, the rows of its batch, and the passes over it; `is_virtual` runs it in a virtual session."""
 
     step: ModelCase = ModelCase()
     rows: int = 8

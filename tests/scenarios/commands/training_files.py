@@ -71,7 +71,7 @@ def _initial(graph: Graph, handle: str) -> np.ndarray:
 def _write(folder: Path, b: GraphBuilder) -> None:
     meta = MetaGraphDef(graph_def=b.graph_def())
     meta.meta_info_def.tags.append("serve")
-    float32 = int(DataType.FLOAT)
+    float32 = "DT_FLOAT"
     meta.signature_def["train"].CopyFrom(
         SignatureDef(
             inputs={name: TensorInfo(name=f"train_{name}:0", dtype=float32) for name in ("x", "target")},

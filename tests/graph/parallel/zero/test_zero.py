@@ -21,7 +21,7 @@ def cases(draw: st.DrawFn) -> tuple[TrainingModel, int, dict[str, Any]]:
     """A model with its optimizer, a number of replicas, and how they share out."""
     kind = draw(st.sampled_from(["resource", "reference"]))
     optimizers = OPTIMIZERS if kind == "resource" else ("sgd", "momentum", "adam")
-    flags = {name: draw(st.booleans()) for name in ("clips", "decays", "scales")}
+    flags: Any = {name: draw(st.booleans()) for name in ("clips", "decays", "scales")}
     m = TrainingModel(
         draw(st.sampled_from(MODELS)),
         draw(st.sampled_from(optimizers)),
