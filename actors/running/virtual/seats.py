@@ -10,8 +10,7 @@ import numpy as np
 from ....devices.kernels.carried import carried
 from ....devices.kernels.communication.collective_ops import Communicator
 from ....devices.timing.bodies.body import SeatedNode
-from ....devices.timing.collectives.seats import CollectiveSeat, size_bytes
-from ....graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
+from ....devices.timing.collectives.seats import seat_from, size_bytes
 from .body import dims_of
 
 if TYPE_CHECKING:
@@ -22,21 +21,12 @@ _VALUE = "input"  # the name of what a member brings
 
 def seat_with(kind: NodeProperties, inputs: Sequence[Any]) -> SeatedNode:
     """The seat, and the bytes that a member knows: one that only takes knows none."""
-    ports, exchange = seat_ports(kind), kind.op_def.record.exchange
-    assert ports is not None  # as the node is a member
-    assert exchange is not None
-    instance: int | None
-    match ports.place:
-        case SeatPlace.ATTRS:
-            size, group, instance = (kind.attrs[name] for name in SEAT)
-        case SeatPlace.NAME:
-            size, group, instance = kind.attrs["num_devices"], kind.attrs["shared_name"].decode(errors="replace"), 0
-        case SeatPlace.INPUTS:
-            size, group, instance = (int(np.asarray(inputs[port]).reshape(-1)[0]) for port in ports.ports)
-        case SeatPlace.COMMUNICATOR:
-            communicator = carried(inputs[ports.ports[0]], Communicator, "a communicator")
-            size, group, instance = communicator.size, communicator.group, None
-    seat = CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
+
+    def communicator(port: int) -> tuple[int, int]:
+        carrier = carried(inputs[port], Communicator, "a communicator")
+        return carrier.group, carrier.size
+
+    seat = seat_from(kind, lambda port, _: int(np.asarray(inputs[port]).reshape(-1)[0]), communicator)
     names = [arg.name for arg in kind.op_def.input_args]
     if _VALUE not in names:
         return SeatedNode(seat, 0)

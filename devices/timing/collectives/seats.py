@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.analysis.collective_seats import SEAT, SeatPlace, SeatPorts, seat_ports
+from ....graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
 
@@ -49,30 +49,39 @@ def seated(graph: JoinedGraph) -> list[int]:
     return [] if not takes_part.any() else np.flatnonzero(takes_part[graph.kind_of]).tolist()
 
 
-def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
-    """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives."""
-    kind = graph.properties[n]
+def seat_from(
+    kind: NodeProperties, number: Callable[[int, str], int], communicator: Callable[[int], tuple[int, int]]
+) -> CollectiveSeat:
+    """The seat of nodes of a kind; `number` and `communicator` (key, size) tell what comes in at an input."""
     ports, exchange = seat_ports(kind), kind.op_def.record.exchange
     assert ports is not None  # as the node is `seated`
     assert exchange is not None
+    instance: int | None
     match ports.place:
         case SeatPlace.ATTRS:
             size, group, instance = (kind.attrs[name] for name in SEAT)
         case SeatPlace.NAME:
             size, group, instance = kind.attrs["num_devices"], kind.attrs["shared_name"].decode(errors="replace"), 0
         case SeatPlace.INPUTS:
-            size, group, instance = (
-                _constant(graph, n, port, name, value_of) for name, port in zip(SEAT, ports.ports, strict=True)
-            )
+            size, group, instance = (number(port, name) for port, name in zip(ports.ports, SEAT, strict=True))
         case SeatPlace.COMMUNICATOR:
-            return _of_communicator(graph, n, exchange, ports, value_of)
+            group, size = communicator(ports.ports[0])
+            instance = None
     return CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
 
 
-def _of_communicator(
-    graph: JoinedGraph, n: int, exchange: Exchange, ports: SeatPorts, value_of: ValueOf
-) -> CollectiveSeat:
-    source = graph.inputs_of(n)[ports.ports[0]][0]
+def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
+    """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives."""
+    return seat_from(
+        graph.properties[n],
+        lambda port, name: _constant(graph, n, port, name, value_of),
+        lambda port: _communicator(graph, n, port, value_of),
+    )
+
+
+def _communicator(graph: JoinedGraph, n: int, port: int, value_of: ValueOf) -> tuple[int, int]:
+    """Key and size of the group of a communicator."""
+    source = graph.inputs_of(n)[port][0]
     while graph.node_class(source) in _PASSING or graph.sender[source] >= 0:
         source = int(graph.sender[source]) if graph.sender[source] >= 0 else graph.inputs_of(source)[0][0]
     arguments = [arg.name for arg in graph.properties[source].op_def.input_args]
@@ -83,10 +92,10 @@ def _of_communicator(
             node=graph.names[n],
             op=graph.op(n),
         )
-    group, size = (
+    key, size = (
         _constant(graph, source, arguments.index(name), name, value_of) for name in ("group_key", "group_size")
     )
-    return CollectiveSeat(exchange.value, ports.place.group_name(group), None, size)
+    return key, size
 
 
 def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueOf) -> int:
