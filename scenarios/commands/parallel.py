@@ -105,9 +105,6 @@ def made_parallel(
     if options.pipeline is not None:
         graph = _pipelined(graph.copy(), options, names, devices[: options.pipeline])
     if options.replicate is not None:
-        graph = _without_calls(graph)
-        if options.pipeline is not None:
-            _leave_to_replicas(graph, set(cluster.names) - set(devices[: options.pipeline]))
         graph = _replicated(graph, options, names, devices, cluster)
     follow_variables(graph)
     return graph
@@ -119,16 +116,6 @@ def _without_calls(graph: Graph) -> Graph:
     direct_handles(graph)
     follow_groups(graph)
     return graph.copy()
-
-
-def _leave_to_replicas(graph: Graph, others: Collection[str]) -> None:
-    """Takes back requests for devices that are no stage's, as that of the host which cuts the batch of a pipeline.
-
-    Each replica does such work on its first device, or all of them would need the same host.
-    """
-    for node in graph.op_nodes():
-        if node.requested_device in others:
-            node.requested_device = ""
 
 
 class _SignatureNames:
