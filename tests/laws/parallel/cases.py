@@ -89,6 +89,11 @@ class ParallelCase:
         return TrainingModel(**settings, rows=self.rows) if settings.pop("is_sized") else TrainingModel(**settings)
 
     @property
+    def divisor(self) -> int:
+        """What the number of rows divides by."""
+        return (self.pipelined.microbatches if self.pipelined else 1) * (self.replicated.count if self.replicated else 1)
+
+    @property
     def stages(self) -> int:
         """Devices of a replica."""
         return self.pipelined.stages if self.pipelined else 1

@@ -15,7 +15,7 @@ async def shrunk(case: ParallelCase, fails: Fails) -> ParallelCase:
     """A case of which no part can be left out, or have its default, without that it stops failing."""
     while True:
         for simpler in simpler_cases(case):
-            if await fails(simpler):
+            if simpler.rows % simpler.divisor == 0 and await fails(simpler):
                 case = simpler
                 break
         else:
@@ -34,6 +34,5 @@ def simpler_cases(case: ParallelCase) -> Iterator[ParallelCase]:
         for field in fields(whole) if whole is not None else ():
             if getattr(whole, field.name) != field.default:
                 yield replace(case, **{part: replace(whole, **{field.name: field.default})})
-    divisor = (case.pipelined.microbatches if case.pipelined else 1) * (case.replicated.count if case.replicated else 1)
-    if case.rows > divisor:
-        yield replace(case, rows=divisor)
+    if case.rows > case.divisor:
+        yield replace(case, rows=case.divisor)
