@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dtypes import Array, DataType, Shape
+from ..dtypes import Array, DataType, Shape, base_type
 from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.properties import NodeProperties, properties_of
@@ -27,6 +27,7 @@ from .batch_shapes import COUNTS_PARTS, TEST, BatchShapes, count_row_axes
 from .sized_walk import InputPort, SizedWalk
 from .value_flow import ValueFlow, output_named
 
+_WHOLE = (DataType.INT32, DataType.INT64)
 _HOPS = 8  # nodes between a sum and its divisor
 
 
@@ -183,13 +184,25 @@ def _ratio(walk: SizedWalk, source: Output) -> float | None:
             return None
         if before != after:
             kind = walk.kinds[node]
-            if kind is None or kind.op_def.record.merges_by not in ("", "Add"):
-                return None  # a mean has been divided already
+            if kind is None or kind.op_def.record.merges_by not in ("", "Add") or _num_values(walk, node) != 1:
+                return None  # a mean has been divided already, and a product adds up other things
             high, low = (before, after) if before[0] > after[0] else (after, before)
             ratio = high[0] / low[0]
             return ratio if (high[1] / low[1]) * walk.rows == ratio * TEST else None
+        if _num_values(walk, node) != 1:
+            return None  # a step towards a gradient is none of its size
         node, port = sources[0]
     return None
+
+
+def _num_values(walk: SizedWalk, node: int) -> int:
+    """How many inputs of a node are neither constants nor whole numbers, such as sizes."""
+    kind, count = walk.kinds[node], 0
+    for port, (source, _) in enumerate(walk.flow.sources[node]):
+        other = walk.kinds[source]
+        is_constant = other is None or other.op_def.record.node_class is NodeClass.CONSTANT
+        count += not is_constant and kind is not None and base_type(kind.input_types[port]) not in _WHOLE
+    return count
 
 
 def _counted_rows(walk: SizedWalk, source: Output, ratio: float) -> tuple[Output, int] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.laws.parallel.cases import ParallelCase
 
+KEPT = ("dtype", "scales")  # float64 has no kernels on GPUs, and float16 needs scaling
 Fails = Callable[[ParallelCase], Awaitable[bool]]
 
 
@@ -32,7 +33,7 @@ def simpler_cases(case: ParallelCase) -> Iterator[ParallelCase]:
     for part in ("step", "recomputed", "pipelined", "replicated"):
         whole: Any = getattr(case, part)
         for field in fields(whole) if whole is not None else ():
-            if getattr(whole, field.name) != field.default:
+            if field.name not in KEPT and getattr(whole, field.name) != field.default:
                 yield replace(case, **{part: replace(whole, **{field.name: field.default})})
     if case.rows > case.divisor:
         yield replace(case, rows=case.divisor)
