@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
+from ....errors import InvalidArgumentError
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ..training_step import TrainingStep
@@ -36,7 +37,7 @@ class ShardedReplicas:
         keys = GroupKeys(first_group)
         self.sharded: ShardedStep = shard_step(step, sharding, options, keys, mean=averages, outputs=sorted(outputs))
         self.step = self.sharded.step
-        ranks = ranks_of([entry[0] for entry in devices])
+        ranks = _common_ranks(devices)
         self.places = [sharding.place(rank) for rank in ranks]
         self._members = sorted((p.position, n) for n, p in enumerate(self.places) if p.group == self.places[0].group)
         self._patch_first()
@@ -67,6 +68,17 @@ class ShardedReplicas:
         """Gives readers outside the step whole values; `graph`, that of all replicas, is changed."""
         ranks = [replica for _, replica in self._members]
         join_outside(graph, self.sharded.outside, ranks, lambda n, name: f"{prefixes[n]}{name}" if n else name)
+
+
+def _common_ranks(devices: Sequence[Sequence[str]]) -> list[int]:
+    """The rank of each replica; InvalidArgumentError if it is another one on another of its devices."""
+    ranks, *others = [ranks_of(of_all) for of_all in zip(*devices, strict=True)]
+    if any(other != ranks for other in others):
+        raise InvalidArgumentError(
+            f"zero: the devices of replicas, {devices}, are not in one order, which shards go by; give each replica "
+            "devices that all come before those of the next"
+        )
+    return ranks
 
 
 class _Patched:

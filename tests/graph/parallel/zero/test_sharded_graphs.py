@@ -177,6 +177,24 @@ def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message:
         sharded(TrainingModel(), 4, **settings)
 
 
+def test_devices_in_several_orders_are_refused() -> None:
+    """Shards go by the order of devices, which must be one for all devices of a replica."""
+    b = GraphBuilder()
+    h, handles, reads = b.placeholder("x", "float64", (None, 4)), [], []
+    for n in range(2):
+        with b.device(f"cpu:{n}"):
+            handles.append(b.op("VarHandleOp", name=f"w{n}", dtype="float64", shape=(4, 4))[0])
+            reads.append(b.op("ReadVariableOp", handles[-1], dtype="float64")[0])
+            h = b.op("MatMul", h, reads[-1])[0]
+    loss = b.op("Mean", h, [0, 1], name="loss")[0]
+    for n, slope in enumerate(gradients(b, [loss.name], reads)):
+        assert slope is not None
+        with b.device(f"cpu:{n}"):
+            b.op("ResourceApplyGradientDescent", handles[n], np.float64(1), b.tensor(slope))
+    with pytest.raises(InvalidArgumentError, match="not in one order, which shards go by"):
+        replicate(b, [["cpu:0", "cpu:3"], ["cpu:1", "cpu:2"]], batch="x", loss="loss", zero=1)
+
+
 def test_nothing_to_shard_is_refused() -> None:
     """The error says why each variable stays whole."""
     graph = _embedding(trains_more=False)
