@@ -156,14 +156,17 @@ def _stages_of_scopes(stages: Mapping[str, str]) -> tuple[list[str], dict[str, i
 
 def _place(new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]) -> None:
     """Requests the devices of what runs once per step, and removes what nothing needs any more."""
-    gone = region.nodes | region.dropped
-    for node in region.whole.op_nodes():
-        if node.id in gone:
+    gone = set(region.nodes | region.dropped)
+    for number in reversed(region.step.flow.order):
+        node = region.whole.node(number) if number < region.whole.num_node_ids else region.whole.source
+        if not node.is_op or number in gone:
             continue
         readers = [edge.dst.id for edge in node.out_edges() if edge.dst.is_op]
-        if readers and gone.issuperset(readers) and region.is_copied(node.id):
-            new.remove_node(new.node(node.id))
-        elif node.id in outside:
-            new.request_device(node.id, devices[outside[node.id]])
+        if readers and gone.issuperset(readers) and region.is_copied(number):
+            new.remove_node(new.node(number))
+            gone.add(number)
+            continue
+        if number in outside:
+            new.request_device(number, devices[outside[number]])
         if any(new.find_id(name) is None for name in node.properties.colocated_with):
-            new.node(node.id).clear_attr(_CLASS)
+            new.node(number).clear_attr(_CLASS)

@@ -17,6 +17,7 @@ from partita.devices.timing import Timeline, simulate
 from partita.devices.timing.costs.source import OpCost
 from partita.graph import Graph, GraphBuilder, gradients, lower_functional, pipeline
 from partita.graph.ops.properties import NodeProperties
+from tests.graph.parallel.training_models import TrainingModel
 
 MS = 10**6
 ROWS = 16
@@ -95,3 +96,15 @@ def test_kept_activations(m: int, inlined: bool) -> None:
         peak = timeline(graph, cluster, m * ROWS).peak_memory_bytes(gpu)
         sizes[schedule] = round(peak / (ROWS * width * 4), 1)
     assert sizes == {"gpipe": pytest.approx(m + 1, abs=0.2), "1f1b": pytest.approx(4, abs=0.2)}
+
+
+@pytest.mark.parametrize("rows", [None, 8])
+def test_sizes_are_known_in_calls(rows: int | None) -> None:
+    """A transformer over three GPUs is placed and timed without inlining: shapes do not pass between calls."""
+    model, cluster = TrainingModel("transformer", "adam", dtype="float32", rows=rows), local_cluster("cpu:1,gpu:3")
+    stages = [f"gpu:{k}" for k in range(3)]
+    graph = pipeline(model.graph(), stages, batch=["x", "y"], loss="loss", microbatches=4)
+    parts = cut(graph, cluster, feeds=["x", "y"], fetches=["loss"], targets=["train"])
+    step = simulate(parts, cluster, feeds={name: value.shape for name, value in model.feeds(8, 0).items()})
+    assert {cluster.find(name).name for name in stages} <= set(step.devices)
+    assert not any("assumed" in warning and "size" in warning for warning in step.warnings)
