@@ -40,7 +40,7 @@ _KEYS = {"platform": TEXT, "variable_update": TEXT, "data": TEXT, "model": TEXT,
 _BOUND = 1.2816  # deviations on each side of which 80 % of a normal distribution lie
 
 
-class _Said(NamedTuple):
+class _PredictedRate(NamedTuple):
     """A rate with how sure it is, in log rate, and where it comes from."""
 
     rate: float
@@ -63,7 +63,7 @@ def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     rates = {curve: one_gpu_rate(fit, rows) for curve, rows in known.items()}
     simulated, donors = _simulated(fit, test, {curve: rate for curve, rate in rates.items() if rate is not None})
     overheads = _fitted(fit, simulated)
-    said = [_Said(np.nan, np.nan, UNKNOWN)] * len(test)
+    said = [_PredictedRate(np.nan, np.nan, UNKNOWN)] * len(test)
     linear = np.full(len(test), np.nan)
     for curve, indices in asked.items():
         for row in indices.tolist():
@@ -117,13 +117,15 @@ def _fitted(fit: MeasuredRows, simulated: Mapping[ScalingCurve, SimulatedCurve])
     return fit_overheads(steps, measured)
 
 
-def _of_row(curve: ScalingCurve, step: ReplicatedStep, overheads: Overheads, donor: ScalingCurve | None) -> _Said:
+def _of_row(
+    curve: ScalingCurve, step: ReplicatedStep, overheads: Overheads, donor: ScalingCurve | None
+) -> _PredictedRate:
     rate = curve.batch_per_gpu * step.replicas / overheads.step_s(step)
     if donor is not None:
-        return _Said(rate, TRANSFER_DEVIATION, f"simulated, kernels as of {donor.model} on {donor.platform}")
+        return _PredictedRate(rate, TRANSFER_DEVIATION, f"simulated, kernels as of {donor.model} on {donor.platform}")
     if step.replicas == 1:
-        return _Said(rate, NOISE, "calibration")
-    return _Said(rate, overheads.deviation_of(step), "simulated, calibrated on one GPU")
+        return _PredictedRate(rate, NOISE, "calibration")
+    return _PredictedRate(rate, overheads.deviation_of(step), "simulated, calibrated on one GPU")
 
 
 def _parts(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[str | None]:

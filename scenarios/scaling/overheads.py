@@ -53,7 +53,7 @@ class ReplicatedStep(NamedTuple):
         }
 
 
-class FittedNumber(NamedTuple):
+class FittedOverhead(NamedTuple):
     """A spread or an exposed share, and the deviation of what else it might be."""
 
     value: float
@@ -63,7 +63,7 @@ class FittedNumber(NamedTuple):
 class Overheads(NamedTuple):
     """The fitted numbers by GPU and by where transfers run, and the relative deviation of the steps fitted to."""
 
-    numbers: Mapping[str, FittedNumber]
+    numbers: Mapping[str, FittedOverhead]
     deviation: float
 
     def step_s(self, step: ReplicatedStep) -> float:
@@ -76,8 +76,8 @@ class Overheads(NamedTuple):
         shares = [self._number(name).deviation * seconds / total_s for name, seconds in step.terms().items()]
         return hypot(self.deviation, *shares)
 
-    def _number(self, name: str) -> FittedNumber:
-        return self.numbers.get(name, FittedNumber(_prior(name), _prior(name)))
+    def _number(self, name: str) -> FittedOverhead:
+        return self.numbers.get(name, FittedOverhead(_prior(name), _prior(name)))
 
 
 def slowest_of(replicas: int) -> float:
@@ -98,7 +98,7 @@ def fit_overheads(steps: Sequence[ReplicatedStep], measured_s: Sequence[float]) 
     numbers = _not_negative(rows, np.concatenate([missing / NOISE, np.ones(len(names))]))
     deviation = float(np.sqrt(np.mean((terms @ numbers - missing) ** 2)))
     unsure = np.sqrt(np.diag(np.linalg.inv(rows.T @ rows)))
-    fitted = {name: FittedNumber(*it) for name, *it in zip(names, numbers.tolist(), unsure.tolist(), strict=True)}
+    fitted = {name: FittedOverhead(*it) for name, *it in zip(names, numbers.tolist(), unsure.tolist(), strict=True)}
     return Overheads(fitted, max(deviation, LEAST_DEVIATION))
 
 

@@ -102,7 +102,7 @@ def _replicas(group: Sequence[CurveRequest]) -> int:
 def curves_of_setting(requests: Sequence[CurveRequest]) -> list[SimulatedCurve]:
     """The curve of each request; all have one setting."""
     source, setting = FittedSource(), requests[0].setting
-    one = _Played(setting._replace(gpus=1), source)
+    one = _CalibratedStep(setting._replace(gpus=1), source)
     factors = [
         request.factor if request.one_gpu_s is None else one.factor(request.images, request.one_gpu_s)
         for request in requests
@@ -111,7 +111,7 @@ def curves_of_setting(requests: Sequence[CurveRequest]) -> list[SimulatedCurve]:
     one_s = one.step_s(few, 0.0)
     steps: list[dict[int, ReplicatedStep]] = [{} for _ in requests]
     for count in sorted({count for request in requests for count in request.counts}):
-        played = one if count == 1 else _Played(setting._replace(gpus=count), source)
+        played = one if count == 1 else _CalibratedStep(setting._replace(gpus=count), source)
         transfers_s = max(0.0, played.step_s(few, 0.0) - one_s)  # of parameters, whatever the images
         for request, factor, of_request in zip(requests, factors, steps, strict=True):
             if count in request.counts:
@@ -120,7 +120,7 @@ def curves_of_setting(requests: Sequence[CurveRequest]) -> list[SimulatedCurve]:
     return [SimulatedCurve(factor, of_request) for factor, of_request in zip(factors, steps, strict=True)]
 
 
-class _Played:
+class _CalibratedStep:
     """A step that is simulated with several numbers of images and factors of kernels."""
 
     def __init__(self, setting: StepSetting, source: FittedSource) -> None:

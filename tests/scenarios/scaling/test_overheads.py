@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from partita.scenarios.scaling.overheads import (
     PRIOR_EXPOSED,
     PRIOR_SPREAD,
-    FittedNumber,
+    FittedOverhead,
     Overheads,
     ReplicatedStep,
     fit_overheads,
@@ -25,7 +25,7 @@ def steps(gpu: str = "K80", hosts: int = 1) -> list[ReplicatedStep]:
 
 def known(**numbers: float) -> Overheads:
     """Overheads of which nothing is unsure; "_" stands for a blank."""
-    return Overheads({name.replace("_", " "): FittedNumber(value, 0.0) for name, value in numbers.items()}, 0.0)
+    return Overheads({name.replace("_", " "): FittedOverhead(value, 0.0) for name, value in numbers.items()}, 0.0)
 
 
 def test_the_slowest_of_some() -> None:
