@@ -16,6 +16,8 @@ HERE = Path(__file__).parent
 START_LOOPS = {
     "benchmarks/test_benchmarks.py",
     "devices/kernels/sweep/sweeping.py",
+    "laws/parallel/__main__.py",
+    "laws/parallel/programs.py",
     "laws/test_law7_interrupts.py",
     "scenarios/test_cli_run.py",
     "test_hangs.py",

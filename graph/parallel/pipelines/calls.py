@@ -21,8 +21,8 @@ from ...dtypes import DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
 from ...protos import FunctionDefLibrary, NameAttrList
-from ..replicas.devices import host_of
 from ..batch_shapes import COUNTS_PARTS
+from ..replicas.devices import host_of
 from .functions import StageFunction, stage_function
 from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started

@@ -179,9 +179,7 @@ def _scopes(name: str) -> Iterable[str]:
         yield name
 
 
-def _settled(
-    region: MicroBatchRegion, found: Mapping[int, int | None]
-) -> dict[int, int]:
+def _settled(region: MicroBatchRegion, found: Mapping[int, int | None]) -> dict[int, int]:
     """The stages of all forward nodes: one that has none yet is in the earliest stage of its consumers."""
     settled: dict[int, int] = {}
     for node in reversed(list(found)):

@@ -91,7 +91,9 @@ class ParallelCase:
     @property
     def divisor(self) -> int:
         """What the number of rows divides by."""
-        return (self.pipelined.microbatches if self.pipelined else 1) * (self.replicated.count if self.replicated else 1)
+        return (self.pipelined.microbatches if self.pipelined else 1) * (
+            self.replicated.count if self.replicated else 1
+        )
 
     @property
     def stages(self) -> int:

@@ -32,7 +32,6 @@ from partita.graph import Graph, graph_def_to_graph, load_saved_model
 from partita.graph.dtypes import Array
 from partita.graph.formats.saved_model import SavedGraph, Signature
 from partita.graph.tensor_id import parse_tensor_name
-
 from partita.scenarios.commands.parallel import made_parallel
 from partita.scenarios.parallel_options import ParallelOptions
 from tests.laws.parallel.running import DIFFERENT, EQUAL, REFUSED, Outcome
@@ -81,7 +80,7 @@ def difference(ours: Array, theirs: Array) -> float:
 
 async def outcomes(folder: Path, options: Sequence[ParallelOptions]) -> list[Outcome]:
     """What a program gives with each of the options."""
-    steps = pickle.loads((folder / "case.pkl").read_bytes())["steps"]  # noqa: S301  (what the user has built)
+    steps = pickle.loads((folder / "case.pkl").read_bytes())["steps"]
     if not (folder / "model").is_dir():
         return [Outcome(LEFT_OUT, "no SavedModel")]
     saved = load_saved_model(folder / "model")

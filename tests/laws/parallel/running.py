@@ -53,9 +53,7 @@ def _built(step: ModelCase, rows: int | None) -> tuple[TrainingModel, Graph]:
     return model, model.graph()
 
 
-async def _trained(
-    graph: Graph, model: TrainingModel, rows: int, parts: int, cluster: str, **settings: Any
-) -> Trained:
+async def _trained(graph: Graph, model: TrainingModel, rows: int, parts: int, cluster: str, **settings: Any) -> Trained:
     """Runs the steps; on a virtual clock the last of them must take the time that is simulated."""
     async with open_session(graph, cluster, **settings) as session:
         await session.run([], targets="init")
