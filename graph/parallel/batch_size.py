@@ -223,12 +223,19 @@ def _counted_rows(walk: SizedWalk, source: Output, ratio: float) -> tuple[Output
             if before is not None and before[0] == before[1] == ratio * after[0]:
                 shape = walk.before(counted) or ()
                 axis = next((k for k, size in enumerate(shape) if size and size % walk.rows == 0), None)
-                return None if axis is None else (counted, axis)
+                return None if axis is None or not _is_fixed(walk, counted[0]) else (counted, axis)
         same = [source for before, source in sizes if before == after]
         if not same:
             return None
         node, port = same[0]
     return None
+
+
+def _is_fixed(walk: SizedWalk, node: int) -> bool:
+    """Whether a value follows from constants alone."""
+    before = walk.flow.reached([node], walk.flow.value_sources)
+    records = [kind.op_def.record for n in before if (kind := walk.kinds[n]) is not None]
+    return not any(record.is_placeholder or record.state is not None for record in records)
 
 
 def _sizes(walk: SizedWalk, output: Output) -> tuple[int, int] | None:

@@ -24,7 +24,7 @@ async def safe_outcome(case: ParallelCase) -> Outcome:
     """An exception of a step counts as different."""
     try:
         return await outcome(case)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  (the command goes on with other cases)
         return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
 
 

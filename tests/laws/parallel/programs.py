@@ -2,10 +2,10 @@
 
     python -m tests.laws.parallel.programs FOLDER [--devices 2,4] [--zero 0,3] [--names a,b]
 
-FOLDER has a folder for each program: NAME/model is the SavedModel, NAME/case.pkl a pickled dictionary whose "steps" are
-requests, each with its "signature" and "feeds" by input. A program counts if its signature has an output "loss"; all
-inputs with as many rows as the first are the batch. Compared are all outputs of every step and all variables after the
-last one, by 1e-4 and 1e-2 of the larger of their size and 0.01: the programs compute in float32, and where a gradient is
+FOLDER has a folder for each program: NAME/model is the SavedModel, NAME/case.pkl a pickled dictionary whose "steps"
+are requests, each with its "signature" and "feeds" by input. A program counts if its signature has an output "loss";
+all inputs with as many rows as the first are the batch. Compared are all outputs of every step and all variables after
+the last one, by 1e-4 and 1e-2 of the larger of their size and 0.01: the programs compute in float32, and where a gradient is
 0 an optimizer that divides by its size makes steps of rounding errors.
 
 Printed are what differs, what is refused or left out and why, and how many programs are equal. The exit code is 1 if any
@@ -115,7 +115,7 @@ async def run(folders: Sequence[Path], options: Sequence[ParallelOptions]) -> in
     for folder in folders:
         try:
             found = await outcomes(folder, options)
-        except Exception as error:  # the command goes on with other programs
+        except Exception as error:  # noqa: BLE001  (the command goes on with other programs)
             found = [Outcome(DIFFERENT, f"{type(error).__name__}: {error}")]
         worst = min((o for o in found), key=lambda o: (DIFFERENT, LEFT_OUT, REFUSED, EQUAL).index(o.kind))
         kinds[worst.kind] += 1
