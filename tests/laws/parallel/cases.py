@@ -74,7 +74,7 @@ class ReplicaCase:
 
 @dataclass(frozen=True)
 class ParallelCase:
-    """A training step, the rows of its batch, and the passes over it; on GPUs of a virtual session with `is_virtual`."""
+    """A training step, the rows of its batch, and the passes over it; on virtual GPUs with `is_virtual`."""
 
     step: ModelCase = ModelCase()
     rows: int = 8
