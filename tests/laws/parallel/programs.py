@@ -8,8 +8,8 @@ all inputs with as many rows as the first are the batch. Compared are all output
 the last one, by 1e-4 and 1e-2 of the larger of their size and 0.01: the programs compute in float32, and where
 a gradient is 0 an optimizer that divides by its size makes steps of rounding errors.
 
-Printed are what differs, what is refused or left out and why, and how many programs are equal. The exit code is 1 if any
-differs.
+Printed are what differs, what is refused or left out and why, and how many programs are equal. The exit code is 1 if
+any differs.
 """
 
 from __future__ import annotations
