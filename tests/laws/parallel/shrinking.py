@@ -27,7 +27,8 @@ def simpler_cases(case: ParallelCase) -> Iterator[ParallelCase]:
     """The case without one of its passes, or with the default of one argument."""
     for name in ("recomputed", "pipelined", "replicated"):
         if getattr(case, name) is not None:
-            yield replace(case, **{name: None})
+            without: dict[str, Any] = {name: None}
+            yield replace(case, **without)
     if case.is_virtual:
         yield replace(case, is_virtual=False)
     for part in ("step", "recomputed", "pipelined", "replicated"):
