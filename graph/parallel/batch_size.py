@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dtypes import Array, DataType, Shape
+from ..dtypes import Array, DataType, Shape, base_type
 from ..edge_ends import Output
 from ..graph import Graph
 from ..ops.properties import NodeProperties, properties_of
@@ -27,6 +27,7 @@ from .batch_shapes import COUNTS_PARTS, TEST, BatchShapes, count_row_axes
 from .sized_walk import InputPort, SizedWalk
 from .value_flow import ValueFlow, output_named
 
+_WHOLE = (DataType.INT32, DataType.INT64)
 _HOPS = 8  # nodes between a sum and its divisor
 
 
@@ -183,13 +184,25 @@ def _ratio(walk: SizedWalk, source: Output) -> float | None:
             return None
         if before != after:
             kind = walk.kinds[node]
-            if kind is None or kind.op_def.record.merges_by not in ("", "Add"):
-                return None  # a mean has been divided already
+            if kind is None or kind.op_def.record.merges_by not in ("", "Add") or _num_values(walk, node) != 1:
+                return None  # a mean has been divided already, and a product adds up other things
             high, low = (before, after) if before[0] > after[0] else (after, before)
             ratio = high[0] / low[0]
             return ratio if (high[1] / low[1]) * walk.rows == ratio * TEST else None
+        if _num_values(walk, node) != 1:
+            return None  # a step towards a gradient is none of its size
         node, port = sources[0]
     return None
+
+
+def _num_values(walk: SizedWalk, node: int) -> int:
+    """How many inputs of a node are neither constants nor whole numbers, such as sizes."""
+    kind, count = walk.kinds[node], 0
+    for port, (source, _) in enumerate(walk.flow.sources[node]):
+        other = walk.kinds[source]
+        is_constant = other is None or other.op_def.record.node_class is NodeClass.CONSTANT
+        count += not is_constant and kind is not None and base_type(kind.input_types[port]) not in _WHOLE
+    return count
 
 
 def _counted_rows(walk: SizedWalk, source: Output, ratio: float) -> tuple[Output, int] | None:
@@ -210,12 +223,19 @@ def _counted_rows(walk: SizedWalk, source: Output, ratio: float) -> tuple[Output
             if before is not None and before[0] == before[1] == ratio * after[0]:
                 shape = walk.before(counted) or ()
                 axis = next((k for k, size in enumerate(shape) if size and size % walk.rows == 0), None)
-                return None if axis is None else (counted, axis)
+                return None if axis is None or not _is_fixed(walk, counted[0]) else (counted, axis)
         same = [source for before, source in sizes if before == after]
         if not same:
             return None
         node, port = same[0]
     return None
+
+
+def _is_fixed(walk: SizedWalk, node: int) -> bool:
+    """Whether a value follows from constants alone."""
+    before = walk.flow.reached([node], walk.flow.value_sources)
+    records = [kind.op_def.record for n in before if (kind := walk.kinds[n]) is not None]
+    return not any(record.is_placeholder or record.state is not None for record in records)
 
 
 def _sizes(walk: SizedWalk, output: Output) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from ..device_name import find_full_name
 from ..dtypes import DataType
 from ..graph import Graph
+from ..node import Node
 from .value_flow import ValueFlow, is_handle
 
 _CLASS = "_class"
@@ -36,7 +37,10 @@ def follow_variables(graph: Graph) -> None:
 
 
 def follow_groups(graph: Graph) -> None:
-    """Requests for nodes without a device that of the first node with one that they are colocated with."""
+    """Requests for nodes without a device that of the first node with one that they are colocated with.
+
+    Nodes that pass a value on leave the group then: a pass may send the value to several devices.
+    """
     for node in graph.op_nodes():
         leader, seen = node, {node.id}
         while not leader.requested_device and (groups := leader.properties.colocated_with):
@@ -47,6 +51,13 @@ def follow_groups(graph: Graph) -> None:
             leader = other
         if leader.requested_device and not node.requested_device:
             node.requested_device = leader.requested_device
+    for node in graph.op_nodes():
+        if _CLASS in node.attrs and _passes_value(node):
+            node.clear_attr(_CLASS)
+
+
+def _passes_value(node: Node) -> bool:
+    return node.op_def.record.passes_on and not is_handle(node.input_types[0])
 
 
 def direct_handles(graph: Graph) -> None:

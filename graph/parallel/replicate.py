@@ -90,7 +90,7 @@ def replicate(
     step, size = _part_of(_plain(graph), tensor_names(batch), loss_name, others, len(entries))
     check_statistics(step, batch_statistics)
     outputs: dict[Output, str] = {output_named(step.graph, name): how for how in ends for name in ends[how]}
-    outputs[step.loss] = reduction
+    outputs[output_named(step.graph, loss_name)] = reduction
     replication = Replication(step, entries, outputs, averages=reduction == MEAN, zero=sharding)
     replication.by_rank(size.parts_of_constants(len(entries)))
     replication.feed(by_parts=feeds == "per_replica")

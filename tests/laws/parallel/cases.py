@@ -7,7 +7,7 @@ case.rewritten(graph)   recompute, then pipeline, then replicate, as far as the 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any
 
@@ -89,6 +89,13 @@ class ParallelCase:
         return TrainingModel(**settings, rows=self.rows) if settings.pop("is_sized") else TrainingModel(**settings)
 
     @property
+    def divisor(self) -> int:
+        """What the number of rows divides by."""
+        return (self.pipelined.microbatches if self.pipelined else 1) * (
+            self.replicated.count if self.replicated else 1
+        )
+
+    @property
     def stages(self) -> int:
         """Devices of a replica."""
         return self.pipelined.stages if self.pipelined else 1
@@ -145,9 +152,8 @@ def drawn(seed: int) -> ParallelCase:
     pipelined = _pipelined(random, step.model) if random.random() < 0.5 else None
     is_alone = recomputed is None and pipelined is None
     replicated = _replicated(random, step.model) if is_alone or random.random() < 0.7 else None
-    divisor = (pipelined.microbatches if pipelined else 1) * (replicated.count if replicated else 1)
-    rows = divisor * random.randint(1, max(1, ROWS // divisor))
-    return ParallelCase(step, rows, recomputed, pipelined, replicated, is_virtual)
+    case = ParallelCase(step, 0, recomputed, pipelined, replicated, is_virtual)
+    return replace(case, rows=case.divisor * random.randint(1, max(1, ROWS // case.divisor)))
 
 
 def _step(random: Random, dtypes: list[str]) -> ModelCase:

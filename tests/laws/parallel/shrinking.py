@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.laws.parallel.cases import ParallelCase
 
+KEPT = ("dtype", "scales")  # float64 has no kernels on GPUs, and float16 needs scaling
 Fails = Callable[[ParallelCase], Awaitable[bool]]
 
 
@@ -15,7 +16,7 @@ async def shrunk(case: ParallelCase, fails: Fails) -> ParallelCase:
     """A case of which no part can be left out, or have its default, without that it stops failing."""
     while True:
         for simpler in simpler_cases(case):
-            if await fails(simpler):
+            if simpler.rows % simpler.divisor == 0 and await fails(simpler):
                 case = simpler
                 break
         else:
@@ -33,8 +34,7 @@ def simpler_cases(case: ParallelCase) -> Iterator[ParallelCase]:
     for part in ("step", "recomputed", "pipelined", "replicated"):
         whole: Any = getattr(case, part)
         for field in fields(whole) if whole is not None else ():
-            if getattr(whole, field.name) != field.default:
+            if field.name not in KEPT and getattr(whole, field.name) != field.default:
                 yield replace(case, **{part: replace(whole, **{field.name: field.default})})
-    divisor = (case.pipelined.microbatches if case.pipelined else 1) * (case.replicated.count if case.replicated else 1)
-    if case.rows > divisor:
-        yield replace(case, rows=divisor)
+    if case.rows > case.divisor:
+        yield replace(case, rows=case.divisor)
