@@ -153,12 +153,12 @@ class Planner:
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
     """The bytes of the tensor of each receive."""
-    case = shapes.case_of[receives]
-    of_case: dict[int, int] = {}
-    for number, kind in dict(zip(case.tolist(), shapes.graph.kind_of[receives].tolist(), strict=True)).items():
-        dims = sizes_of(shapes.written(number))[0]
-        of_case[number] = prod(dims) * item_size(shapes.graph.kinds[kind].output_types[0])
-    return dict(zip(receives.tolist(), map(of_case.__getitem__, case.tolist()), strict=True))
+    cases = list(zip(shapes.case_of[receives].tolist(), shapes.graph.kind_of[receives].tolist(), strict=True))
+    of_case: dict[tuple[int, int], int] = {}
+    for case, kind in dict.fromkeys(cases):  # receives of different types may have one case
+        dims = sizes_of(shapes.written(case))[0]
+        of_case[case, kind] = prod(dims) * item_size(shapes.graph.kinds[kind].output_types[0])
+    return dict(zip(receives.tolist(), map(of_case.__getitem__, cases), strict=True))
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:

@@ -146,3 +146,21 @@ def test_what_no_table_states_is_assumed() -> None:
     leaf = '[[switch]]\nkind = "leaf"\nsize = 1\noversubscription = 1\n'
     assert list(sent(nic + leaf, far).assumed) == []
     assert list(sent(leaf + f'[[nic]]\nhosts = ["{TASK}1"]\nlink = "200 Gb InfiniBand"\n', far).assumed) == machines[:1]
+
+
+def test_tensors_of_one_shape_have_the_bytes_of_their_types() -> None:
+    """One receive of each type in one step: none gets the size of another."""
+    b = GraphBuilder()
+    sizes = {"float32": 4, "float16": 2, "float64": 8, "int8": 1}
+    for name in sizes:
+        x = b.op("Fill", [1000], np.ones((), name), name=f"x_{name}", device="/cpu:0")
+        b.op("Neg", x, name=f"y_{name}", device="/cpu:1")
+    cluster = parse_cluster('[[device]]\njob = "w"\ntasks = 2\nspec = "generic-cpu"\nhost = "one"\n')
+    names = cluster.names
+    graph_def = b.graph_def()
+    for node in graph_def.node:
+        if node.device:
+            node.device = names[0] if node.name.startswith("x_") else names[1]
+    timeline = simulate(cut(graph_def, cluster, targets=[f"y_{name}" for name in sizes]), cluster)
+    moved = {event.node.partition("x_")[2]: event.bytes for event in timeline.events if event.kind == "copy"}
+    assert moved == {name: 1000 * size for name, size in sizes.items()}
