@@ -8,8 +8,8 @@ from __future__ import annotations
 from ..record import FactsByOp
 
 OPS: FactsByOp = {
-    "All": {"merges_by": "All"},
-    "Any": {"merges_by": "Any"},
+    "All": {"merges_by": "and"},
+    "Any": {"merges_by": "or"},
     "ArgMax": {"is_flat": True},
     "ArgMin": {"is_flat": True},
     "Bincount": {},

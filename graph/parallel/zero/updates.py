@@ -24,7 +24,7 @@ from .shards import Shards
 from .state import StateShards
 from .variables import ShardedVariable
 
-_LOGICAL = {"All": "Min", "Any": "Max"}
+_LOGICAL = {"and": "Min", "or": "Max"}
 """how truth values are merged as numbers"""
 
 

@@ -14,7 +14,12 @@ from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 OWN_WAYS = {"--feed": "x={}", "--costs": "measured:{}"}
 """options whose value has a file in it: how it is written"""
-NEEDED = {"explain": ("y",), "partition": ("--out", "parts"), "calibrate": ("--device", "L4", "--write", "new.toml")}
+NEEDED = {
+    "explain": ("y",),
+    "partition": ("--out", "parts"),
+    "calibrate": ("--device", "L4", "--write", "new.toml"),
+    "rewrite": ("--recompute", "full", "--loss", "y", "--out", "new.pb"),
+}
 FOLDERS = {("validate", "--fit"), ("validate", "--test")}
 
 
@@ -43,7 +48,7 @@ def call(command: str, flag: str, file: Path, graph: Path, x: str) -> tuple[obje
         return (file if flag == "GRAPH" else graph, *given, *NEEDED.get(command, ()))
     needed = NEEDED.get(command, ())
     devices = () if flag == "--cluster" else ("--devices", "cpu:2")
-    fed = () if flag in ("--feed", "--feeds") else ("--feed", x)
+    fed = () if flag in ("--feed", "--feeds") or command == "rewrite" else ("--feed", x)
     return (file if flag == "GRAPH" else graph, *needed, *fed, *devices, *given)
 
 
