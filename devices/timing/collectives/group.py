@@ -73,6 +73,15 @@ class RankGroup:
                 routes.append(network_route(self.topology, src, dst))
         return tuple(routes)
 
+    @cached_property
+    def inside(self) -> list[list[Route]]:
+        """By host of several ranks the ways from each rank to the next, the last one back to the first."""
+        return [self._ring(devices) for devices in self.by_host if len(devices) > 1]
+
+    def _ring(self, devices: Sequence[Device]) -> list[Route]:
+        pairs = zip(devices, [*devices[1:], devices[0]], strict=True)
+        return [network_route(self.topology, a, b) for a, b in pairs]
+
     def _host(self, devices: Sequence[Device]) -> HostGroup:
         if len(devices) < 2:
             return HostGroup(1, None, GroupWay(_SAME_MEMORY_BYTES_PER_S, 0))
@@ -81,8 +90,7 @@ class RankGroup:
 
     def _inside_way(self, devices: Sequence[Device]) -> GroupWay:
         """The slowest way between ranks that follow each other, links that several ways share counted."""
-        pairs = zip(devices, [*devices[1:], devices[0]], strict=True)
-        routes = [self.topology.route(a.name, b.name) for a, b in pairs]
+        routes = self._ring(devices)
         return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .collective_time import collective_time, phases_of
 from .cost import CollectiveCost
-from .group import RankGroup, group_of, network_route
+from .group import RankGroup, group_of
 from .kinds import bus_share
 
 if TYPE_CHECKING:
@@ -104,13 +104,9 @@ def _phases(kind: str, group: RankGroup, size_bytes: int, rest_ns: int) -> tuple
 
 
 def _inside(group: RankGroup, kind: str) -> tuple[Route, ...]:
-    """The ways from each rank to the next on every host, and back to the first."""
-    routes = []
-    for devices in group.by_host:
-        following = devices[1:] if kind in ("broadcast", "send_recv") else [*devices[1:], devices[0]]
-        if len(devices) > 1:
-            routes += [network_route(group.topology, *pair) for pair in zip(devices, following, strict=False)]
-    return tuple(routes)
+    """The ways from each rank to the next on every host, and back to the first where that gets something."""
+    is_open = kind in ("broadcast", "send_recv")
+    return tuple(route for ring in group.inside for route in (ring[:-1] if is_open else ring))
 
 
 def _phase(alone_ns: int, routes: Sequence[Route], moved_bytes: float) -> FlowPhase:
