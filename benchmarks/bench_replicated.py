@@ -11,7 +11,7 @@ import json
 from functools import partial
 from typing import Any
 
-from partita.devices import collective_time, parse_cluster
+from partita.devices import Cluster, collective_time, parse_cluster
 
 from .bench import Bench
 from .contended import cluster
@@ -49,17 +49,21 @@ async def _peak(bench: Bench, which: int) -> Measured:
     return Measured(Figure(float(_step(bench, which)["peak"])))
 
 
-async def _first_time(bench: Bench) -> Measured:
+def _large_group(bench: Bench) -> tuple[Cluster, list[str]]:
+    """A cluster that nobody has asked about, and its GPUs."""
     machines = parse_cluster(cluster(bench.sizes.many_devices))
-    ranks = [name for name in machines.names if "GPU" in name][: bench.sizes.many_devices]
+    return machines, [name for name in machines.names if "GPU" in name][: bench.sizes.many_devices]
+
+
+async def _first_time(bench: Bench) -> Measured:
+    machines, ranks = _large_group(bench)
     before = now()
     collective_time("all_reduce", ranks, 1 << 20, machines)
     return Measured(Figure.of(now() - before))
 
 
 async def _other_times(bench: Bench) -> Measured:
-    machines = parse_cluster(cluster(bench.sizes.many_devices))
-    ranks = [name for name in machines.names if "GPU" in name][: bench.sizes.many_devices]
+    machines, ranks = _large_group(bench)
     collective_time("all_reduce", ranks, 1 << 20, machines)
     before = now()
     for k in range(_SIZES_OF_A_GROUP):

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from partita.devices import cut, simulate
 
 from .contended import cluster, data_parallel, gradients
-from .memory import peak_bytes
-from .sampling import now
+from .timed_steps import tell
 
 
 def main(request: str) -> None:
@@ -22,18 +21,13 @@ def main(request: str) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(cluster(gpus))
-        before = now()
-        partitions = cut(
-            workload.data, file, feeds=tuple(workload.feeds), fetches=workload.fetches, targets=workload.targets
+        tell(
+            lambda: cut(
+                workload.data, file, feeds=tuple(workload.feeds), fetches=workload.fetches, targets=workload.targets
+            ),
+            lambda partitions: simulate(partitions, file),
+            asked["calls"],
         )
-        times = [now() - before]
-        for _ in range(asked["calls"]):
-            before = now()
-            simulate(partitions, file)
-            times.append(now() - before)
-    count = sum(sum(1 for _ in graph.op_nodes()) for graph in partitions.values())
-    seconds = [(time.wall_s, time.cpu_s) for time in times]
-    print(json.dumps({"nodes": count, "seconds": seconds, "peak": peak_bytes()}))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from partita.graph import replicate
 from partita.scenarios.workloads.image_training import NETWORKS, image_training
 
 from .contended import cluster
-from .memory import peak_bytes
 from .sampling import now
+from .timed_steps import tell
 
 _ROWS = 8  # of each GPU
 
@@ -32,20 +32,16 @@ def main(request: str) -> None:
     graph = replicate(
         step.graph, gpus, batch=step.feeds, loss=step.fetches[0], feeds="per_replica", batch_statistics="local"
     )
-    times = [now() - before]
+    rewriting = now() - before
     _, side = NETWORKS[asked["network"]]
     rows = {"images": (_ROWS, side, side, 3), "labels": (_ROWS,)}
     feeds = {node.name: rows[node.name.rpartition("/")[2]] for node in graph.op_nodes() if node.op == "Placeholder"}
-    before = now()
-    partitions = cut(graph, machines, feeds=list(feeds), fetches=step.fetches, targets=["train"])
-    times.append(now() - before)
-    for _ in range(asked["calls"]):
-        before = now()
-        simulate(partitions, machines, feeds=feeds)
-        times.append(now() - before)
-    count = sum(sum(1 for _ in part.op_nodes()) for part in partitions.values())
-    seconds = [(time.wall_s, time.cpu_s) for time in times]
-    print(json.dumps({"nodes": count, "seconds": seconds, "peak": peak_bytes()}))
+    tell(
+        lambda: cut(graph, machines, feeds=list(feeds), fetches=step.fetches, targets=["train"]),
+        lambda partitions: simulate(partitions, machines, feeds=feeds),
+        asked["calls"],
+        [rewriting],
+    )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from ..events import COMPUTE_STREAM, TimelineEvent
 from ..timeline import Timeline
 
 ChromeEvent = dict[str, Any]  # JSON: numbers, texts and nested records by key
+_Places = dict[tuple[str, str], ChromeEvent]  # by device and stream its process and thread
 
 
 def chrome_trace(timeline: Timeline) -> ChromeEvent:
@@ -29,12 +30,12 @@ def chrome_trace(timeline: Timeline) -> ChromeEvent:
         for tid, stream in enumerate(timeline.streams(device), 1):
             threads[device, stream] = tid
     slices = _Slices(timeline)
+    places: _Places = {key: {"pid": processes[key[0]], "tid": tid} for key, tid in threads.items()}
     events = [_named("process_name", pid, 0, device) for device, pid in processes.items()]
     events += [_named("thread_name", processes[device], tid, stream) for (device, stream), tid in threads.items()]
     for index, event in enumerate(timeline.events):
-        place = {"pid": processes[event.device], "tid": threads[event.device, event.stream]}
-        events.append(_event(event) | place)
-        events += _arrow(timeline, index, event, place, slices)
+        events.append(_event(event) | places[event.device, event.stream])
+        events += _arrow(timeline, index, event, places, slices)
     other = {
         "makespan_ns": timeline.makespan_ns,
         "times": timeline.basis,
@@ -89,9 +90,7 @@ class _Slices:
         return starts[at] if at < len(starts) else None
 
 
-def _arrow(
-    timeline: Timeline, index: int, event: TimelineEvent, place: ChromeEvent, slices: _Slices
-) -> list[ChromeEvent]:
+def _arrow(timeline: Timeline, index: int, event: TimelineEvent, places: _Places, slices: _Slices) -> list[ChromeEvent]:
     """A flow arrow from a copy to the first op that the receiving device starts after the tensor arrived.
 
     And one to a member of a collective from what let it begin on another device, which came last. Both ends must be
@@ -105,20 +104,18 @@ def _arrow(
     if event.kind == "collective":
         if cause.device == event.device or not _is_slice(event):
             return []
-        return _flow("last member", index, cause, timeline, place | {"ts": event.start_ns / 1000})
+        return _flow("last member", index, cause, places, (event.device, event.stream, event.start_ns))
     end_ns = slices.next_start_ns(event.device, COMPUTE_STREAM, event.end_ns)
     if end_ns is None:
         return []
-    stream = {"tid": timeline.streams(event.device).index(COMPUTE_STREAM) + 1, "ts": end_ns / 1000}
-    return _flow("transfer", index, cause, timeline, place | stream)
+    return _flow("transfer", index, cause, places, (event.device, COMPUTE_STREAM, end_ns))
 
 
-def _flow(name: str, index: int, start: TimelineEvent, timeline: Timeline, end: ChromeEvent) -> list[ChromeEvent]:
-    """The two ends of an arrow."""
-    begin = {
-        "ts": start.start_ns / 1000,
-        "pid": timeline.devices.index(start.device) + 1,
-        "tid": timeline.streams(start.device).index(start.stream) + 1,
-    }
+def _flow(name: str, index: int, start: TimelineEvent, places: _Places, end: tuple[str, str, int]) -> list[ChromeEvent]:
+    """The two ends of an arrow; `end` is a device, a stream and an instant."""
+    device, stream, end_ns = end
     common = {"name": name, "cat": name, "id": index}
-    return [common | {"ph": "s"} | begin, common | {"ph": "f", "bp": "e"} | end]
+    return [
+        common | {"ph": "s", "ts": start.start_ns / 1000} | places[start.device, start.stream],
+        common | {"ph": "f", "bp": "e", "ts": end_ns / 1000} | places[device, stream],
+    ]
