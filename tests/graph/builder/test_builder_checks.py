@@ -156,7 +156,8 @@ def test_a_value_becomes_a_constant_of_its_own_kind_or_an_error(dtype: str, valu
     given_value = np.asarray(value)
     assert stored.dtype == wanted
     if given_value.dtype.kind in "iub":
-        assert np.array_equal(stored.astype(wanted), given_value.astype(wanted))
+        with np.errstate(over="ignore"):  # 65520 is infinite in half precision
+            assert np.array_equal(stored.astype(wanted), given_value.astype(wanted))
     assert (stored.dtype.kind in "iu") <= (given_value.dtype.kind in "iu")
 
 
