@@ -31,6 +31,7 @@ from .playing.model import ModelOracle
 from .playing.player import Player
 from .playing.recording import events_of
 from .playing.shared_hardware import SharedHardware
+from .representatives.representatives import representatives_of
 from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
@@ -80,10 +81,13 @@ def simulate(
     with collector_paused():
         step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
         facts = step.facts
-        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None)
+        standing = representatives_of(step.inferred.graph, cluster)
+        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None, standing)
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
+        if standing is not None:
+            standing.settle(planner.calibration)
         try:
             player, memory = _played(script, planner)
         except OverflowError:  # of a column of 64 bits
@@ -93,20 +97,25 @@ def simulate(
 
 def _played(script: Script, planner: Planner) -> tuple[Player, MemoryUse]:
     """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
-    cluster, calibration = planner.cluster, planner.calibration
-    player = Player(SharedHardware(cluster, calibration), ModelOracle(), folds=True)
+    cluster = planner.cluster
+    player = Player(_hardware(planner), ModelOracle(), folds=True)
     player.play(script)
     try:
         return player, memory_of_player(player, cluster)
     except MustBePlayedError:
-        player = Player(SharedHardware(cluster, calibration), ModelOracle())
+        player = Player(_hardware(planner), ModelOracle())
         player.play(script)
         return player, memory_of_player(player, cluster)
 
 
+def _hardware(planner: Planner, *, is_unlimited: bool = False) -> SharedHardware:
+    standing = planner.representatives
+    return SharedHardware(planner.cluster, planner.calibration, is_unlimited=is_unlimited, representatives=standing)
+
+
 def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
-    cluster = scripts.planner.cluster
+    cluster, standing = scripts.planner.cluster, scripts.planner.representatives
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
@@ -117,15 +126,15 @@ def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: Script
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
         models={device.name: device.spec.name for device in cluster},
-        link_loads=player.link_loads,
+        link_loads=player.link_loads if standing is None else lambda link: player.link_loads(standing.like(link)),
+        representatives=None if standing is None else standing.stands_for,
         trace_coverage=facts.coverage,
     )
 
 
 def _dependency_bound_ns(script: Script, planner: Planner) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    shared = SharedHardware(planner.cluster, planner.calibration, is_unlimited=True)
-    player = Player(shared, ModelOracle(), folds=True)
+    player = Player(_hardware(planner, is_unlimited=True), ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 

@@ -174,7 +174,7 @@ class Collectives:
 
     def _begin(self, meeting: Meeting) -> None:
         now, members, log = self._instants.now(), meeting.members, self._log
-        devices = tuple(sorted(meeting.devices))
+        devices = meeting.seat.devices or tuple(sorted(meeting.devices))
         plan = self._plan_of(meeting.seat.kind, devices, max(member.size_bytes for member in members))
         meeting.phases = deque(plan.phases)
         cause = members[-1].cause
@@ -191,7 +191,7 @@ class Collectives:
             self._instants.after(plan.cost.time_ns, lambda _: self._end(meeting))
             return
         self._busy.update(dict.fromkeys(meeting.streams, meeting))
-        for device in devices:
+        for device in sorted(meeting.devices):
             self._count(device, 1)
         self._instants.after(plan.latency_ns, lambda _: self._next_phase(meeting))
 

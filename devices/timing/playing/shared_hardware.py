@@ -31,14 +31,24 @@ if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan
     from ..fits.calibration import Calibration
     from ..hardware.streams import ComputePlace, Feeder
+    from ..representatives.representatives import Representatives
 
 
 class SharedHardware:
     """The engine of a cluster, its log, and by row the activation that owns it and its time."""
 
-    def __init__(self, cluster: Cluster, calibration: Calibration | None = None, *, is_unlimited: bool = False) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        calibration: Calibration | None = None,
+        *,
+        is_unlimited: bool = False,
+        representatives: Representatives | None = None,
+    ) -> None:
         """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's."""
         self.cluster = cluster
+        self.representatives = representatives
+        """whom the nodes of the step stand for; None if each stands for itself"""
         self.is_unlimited = is_unlimited
         self.launched: Callable[[int, int, int], bool] = self._launched
         self.ended: Callable[[int, int], None] = self._ended
@@ -87,7 +97,10 @@ class SharedHardware:
         plan = self._plans.get(key)
         if plan is None:
             ranks = [self.cluster.names[number] for number in devices]
-            plan = self._plans[key] = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
+            plan = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
+            if self.representatives is not None:
+                plan = self.representatives.plan(plan, devices)
+            self._plans[key] = plan
         return plan
 
     def serve(self, player: Feeder) -> None:
