@@ -64,13 +64,9 @@ class Link:
 
 @frozen
 class Route:
-    """The links between two devices, in order; empty when no bytes move.
-
-    A route that stands for those of several equal transfers has in `counts`, by link, how many of these cross it.
-    """
+    """The links between two devices, in order; empty when no bytes move."""
 
     links: tuple[Link, ...] = ()
-    counts: tuple[int, ...] = ()
 
     @cached_property
     def latency_ns(self) -> int:

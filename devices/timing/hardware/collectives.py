@@ -24,6 +24,7 @@ from .log import KINDS, Log, Taken
 if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan, FlowPhase
     from ..collectives.seats import CollectiveSeat
+    from .equals import EqualFlows
     from .network import Network
     from .streams import Feeder
 
@@ -94,6 +95,7 @@ class Collectives:
         log: Log,
         feeder: Feeder,
         network: Network,
+        equals: EqualFlows,
         plan_of: PlanOf,
         shares: Callable[[int, bool], None],
         *,
@@ -105,6 +107,7 @@ class Collectives:
         self._log = log
         self._feeder = feeder
         self._network = network
+        self._equals = equals
         self._plan_of = plan_of
         self._shares = shares
         self._under_way: dict[int, int] = {}  # by device: how many collectives
@@ -213,7 +216,9 @@ class Collectives:
         self._next_flow = flows.stop
         meeting.flows = len(flows)
         self._flows.update(dict.fromkeys(flows, meeting))
-        self._network.flow(flows, phase)
+        self._network.flow(flows, phase.routes, phase)
+        if phase.equals is not None:
+            self._network.flow(self._equals.phase(flows, phase.equals), phase.equals.routes, phase)
 
     def _end(self, meeting: Meeting) -> None:
         now = self._instants.now()

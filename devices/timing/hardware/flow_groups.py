@@ -18,6 +18,7 @@ from array import array
 from heapq import heapify, heappop, heappush
 
 from ...topology import Route
+from .equals import SharedRoute
 from .ports import NS, UNITS, WHOLE, ActiveLink, Crossing
 
 _FEW = 16  # entries of a heap that are not worth a search for stale ones
@@ -60,7 +61,7 @@ class Path:
     """The ports of a route, its flows and when they end; transfers need a copy engine of each of `engines`.
 
     `weight` says, in parts of `WHOLE`, how much of their rate is bytes that they carry. A flow of a path with `counts`
-    stands for several, of which by port so many cross it, as `Route.counts` has it.
+    stands for several, of which by port so many cross it, as `SharedRoute.counts` has it.
     """
 
     __slots__ = (
@@ -96,7 +97,8 @@ class Path:
         for port in ports:
             if self.slowest is None or port.capacity < self.slowest.capacity:
                 self.slowest = port
-        self.counts = route.counts if any(count != 1 for count in route.counts) else ()
+        counts = route.counts if isinstance(route, SharedRoute) else ()
+        self.counts = counts if any(count != 1 for count in counts) else ()
         # Whether a flow may not be treated as a lone one, whose ports have one capacity for ever.
         self.never_alone = bool(self.counts) or bool([port for port in ports if port.pace is not None])
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order

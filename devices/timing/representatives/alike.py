@@ -2,7 +2,7 @@
 
     8 ranks on one host, one of them slower from 1 ms on     refused: the windows of that device are named
     tp 4 on hosts of 6 GPUs                                  refused: ranks 0 to 3 are on one host, ranks 4 to 7 on two
-    tp 2, one network port for GPU:0 and one for the others  refused: the ports carry other numbers of flows
+    dp 2, a slow network port for half of the GPUs           refused: the ways of two groups have other rates
 
 What a representative plays would be wrong for some of the ranks then; the graph of all ranks is played right.
 """
@@ -16,7 +16,7 @@ from ....errors import UnimplementedError
 from ...profiles import RandomWindows
 
 if TYPE_CHECKING:
-    from ...topology import Link, Route
+    from ...topology import Link
     from ..collectives.group import RankGroup
     from ..collectives.plan import CollectivePlan
     from .ranks import Ranks
@@ -118,14 +118,3 @@ def listed(names: Sequence[str]) -> str:
     """Some names as text."""
     more = len(names) - _LISTED
     return "[" + ", ".join(names[:_LISTED]) + (f" and {more} more]" if more > 0 else "]")
-
-
-def refuse_flows(what: str, names: Sequence[Sequence[str]], routes: Sequence[Sequence[Route]]) -> NoReturn:
-    """Raises UnimplementedError for two groups, or transfers, whose flows do not share alike; `names` are of both."""
-    first, other = (sorted({(link.model, link.bandwidth_bytes_per_s) for r in ways for link in r.links}) for ways in routes)
-    why = "what else crosses their links differs, or when these are degraded"
-    if first != other:
-        differ = [link for link in (*first, *other) if (link in first) != (link in other)]
-        model, rate = differ[0]
-        why = f"only one of them crosses {model} of {rate} bytes/s"
-    refuse(f"{listed(names[0])} and {listed(names[1])} of {what} are not alike: {why}")

@@ -1,8 +1,8 @@
 """The flows of a step of representatives as if all ranks were written out, and one route that counts for each class.
 
 A *family* are flows that begin together: those of one phase of all groups of an axis, or one transfer of all ranks of a
-stage. In each family all groups have to be alike. The representative then plays the flows of its own group, one of each
-class (see `refinement`), over a route with `counts`.
+stage. One flow of each class (see `refinement`) is played, over a route with `counts`. Most families have one class;
+where groups have flows of different classes, the clock sees to it that they end together (see `hardware.equals`).
 
     tp all-reduce, 32 groups of 8 on hosts of 8    32 * 8 flows, one class: GPU:0 -> GPU:1 with counts 1, 1
     dp all-reduce, 8 groups of 32 over one port    8 * 32 flows, one class: over the port with a count of 8
@@ -14,14 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...topology import Route
+from attrs import evolve
+
 from ..collectives.group import group_of
 from ..collectives.plan import plan_of
-from .alike import GroupFacts, LinkLikeness, check_groups_alike, facts_of, refuse, refuse_flows
-from .refinement import FlowClasses, flow_classes
+from ..hardware.equals import EqualGroups, SharedRoute
+from .alike import GroupFacts, LinkLikeness, check_groups_alike, facts_of, refuse
+from .refinement import flow_classes
 
 if TYPE_CHECKING:
-    from ...topology import Link
+    from ...topology import Link, Route
     from ..bodies.node_places import RouteEnds
     from ..fits.calibration import Calibration
     from .ranks import Ranks
@@ -46,20 +48,27 @@ class _Family(NamedTuple):
     names: Sequence[Sequence[str]]
 
 
+class PlayedPhase(NamedTuple):
+    """What is played for a phase of all groups of an axis: flows of the representative's, and those of others."""
+
+    routes: tuple[Route, ...]
+    equals: EqualGroups | None
+
+
 class SharedRoutes:
     """The routes of representatives: `transfers` by identity of their own route, `of_group` by devices of the group.
 
-    The latter maps routes of a phase, by their identities, to those that are played in place of them.
+    The latter maps routes of a phase, by their identities, to what is played in place of them.
     """
 
     def __init__(
         self, ranks: Ranks, uses: Iterable[Use], ways: Mapping[RouteEnds, Route], calibration: Calibration | None
     ) -> None:
-        """Raises UnimplementedError for groups or transfers that are not alike."""
+        """Raises UnimplementedError for groups whose collectives take other times."""
         self._ranks = ranks
         self._calibration = calibration
-        self.transfers: dict[int, Route] = {}
-        self.of_group: dict[tuple[int, ...], dict[tuple[int, ...], tuple[Route, ...]]] = {}
+        self.transfers: dict[int, SharedRoute] = {}
+        self.of_group: dict[tuple[int, ...], dict[tuple[int, ...], PlayedPhase]] = {}
         transfers = [self._transfer(ends) for ends in ways]
         by_place: dict[tuple[str, int], list[str]] = {}
         for use in uses:
@@ -70,10 +79,6 @@ class SharedRoutes:
         of_family = [n for n, family in enumerate(self._families) for group in family.groups for _ in group]
         self._classes = flow_classes(flows, of_family, LinkLikeness(ranks))
         self._canonical = self._chosen_links()
-        first = 0
-        for family in self._families:
-            self._check(family, first)
-            first += sum(map(len, family.groups))
         self._fill()
 
     def like(self, link: str) -> str:
@@ -99,7 +104,8 @@ class SharedRoutes:
         """The phases of the collectives of an axis; those over the same links are one family."""
         groups = list(self._groups(axes, stage))
         what = f"axis {axes!r}" + (f" of stage {stage}" if stage >= 0 else "")
-        names, phases = [self._ranks.names(group) for group in groups], list[list[tuple[Route, ...]]]()
+        names = [self._ranks.names(group) for group in groups]
+        phases: list[list[tuple[Route, ...]]] = []
         first: GroupFacts | None = None
         for group in names:
             facts, routes = self._phases(kinds, group)
@@ -146,46 +152,60 @@ class SharedRoutes:
     def _class_of(self, link: Link) -> int:
         return int(self._classes.of_link[self._classes.number_of[id(link)]])
 
-    def _check(self, family: _Family, first: int) -> None:
-        """UnimplementedError if the groups of a family do not have flows of the same classes; its flows begin there."""
-        of_flow, at = self._classes.of_flow, first
-        own: list[int] = []
-        for group, names in zip(family.groups, family.names, strict=True):
-            classes = sorted(of_flow[at : at + len(group)].tolist())
-            at += len(group)
-            if at == first + len(group):
-                own = classes
-            elif classes != own:
-                refuse_flows(family.what, (family.names[0], names), (family.groups[0], group))
-
     def _fill(self) -> None:
         """Makes the routes that are played."""
-        at = 0
+        at, of_flow = 0, self._classes.of_flow.tolist()
         for family in self._families:
-            own = family.groups[0]
-            flows = zip(self._classes.of_flow[at : at + len(own)].tolist(), own, strict=True)
-            at += sum(map(len, family.groups))
-            played = tuple(self._route(*flow) for flow in {flow[0]: flow for flow in reversed([*flows])}.values())
+            groups = []
+            for group in family.groups:
+                groups.append(dict(zip(reversed(of_flow[at : at + len(group)]), reversed(group), strict=True)))
+                at += len(group)
             if family.group:
-                self.of_group.setdefault(family.group, {})[_identity(own)] = played
+                played = self._played_group(family, groups)
+                self.of_group.setdefault(family.group, {})[_identity(family.groups[0])] = played
             else:
-                self.transfers[id(own[0])] = _checked(played[0], own[0])
+                self.transfers[id(family.groups[0][0])] = self._played_transfer(family, groups)
 
-    def _route(self, kind: int, route: Route) -> Route:
+    def _played_transfer(self, family: _Family, groups: Sequence[dict[int, Route]]) -> SharedRoute:
+        """The route of the representative's transfer, with those of the other classes."""
+        ends = {kind: names for group, names in reversed([*zip(groups, family.names, strict=True)]) for kind in group}
+        routes = {kind: route for group in reversed(groups) for kind, route in group.items()}
+        (own,) = groups[0]
+        shared = {kind: _checked(self._route(kind, route, ends[kind]), route) for kind, route in routes.items()}
+        others = tuple(route for kind, route in shared.items() if kind != own)
+        return evolve(shared[own], others=others)
+
+    def _played_group(self, family: _Family, groups: Sequence[dict[int, Route]]) -> PlayedPhase:
+        """The routes of the classes of the representative's group, and the groups that have other ones."""
+        numbers = {kind: number for number, kind in enumerate(groups[0])}
+        routes = [self._route(kind, route, ()) for kind, route in groups[0].items()]
+        others: list[Route] = []
+        kinds: dict[tuple[int, ...], tuple[str, ...]] = {}
+        for group, names in zip(groups, family.names, strict=True):
+            for kind, route in group.items():
+                if kind not in numbers:
+                    numbers[kind] = len(numbers)
+                    others.append(self._route(kind, route, ()))
+            kinds.setdefault(tuple(sorted(numbers[kind] for kind in group)), tuple(names))
+        kinds.pop(tuple(range(len(routes))))  # the representative's own
+        equals = EqualGroups(tuple(others), tuple(kinds), tuple(kinds.values())) if kinds else None
+        return PlayedPhase(tuple(routes), equals)
+
+    def _route(self, kind: int, route: Route, ends: Sequence[str]) -> SharedRoute:
         """The route of a flow of a class, which stands for all of them."""
         classes = list(dict.fromkeys(self._class_of(link) for link in route.links))
         links = tuple(self._canonical[of_link] for of_link in classes)
-        return Route(links, tuple(self._classes.counts[kind, of_link] for of_link in classes))
+        return SharedRoute(links, tuple(self._classes.counts[kind, of_link] for of_link in classes), ends=tuple(ends))
 
 
 def _identity(routes: Iterable[Route]) -> tuple[int, ...]:
     return tuple(map(id, routes))
 
 
-def _checked(played: Route, own: Route) -> Route:
+def _checked(played: SharedRoute, own: Route) -> SharedRoute:
     """The route that a transfer takes; UnimplementedError if several of its equals need one copy engine."""
     if len(played.links) != len(own.links):
-        refuse(f"{own.links[0].name} and another link on the way of one transfer carry the same; give them other models")
+        refuse(f"{own.links[0].name} and another link on the way of one transfer carry the same; name them differently")
     for link, count in zip(played.links, played.counts, strict=True):
         if link.copy_engines and count > 1:
             refuse(f"{count} equal transfers would wait for the copy engines of {link.name}")

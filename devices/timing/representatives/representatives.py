@@ -127,7 +127,7 @@ class Representatives:
         assert self._routes is not None  # as `settle` comes before the step is played
         of_group = self._routes.of_group[devices]
         phases = [
-            phase._replace(routes=of_group[tuple(map(id, phase.routes))]) if phase.routes else phase
+            phase._replace(**of_group[tuple(map(id, phase.routes))]._asdict()) if phase.routes else phase
             for phase in plan.phases
         ]
         return plan._replace(phases=tuple(phases))
