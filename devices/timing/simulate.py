@@ -119,8 +119,11 @@ def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: Script
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
+    events = with_blocks(events_of(player, cluster.names), player)
+    if standing is not None:
+        standing.check(events)
     return Timeline(
-        with_blocks(events_of(player, cluster.names), player),
+        events,
         warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
         assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
         memory=memory,

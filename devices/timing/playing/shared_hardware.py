@@ -96,7 +96,7 @@ class SharedHardware:
         key = kind, devices, size_bytes
         plan = self._plans.get(key)
         if plan is None:
-            ranks = [self.cluster.names[number] for number in devices]
+            ranks = [self.cluster.devices[number].name for number in devices]
             plan = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
             if self.representatives is not None:
                 plan = self.representatives.plan(plan, devices)

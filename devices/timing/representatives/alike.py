@@ -9,16 +9,19 @@ What a representative plays would be wrong for some of the ranks then; the graph
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ....errors import UnimplementedError
 from ...profiles import RandomWindows
+from ..hardware.profile import Pace
 
 if TYPE_CHECKING:
     from ...topology import Link
     from ..collectives.group import RankGroup
     from ..collectives.plan import CollectivePlan
+    from ..events import Events
     from .ranks import Ranks
 
 _LISTED = 3
@@ -33,25 +36,56 @@ def refuse(why: str) -> NoReturn:
 
 
 def check_devices(ranks: Ranks) -> None:
-    """UnimplementedError if the ranks of a stage have other models, hosts of other models, or slow times."""
-    devices, per_stage, slow = ranks.cluster.devices, ranks.mesh.per_stage, dict[str, list[Hashable]]()
-    for name, windows in ranks.cluster.profiles.slow:
-        # What is drawn for a device is drawn for no other.
-        slow.setdefault(name, []).append((name, windows) if isinstance(windows, RandomWindows) else windows)
+    """UnimplementedError if the ranks of a stage have other models, or hosts of other models."""
+    devices = ranks.cluster.devices
+    for stage, first, other in _pairs(ranks):
+        names = f"{devices[first].name!r} and {devices[other].name!r}, ranks of stage {stage},"
+        spec, own = devices[other].spec, devices[first].spec
+        if spec is not own and spec != own:
+            refuse(f"{names} differ: the first is a {own.name}, the second a {spec.name}{_same(own, spec)}")
+        spec, own = devices[ranks.host(other)].spec, devices[ranks.host(first)].spec
+        if spec is not own and spec != own:
+            refuse(f"{names} have different hosts: {own.name} and {spec.name}{_same(own, spec)}")
+
+
+def check_paces(ranks: Ranks, events: Events) -> None:
+    """UnimplementedError if a rank is slower than its representative, or faster, while that computes."""
+    devices, slow = ranks.cluster.devices, ranks.cluster.profiles
+    if not slow.slow:
+        return
+    named = {name for name, _ in slow.slow}
+    end_ns = int(events.end_ns.max(initial=0))
+    for stage, first, other in _pairs(ranks):
+        own, its = devices[first].name, devices[other].name
+        if not named & {own, its}:
+            continue
+        computing = events.device.is_text(own) & events.of_kind("compute") & ~events.stream.is_text("host")
+        starts, ends = events.start_ns[computing], events.end_ns[computing]
+        for begin, end in _odd_times(Pace(own, slow.of_device(own)), Pace(its, slow.of_device(its)), end_ns):
+            if ((starts < end) & (begin < ends)).any():
+                refuse(
+                    f"{own!r} and {its!r}, ranks of stage {stage}, are not slow at the same times: from {begin} ns on "
+                    "one of them computes more slowly than the other"
+                )
+
+
+def _pairs(ranks: Ranks) -> Iterator[tuple[int, int, int]]:
+    """By stage the representative with every other rank, by number of the device."""
+    per_stage = ranks.mesh.per_stage
     for stage in range(ranks.mesh.pp):
         first, *others = ranks.devices[stage * per_stage : (stage + 1) * per_stage]
-        model, host = devices[first].spec, devices[ranks.host(first)].spec
-        windows = slow.get(devices[first].name)
-        for other in others:
-            names = f"{devices[first].name!r} and {devices[other].name!r}, ranks of stage {stage},"
-            spec = devices[other].spec
-            if spec is not model and spec != model:
-                refuse(f"{names} differ: the first is a {model.name}, the second a {spec.name}{_same(model, spec)}")
-            spec = devices[ranks.host(other)].spec
-            if spec is not host and spec != host:
-                refuse(f"{names} have different hosts: {host.name} and {spec.name}{_same(host, spec)}")
-            if slow and slow.get(devices[other].name) != windows:
-                refuse(f"{names} differ: one of them is slower at times, the other not in the same way")
+        yield from ((stage, first, other) for other in others)
+
+
+def _odd_times(one: Pace, other: Pace, end_ns: int) -> Iterator[tuple[int, int]]:
+    """From when to when two paces differ before an instant."""
+    at = 0
+    while at < end_ns:
+        changes = [change for pace in (one, other) if (change := pace.next_change(at)) is not None]
+        following = min([*changes, end_ns])
+        if one.factor(at) != other.factor(at):
+            yield at, following
+        at = following
 
 
 def _same(one: object, other: object) -> str:
@@ -87,7 +121,7 @@ def facts_of(group: RankGroup, plans: Sequence[CollectivePlan]) -> GroupFacts:
     """The facts of a group and its plans of some size."""
     between = group.ports if len(group.by_host) > 1 else None
     of_plans = [
-        (plan.name, plan.cost, plan.latency_ns, tuple((p.alone_ns, p.moved_bytes, len(p.routes)) for p in plan.phases))
+        (plan.cost, plan.latency_ns, tuple((p.alone_ns, p.moved_bytes, Fraction(p.rate, p.shares)) for p in plan.phases))
         for plan in plans
     ]
     return GroupFacts(tuple(sorted(group.per_host)), frozenset(group.hosts), between, tuple(of_plans))

@@ -23,7 +23,7 @@ from ....graph.ops.record import NodeClass
 from ....graph.parallel.mesh.marks import AXIS, MESH, MULTIPLICITY
 from ....graph.parallel.mesh.mesh import Mesh
 from ..hardware.engine import Duty
-from .alike import check_devices, refuse
+from .alike import check_devices, check_paces, refuse
 from .flows import SharedRoutes, Use
 from .ranks import Ranks, StandsFor
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..bodies.node_places import RouteEnds
     from ..collectives.plan import CollectivePlan
     from ..collectives.seats import CollectiveSeat
+    from ..events import Events
     from ..fits.calibration import Calibration
 
 
@@ -131,6 +132,10 @@ class Representatives:
             for phase in plan.phases
         ]
         return plan._replace(phases=tuple(phases))
+
+    def check(self, events: Events) -> None:
+        """UnimplementedError if a rank was slow at times when its representative, whose events are given, was not."""
+        check_paces(self.ranks, events)
 
     def like(self, link: str) -> str:
         """The name of the link that carries in the played step what a link carries in the step of all ranks."""

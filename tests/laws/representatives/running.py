@@ -43,7 +43,7 @@ def compared(case: RanksCase) -> Compared:
     """Whether the representatives of a case do what all ranks do."""
     played, whole = timelines(case)
     if isinstance(played, str):
-        return Compared(REFUSED, played)
+        return Compared(DIFFERENT, f"ranks are alike, but {played}") if _are_alike(case, whole) else Compared(REFUSED, played)
     if played.makespan_ns != whole.makespan_ns:
         return Compared(DIFFERENT, f"makespan {played.makespan_ns}, of all ranks {whole.makespan_ns}")
     devices = set(played.devices)
@@ -54,9 +54,23 @@ def compared(case: RanksCase) -> Compared:
     return _totals(case, played, whole)
 
 
+def _are_alike(case: RanksCase, whole: Timeline) -> bool:
+    """Whether all ranks of each stage do the same at the same time."""
+    cluster, per_stage = parse_cluster(case.cluster), case.mesh.per_stage
+    names = [device.name for device in cluster if device.type == "GPU"]
+    did: dict[str, list[tuple[Any, ...]]] = {}
+    for event in whole.events:
+        name = re.sub(r"rank_\d+/|_\d+", "", event.node)
+        did.setdefault(event.device, []).append((name, event.kind, event.start_ns, event.end_ns))
+    stages = [names[stage * per_stage : (stage + 1) * per_stage] for stage in range(case.mesh.pp)]
+    return all(sorted(did.get(name, [])) == sorted(did.get(stage[0], [])) for stage in stages for name in stage)
+
+
 def _totals(case: RanksCase, played: Timeline, whole: Timeline) -> Compared:
     """Totals are of all devices."""
-    for what in ("flops", "transferred_bytes", "sources", "dependency_bound_ns"):
+    if played.dependency_bound_ns > whole.dependency_bound_ns:
+        return Compared(DIFFERENT, f"bound {played.dependency_bound_ns}, of all ranks {whole.dependency_bound_ns}")
+    for what in ("flops", "transferred_bytes", "sources"):
         if getattr(played, what) != getattr(whole, what):
             return Compared(DIFFERENT, f"{what} {getattr(played, what)}, of all ranks {getattr(whole, what)}")
     if played.totals_by_op() != whole.totals_by_op():
@@ -68,9 +82,14 @@ def _totals(case: RanksCase, played: Timeline, whole: Timeline) -> Compared:
 
 
 def _facts(event: Any) -> tuple[Any, ...]:
-    """What is compared of an event: all but its cause, which is a number, and the numbers in names of transfers."""
-    name = event.node if event.kind in ("compute", "collective", "launch") else re.sub(r"_\d+", "", event.node)
-    return (*event._replace(node=name, cause=-1, low_ns=event.low_ns or -1, high_ns=event.high_ns or -1),)
+    """What is compared of an event: all but its cause, which is a number, and the numbers in names of transfers.
+
+    Where several links limit a copy alike, any of them may be named.
+    """
+    known = event._replace(cause=-1, low_ns=event.low_ns or -1, high_ns=event.high_ns or -1)
+    if event.kind in ("compute", "collective", "launch"):
+        return (*known,)
+    return (*known._replace(node=re.sub(r"_\d+", "", event.node), provenance=""),)
 
 
 def _first(facts: Counter[tuple[Any, ...]]) -> object:
