@@ -118,14 +118,15 @@ def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: Script
     cluster, standing = scripts.planner.cluster, scripts.planner.representatives
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
-    used = [cluster.names[number] for number in numbers]
+    used = [cluster.devices[number].name for number in numbers]
+    linked = used if standing is None else standing.linked(used)
     events = with_blocks(events_of(player, cluster.names), player)
     if standing is not None:
         standing.check(events)
     return Timeline(
         events,
         warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
-        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
+        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster, linked),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
         models={device.name: device.spec.name for device in cluster},
@@ -142,11 +143,11 @@ def _dependency_bound_ns(script: Script, planner: Planner) -> int:
     return max(player.log.end_ns, default=0)
 
 
-def spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
-    """The defaults that devices in this step and the links between them rely on, one by one."""
+def spec_assumptions(devices: Sequence[str], cluster: Cluster, linked: Sequence[str] | None = None) -> list[Assumption]:
+    """The defaults that devices in this step, and the links between those `linked`, rely on, one by one."""
     specs = {name: cluster.find(name).spec for name in devices}
     numbers = [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
-    return numbers + [Assumption(*link) for link in cluster.topology.assumed(devices)]
+    return numbers + [Assumption(*link) for link in cluster.topology.assumed(linked or devices)]
 
 
 def spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:

@@ -284,7 +284,9 @@ class Timeline:
     def _title(self, device: str) -> str:
         """The line above the bars of a device."""
         model = f"{self.models[device]}, " if device in self.models else ""
-        return f"{device}  {model}peak memory {format_bytes(self.peak_memory_bytes(device))}"
+        others = len(self._stands_for.get(device, ()))
+        stands_for = f"stands for {others} devices, " if others else ""
+        return f"{device}  {model}{stands_for}peak memory {format_bytes(self.peak_memory_bytes(device))}"
 
     def _bar(self, device: str, stream: str, width: int) -> str:
         """Busy share of each of `width` equal parts of the makespan, as one character."""

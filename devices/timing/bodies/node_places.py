@@ -41,9 +41,7 @@ class RouteEnds(NamedTuple):
 
     def route(self, cluster: Cluster) -> Route:
         """The links between them."""
-        return cluster.topology.route(
-            self.src, self.dst, src_on_host=self.src_on_host, dst_on_host=self.dst_on_host
-        )
+        return cluster.topology.route(self.src, self.dst, src_on_host=self.src_on_host, dst_on_host=self.dst_on_host)
 
 
 class NodePlaces:

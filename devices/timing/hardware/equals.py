@@ -44,8 +44,8 @@ class SharedRoute(Route):
 class EqualGroups(NamedTuple):
     """The flows of other groups that begin with a phase of a collective.
 
-    `routes` are those of classes that the representative's group lacks. `kinds` are the groups that differ: by group the
-    numbers of its flows among those of the phase and then these. `names` has the devices of each.
+    `routes` are those of classes that the representative's group lacks. `kinds` are the groups that differ: by group
+    the numbers of its flows among those of the phase and then these. `names` has the devices of each.
     """
 
     routes: tuple[Route, ...]
@@ -117,7 +117,7 @@ class EqualFlows:
         elif ends.at_ns != now:
             who = ", ".join(group.names) or "the representatives"
             raise UnimplementedError(
-                f"representatives cannot stand for the ranks of this cluster: what {who} exchange ends at {now} ns, that "
-                f"of others at {ends.at_ns} ns, as other flows share their links; simulate the graph of all ranks "
+                f"representatives cannot stand for the ranks of this cluster: what {who} exchange ends at {now} ns, "
+                f"that of others at {ends.at_ns} ns, as other flows share their links; simulate the graph of all ranks "
                 "(write_out, or representatives=False)"
             )

@@ -101,10 +101,8 @@ class LinkLikeness:
 
     def __call__(self, link: Link) -> Hashable:
         """Model, rate, latency, engines and paces; one that is drawn for a link is that of no other."""
-        own: list[Hashable] = []
-        if self._profiles.degrade:
-            for windows in self._profiles.of_link(link):
-                own.append((link.name, windows) if isinstance(windows, RandomWindows) else windows)
+        windows = self._profiles.of_link(link) if self._profiles.degrade else []
+        own = [(link.name, each) if isinstance(each, RandomWindows) else each for each in windows]
         return link.model, link.bandwidth_bytes_per_s, link.latency_ns, link.copy_engines, tuple(own)
 
 
@@ -121,7 +119,11 @@ def facts_of(group: RankGroup, plans: Sequence[CollectivePlan]) -> GroupFacts:
     """The facts of a group and its plans of some size."""
     between = group.ports if len(group.by_host) > 1 else None
     of_plans = [
-        (plan.cost, plan.latency_ns, tuple((p.alone_ns, p.moved_bytes, Fraction(p.rate, p.shares)) for p in plan.phases))
+        (
+            plan.cost,
+            plan.latency_ns,
+            tuple((p.alone_ns, p.moved_bytes, Fraction(p.rate, p.shares)) for p in plan.phases),
+        )
         for plan in plans
     ]
     return GroupFacts(tuple(sorted(group.per_host)), frozenset(group.hosts), between, tuple(of_plans))

@@ -46,9 +46,7 @@ class FlowClasses(NamedTuple):
     counts: dict[tuple[int, int], int]
 
 
-def flow_classes(
-    routes: Sequence[Route], families: Sequence[int], likeness: Callable[[Link], Hashable]
-) -> FlowClasses:
+def flow_classes(routes: Sequence[Route], families: Sequence[int], likeness: Callable[[Link], Hashable]) -> FlowClasses:
     """The classes of flows over routes; flows of different families do not begin together, and are never in one class.
 
     Links are equal if their `likeness` is.
@@ -129,6 +127,5 @@ def _counts(hops: _Hops, of_flow: Numbers, of_link: Numbers) -> dict[tuple[int, 
     if (most != least).any() or (links != sizes[classes // max(flows, 1)]).any():
         raise InternalError("two classes of flows or links have one colour; report the cluster and the mesh")
     return {
-        (int(key) % flows, int(key) // flows): count
-        for key, count in zip(classes.tolist(), most.tolist(), strict=True)
+        (int(key) % flows, int(key) // flows): count for key, count in zip(classes.tolist(), most.tolist(), strict=True)
     }

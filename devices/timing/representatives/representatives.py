@@ -12,7 +12,7 @@ same begin the same, and equal flows get equal rates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,17 +58,19 @@ class Representatives:
         InvalidArgumentError for a node that does not say its axis, or that has another size than it.
         """
         kind, mesh, stage_of = graph.properties[n], self.ranks.mesh, self.ranks.stage_of
-        where = {"node": graph.names[n], "op": graph.op(n)}
+        node, op = graph.names[n], graph.op(n)
         if AXIS not in kind.attrs:
-            raise InvalidArgumentError(f"{seat}: a collective of representatives says its axis; set {AXIS}", **where)
+            why = f"{seat}: a collective of representatives says its axis; set {AXIS}"
+            raise InvalidArgumentError(why, node=node, op=op)
         axes = kind.attrs[AXIS].decode(errors="replace")
         rank = stage_of.get(device, 0) * mesh.per_stage
         group = mesh.group(axes, rank)
         if self.ranks.devices[rank] != device or seat.size != len(group):
             raise InvalidArgumentError(
-                f"{seat} of {seat.size}: axis {axes!r} of mesh {mesh.text} has {len(group)} ranks, which are devices of "
-                "their own; give the group that size, and put it on the first rank of a stage",
-                **where,
+                f"{seat} of {seat.size}: axis {axes!r} of mesh {mesh.text} has {len(group)} ranks, devices of their "
+                "own; give the group that size, and put it on the first rank of a stage",
+                node=node,
+                op=op,
             )
         come = sum(other % mesh.per_stage == 0 for other in group)
         self._uses[Use(seat.kind, axes, rank // mesh.per_stage if come == 1 else -1)] = None
@@ -133,6 +135,13 @@ class Representatives:
         ]
         return plan._replace(phases=tuple(phases))
 
+    def linked(self, used: Sequence[str]) -> list[str]:
+        """Devices of which links are used: those given, and a rank on another host, if there is one."""
+        devices = self.ranks.cluster.devices
+        hosts = {devices[self.ranks.cluster.numbers[name]].host for name in used}
+        away = next((devices[rank].name for rank in self.ranks.devices if devices[rank].host not in hosts), None)
+        return [*used, *([away] if away else [])]
+
     def check(self, events: Events) -> None:
         """UnimplementedError if a rank was slow at times when its representative, whose events are given, was not."""
         check_paces(self.ranks, events)
@@ -150,7 +159,7 @@ def representatives_of(graph: JoinedGraph, cluster: Cluster) -> Representatives 
     marked = [kind for kind in graph.kinds if MULTIPLICITY in kind.attrs]
     if not marked:
         return None
-    texts = {kind.attrs[MESH] if MESH in kind.attrs else b"" for kind in marked}
+    texts = {kind.attrs.get(MESH, b"") for kind in marked}
     counts = {kind.attrs[MULTIPLICITY] for kind in marked}
     mesh = Mesh.parse(texts.pop().decode(errors="replace")) if len(texts) == 1 else None
     if mesh is None or counts != {mesh.per_stage}:

@@ -36,6 +36,7 @@ from ..replicas.own_names import own_names
 from .marks import AXIS, MESH, MULTIPLICITY, OF_RANK
 from .mesh import Mesh
 
+
 def prefix_of(rank: int) -> str:
     """What is put before the names of the copy whose first stage is on a rank."""
     return f"rank_{rank}/" if rank else ""

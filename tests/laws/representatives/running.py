@@ -43,7 +43,11 @@ def compared(case: RanksCase) -> Compared:
     """Whether the representatives of a case do what all ranks do."""
     played, whole = timelines(case)
     if isinstance(played, str):
-        return Compared(DIFFERENT, f"ranks are alike, but {played}") if _are_alike(case, whole) else Compared(REFUSED, played)
+        return (
+            Compared(DIFFERENT, f"ranks are alike, but {played}")
+            if _are_alike(case, whole)
+            else Compared(REFUSED, played)
+        )
     if played.makespan_ns != whole.makespan_ns:
         return Compared(DIFFERENT, f"makespan {played.makespan_ns}, of all ranks {whole.makespan_ns}")
     devices = set(played.devices)
@@ -76,7 +80,9 @@ def _totals(case: RanksCase, played: Timeline, whole: Timeline) -> Compared:
     if played.totals_by_op() != whole.totals_by_op():
         return Compared(DIFFERENT, f"totals {played.totals_by_op()}, of all ranks {whole.totals_by_op()}")
     for device, others in played.representatives.items():
-        if len(others) != case.mesh.per_stage or any(played.peak_bytes[device, "device"] != whole.peak_bytes[other, "device"] for other in others):
+        if len(others) != case.mesh.per_stage or any(
+            played.peak_bytes[device, "device"] != whole.peak_bytes[other, "device"] for other in others
+        ):
             return Compared(DIFFERENT, f"{device} does not stand for {others}")
     return Compared(EQUAL)
 
