@@ -1,6 +1,7 @@
 """Ops that TensorFlow lacks and Partita has: declared in words, with the arguments that they take from host memory.
 
-    Partita>AllToAllV    an all-to-all of which every member says how many rows each of the others gets
+    Partita>AllToAllV           an all-to-all of which every member says how many rows each of the others gets
+    Partita>FlashAttention      and other layers of transformers as one kernel each: `partita_layers`
 
 Their names begin with "Partita>", so that none of TensorFlow's can be meant.
 """
@@ -8,6 +9,7 @@ Their names begin with "Partita>", so that none of TensorFlow's can be meant.
 from __future__ import annotations
 
 from ..protos import OpDef
+from . import partita_layers
 from .declaration import op_def_from_words
 
 _ALL_TO_ALL_V = """
@@ -30,11 +32,12 @@ _ALL_TO_ALL_V = """
 """
 
 HOST_ARGS = {
-    "Partita>AllToAllV": frozenset({"send_counts", "group_size", "group_key", "instance_key", "received_counts"})
+    "Partita>AllToAllV": frozenset({"send_counts", "group_size", "group_key", "instance_key", "received_counts"}),
+    **partita_layers.HOST_ARGS,
 }
 """the arguments in host memory, by op, on devices of every kind"""
 
 
 def partita_ops() -> list[OpDef]:
     """The declarations, sorted by name."""
-    return [op_def_from_words(_ALL_TO_ALL_V)]
+    return sorted(map(op_def_from_words, (_ALL_TO_ALL_V, *partita_layers.DECLARATIONS)), key=lambda op: op.name)
