@@ -29,4 +29,5 @@ OPS: FactsByOp = {
     "NcclBroadcast": {"is_collective": True, "exchange": Exchange.NOTHING},
     "NcclReduce": {"exchange": Exchange.NOTHING},
     "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
+    "Partita>CopiedOver": {"is_view": True, "linear_inputs": 1, "keeps_first_axis": True},
 }
