@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError, UnimplementedError
-from ...analysis.collective_seats import SeatPlace, seat_ports
+from ...analysis.collective_seats import INSTANCE, SeatPlace, instance_offset, seat_ports
 from ...ops.properties import NodeProperties
 from ...ops.record import Exchange, NodeClass
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 COUNTS_MICROBATCHES = "_counts_microbatches"
 """the attr of a scalar constant of int32 in whose place each call has the number of its micro-batch"""
-INSTANCE = "_instance"
-"""the attr of a collective that is added to its instance key"""
 
 
 def is_collective(kind: NodeProperties) -> bool:
@@ -54,9 +52,7 @@ def check_seats(region: MicroBatchRegion, microbatches: int) -> None:
                 node=name,
                 op=kind.op,
             )
-        seats.setdefault(_group(region, *sources[ports.ports[1]]), []).append(
-            (int(kind.attrs.get(INSTANCE, 0)), number)
-        )
+        seats.setdefault(_group(region, *sources[ports.ports[1]]), []).append((instance_offset(kind.attrs), number))
     for members in seats.values():
         for (instance, node), (following, other) in pairwise(sorted(members)):
             if following - instance < microbatches:
