@@ -91,7 +91,7 @@ def reduce_by_communicator(op: Forward, grad: Tensor) -> Gradients:
     return op.make("CollectiveReduceV3", grad, *op.inputs[1:], **kept), None, None
 
 
-@gradient("CollectiveGatherV2")
+@gradient("CollectiveGatherV2", "Partita>AllGather")
 def gather(op: Forward, grad: Tensor) -> Gradients:
     """The member's rows of the sum of d y."""
     return _nothing(op, _by_inputs(op, "CollectiveReduceScatterV2", grad, merge_op=b"Add", final_op=b"Id"))
