@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from ...errors import InvalidArgumentError
-from ..analysis.collective_seats import INSTANCE, INSTANCE_STEP, instance_offset
+from ..analysis.collective_seats import AGAIN_STEP, INSTANCE, INSTANCE_STEP, instance_offset
 from ..attrs import encode
 from ..edge_ends import Output
 from ..graph import Graph
@@ -43,8 +43,6 @@ RecomputePolicy: TypeAlias = Literal["full", "products"] | Sequence[str]
 """what is kept of a segment beside its outputs: nothing, the outputs of products and convolutions, or these tensors"""
 RECOMPUTED = "_recomputed"
 """the attr of nodes that run a node of the forward pass again"""
-AGAIN_STEP = 1 << 23
-"""between the instances of a collective and of its copy that runs again"""
 
 
 def recompute(

@@ -184,8 +184,8 @@ class _Construction:
         whole = self._tensor((placeholder, 0))
         if count == 1 or not any(node in region.nodes for node in region.readers(placeholder)):
             return [whole] * count
-        host = host_of(self.staged.devices[0])
-        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=host))
+        with self.e.within(None, host_of(self.staged.devices[0])):
+            return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}"))
 
     # Calls
 
@@ -255,7 +255,8 @@ class _Construction:
         if key not in self.numbers:
             name = f"{_SCOPE}/s{call.stage}_number_{call.microbatch}"
             with self.e.within(None, device):
-                self.numbers[key] = self.e.constant(call.microbatch, DataType.INT32, name)
+                value = call.microbatch * self.staged.region.number_step
+                self.numbers[key] = self.e.constant(value, DataType.INT32, name)
         return self.numbers[key]
 
     def _result(self, source: Output, microbatch: int) -> Tensor:
