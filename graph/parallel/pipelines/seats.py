@@ -8,6 +8,7 @@ The number is an argument of the functions, and each call gives it as a constant
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError, UnimplementedError
@@ -33,7 +34,7 @@ def is_number(kind: NodeProperties) -> bool:
 
 
 def instances_per_call(region: MicroBatchRegion, microbatches: int) -> int:
-    """How far apart the instances of one collective are from call to call: above all instances of the graph.
+    """How far apart the instances of one collective are from call to call.
 
     Raises UnimplementedError for a collective that would meet itself in another micro-batch, InvalidArgumentError for
     two that would meet each other.
@@ -60,19 +61,24 @@ def instances_per_call(region: MicroBatchRegion, microbatches: int) -> int:
                 "they would meet each other; give each collective its own",
                 node=name,
             )
-    return _above(region, microbatches) if seats else 1
+    return _apart(region, microbatches) if seats else 1
 
 
-def _above(region: MicroBatchRegion, microbatches: int) -> int:
-    """The first number above the instances of all collectives, without what gradients and copies add to them."""
+def _apart(region: MicroBatchRegion, microbatches: int) -> int:
+    """1 if instances are so far apart that calls may count on; else what is above all of them.
+
+    What gradients and copies add to instances is left out of both.
+    """
     kinds = {id(kind): kind for kind in region.graph.all_properties() if kind is not None}
-    first = 1 + max(instance_offset(kind.attrs) % AGAIN_STEP for kind in kinds.values())
-    if first * microbatches > AGAIN_STEP:
+    used = sorted({instance_offset(kind.attrs) % AGAIN_STEP for kind in kinds.values() if INSTANCE in kind.attrs})
+    if all(following - instance >= microbatches for instance, following in pairwise([*used, AGAIN_STEP])):
+        return 1
+    if (used[-1] + 1) * microbatches > AGAIN_STEP:
         raise InvalidArgumentError(
-            f"{microbatches} micro-batches have collectives with {INSTANCE} up to {first - 1}: together more than "
+            f"{microbatches} micro-batches have collectives with {INSTANCE} up to {used[-1]}: together more than "
             f"{AGAIN_STEP} instances; number the collectives from 1 on, or use fewer micro-batches"
         )
-    return first
+    return used[-1] + 1
 
 
 def _group(region: MicroBatchRegion, node: int, port: int) -> object:
