@@ -52,6 +52,8 @@ class RankModel:
     weights: dict[str, RankWeight] = field(default_factory=dict)
     starts: list[Operation] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
+    gradient_of: dict[str, str] = field(default_factory=dict)
+    """by the name of a variable its gradient"""
 
     @property
     def devices(self) -> list[str]:
@@ -94,6 +96,7 @@ class RankModel:
         found = gradients(b, [loss[0].name], [weight.read for weight in self.weights.values()])
         slopes = dict(zip(self.weights, [b.tensor(g) for g in found if g is not None], strict=True))
         self.gradients += [slope.name for slope in slopes.values()]
+        self.gradient_of = {self.weights[name].handle.node: slope.name for name, slope in slopes.items()}
         with r.on_stage(last, self.stages[last]):
             r.all_reduce(loss[0], "dp+cp", name="loss") if self.mesh.size("dp+cp") > 1 else b.identity(loss, name="loss")
             b.op("Identity", "counted", name="rows_counted")
