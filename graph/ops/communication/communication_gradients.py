@@ -16,15 +16,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
-from ...analysis.collective_seats import AXIS, INSTANCE, MESH
+from ...analysis.collective_seats import AXIS, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Input, Tensor
 
-INSTANCE_STEP = 1 << 24
-"""between the instance key of an op and that of its gradient"""
 _ROOT, _NUMBER = "_gradient_of", "_gradient_number"
 
 
