@@ -34,7 +34,7 @@ class TokenLosses(NamedTuple):
 
     total: Tensor
     """the sum of the losses of rows with a label, a scalar of float32 (float64 where the network computes in it)"""
-    count: Tensor
+    labelled: Tensor
     """how many rows have a label, a scalar of the same type"""
 
 
