@@ -59,7 +59,9 @@ class Ranks:
         program = RankProgram(b, self.mesh)
         parameters = RankParameters(program, "float64")
         first = tuple(devices[:: self.mesh.per_stage])
-        network = RankNetwork(program, parameters, split, RankSizes(model.layers, split.microbatch, sequence, first, fused))
+        network = RankNetwork(
+            program, parameters, split, RankSizes(model.layers, split.microbatch, sequence, first, fused)
+        )
         end = forward(network, model)
         losses = end.losses()
         self.weights = parameters.all
