@@ -11,7 +11,7 @@ from ...dtypes import Shape
 
 shape_fn(
     *("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "CollectiveAllToAllV2", "CollectiveAllToAllV3"),
-    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast"),
+    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast", "Partita>CopiedOver"),
 )(unchanged)
 shape_fn("CollectiveInitializeCommunicator")(scalar)
 
@@ -37,7 +37,7 @@ def first_of_all(c: ShapeContext) -> Sequence[Shape]:
 shape_fn("CollectiveBcastRecvV2")(lambda c: (shape_from(c, 3),))
 
 
-@shape_fn("CollectiveGather", "CollectiveGatherV2")
+@shape_fn("CollectiveGather", "CollectiveGatherV2", "Partita>AllGather")
 def gather(c: ShapeContext) -> Sequence[Shape]:
     """As many times the rows as there are members, where TensorFlow knows it of version 1 alone."""
     rows, rest, size = _rows(c)
