@@ -27,7 +27,9 @@ def test_what_stands_beside_counts_in_place_of_the_row() -> None:
 
 
 def test_a_row_is_of_one_family() -> None:
-    with pytest.raises(InvalidArgumentError, match="'deepseekv2' has expert_num=160: it is of another family; use MoeModel"):
+    with pytest.raises(
+        InvalidArgumentError, match="'deepseekv2' has expert_num=160: it is of another family; use MoeModel"
+    ):
         LlamaModel.from_row(ROWS, "deepseekv2", layers=60)
     with pytest.raises(InvalidArgumentError, match="'llama3_70b' has no number in column 'expert_num': ''"):
         MoeModel.from_row(ROWS, "llama3_70b", layers=80)
