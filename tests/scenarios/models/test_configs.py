@@ -56,7 +56,7 @@ LLAMA31 = {  # as Llama-3.1-8B is published
     "vocab_size": 128256,
 }
 DEEPSEEK = published()["deepseek_v3"].config
-SMALL = {"layers": 2, "hidden": 16, "heads": 4, "intermediate": 40, "vocabulary": 99}
+SMALL: dict[str, Any] = {"layers": 2, "hidden": 16, "heads": 4, "intermediate": 40, "vocabulary": 99}
 LATENT = LatentAttention(kv_rank=10, q_rank=9, nope_size=6, rope_size=4, value_size=5)
 
 
