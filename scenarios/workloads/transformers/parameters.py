@@ -80,7 +80,8 @@ class RankParameters:
 
         It starts uniform in [-scale, scale), or everywhere with `start`. `partial_over` are axes besides dp and cp over
         which the gradients of ranks are parts of a sum. Of axis 0 only `filled` are in use, the others pad it and start
-        at 0: initial numbers do not depend on how many these are. Raises InvalidArgumentError for a size that does not divide.
+        at 0: initial numbers do not depend on how many these are. Raises InvalidArgumentError for a size that does not
+        divide.
         """
         b = self.program.b
         ranks = 1 if split is None else self.program.mesh.size(over)
