@@ -48,7 +48,7 @@ _ALL_GATHER = """
 
 HOST_ARGS = {
     "Partita>AllGather": frozenset({"group_size", "group_key", "instance_key"}),
-    "Partita>AllToAllV": frozenset({"send_counts", "group_size", "group_key", "instance_key", "received_counts"})
+    "Partita>AllToAllV": frozenset({"send_counts", "group_size", "group_key", "instance_key", "received_counts"}),
 }
 """the arguments in host memory, by op, on devices of every kind"""
 
