@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
+from ....graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
 
@@ -60,10 +60,12 @@ def seat_from(
     match ports.place:
         case SeatPlace.ATTRS:
             size, group, instance = (kind.attrs[name] for name in SEAT)
+            instance += instance_offset(kind.attrs)
         case SeatPlace.NAME:
             size, group, instance = kind.attrs["num_devices"], kind.attrs["shared_name"].decode(errors="replace"), 0
         case SeatPlace.INPUTS:
             size, group, instance = (number(port, name) for port, name in zip(ports.ports, SEAT, strict=True))
+            instance += instance_offset(kind.attrs)
         case SeatPlace.COMMUNICATOR:
             group, size = communicator(ports.ports[0])
             instance = None

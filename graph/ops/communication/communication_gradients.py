@@ -4,9 +4,11 @@
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
     y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all (unequal too)
+    y = x, which all members have copies of   d x = sum of all d y                 a reduction
 
-They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
-instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.
+They are collectives again, of the same group, mesh and axis. The n-th of an op, and of the gradients of its gradients,
+takes the instance of the op plus n * 2^24: its attr `_instance` where it has one, else its instance key. All members
+need one: take gradients of something that depends on each of them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
+from ...analysis.collective_seats import AXIS, INSTANCE, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...attrs import encode
 from ...dtypes import DataType
@@ -28,15 +31,20 @@ _ASSUMED, _ASSUMED_SENT = "_assumed_shapes", "_assumed_sent_shapes"
 
 
 def _marks(op: Forward) -> tuple[dict[str, Any], int]:
-    """Attrs for the gradient of a collective, and what is added to the instance key of `op`."""
+    """Attrs for the gradient of a collective, and what is added to the instance key of `op`: 0 if an attr has it."""
     root = op.attrs.get(_ROOT, op.name.encode())
     number = op.next_number(_ROOT, root)
     step = (number - op.attrs.get(_NUMBER, 0)) * INSTANCE_STEP
-    return {_ROOT: root, _NUMBER: number}, step
+    marks = {_ROOT: root, _NUMBER: number, **op.own_attrs(MESH, AXIS)}
+    if INSTANCE not in op.attrs:
+        return marks, step
+    return {**marks, INSTANCE: op.attrs[INSTANCE] + step}, 0
 
 
 def _moved(op: Forward, key: int, step: int) -> Input:
     """The instance key of input `key` plus `step`."""
+    if not step:
+        return op.inputs[key]
     known = op.constant_input(key)
     return op.inputs[key] + op.g.constant(step, DataType.INT32) if known is None else int(known) + step
 
@@ -135,6 +143,12 @@ def _exchanged_assumptions(op: Forward) -> dict[str, Any]:
     """On the clock a gradient has the shapes that were assumed of what `op` sent."""
     pairs = (_ASSUMED, _ASSUMED_SENT), (_ASSUMED_SENT, _ASSUMED)
     return {theirs: encode(op.attrs[own], "list(shape)") for own, theirs in pairs if own in op.attrs}
+
+
+@gradient("Partita>CopiedOver")
+def copied(op: Forward, grad: Tensor) -> Gradients:
+    """The sum over the group."""
+    return _nothing(op, _by_inputs(op, "CollectiveReduceV2", grad, merge_op=b"Add", final_op=b"Id"))
 
 
 @gradient("NcclAllReduce")

@@ -11,7 +11,7 @@ from ...dtypes import Shape
 
 shape_fn(
     *("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "CollectiveAllToAllV2", "CollectiveAllToAllV3"),
-    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast"),
+    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast", "Partita>CopiedOver"),
 )(unchanged)
 shape_fn("CollectiveInitializeCommunicator")(scalar)
 

@@ -30,4 +30,5 @@ OPS: FactsByOp = {
     "NcclReduce": {"exchange": Exchange.NOTHING},
     "Partita>AllGather": {"waits": True, "exchange": Exchange.ALL_GATHER},
     "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
+    "Partita>CopiedOver": {"is_view": True, "linear_inputs": 1, "keeps_first_axis": True},
 }
