@@ -117,12 +117,13 @@ class RankParameters:
             0
         ]
         if self._starts:
-            value = b.op("Fill", list(shape), np.array(start, self._numpy), name=f"{name}/start/value")
+            value = b.op("Fill", list(shape), np.array(start, self.numpy_type), name=f"{name}/start/value")
             self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name=f"{name}/start")))
         return handle
 
     @property
-    def _numpy(self) -> type[np.float64 | np.float32]:
+    def numpy_type(self) -> type[np.float64 | np.float32]:
+        """The type of weights in numpy."""
         return np.float64 if self.master_type is DataType.DOUBLE else np.float32
 
     def _start(
@@ -134,7 +135,7 @@ class RankParameters:
             part = list(shape)
             if split is not None:
                 part[split] //= program.mesh.size(over)
-            return b.op("Fill", part, np.array(start, self._numpy), name="start/value")[0]
+            return b.op("Fill", part, np.array(start, self.numpy_type), name="start/value")[0]
         seed = [crc32(full.encode()) & 0x7FFFFFFF, prod(shape)]
         drawn = b.op("StatelessRandomUniform", list(shape), seed, dtype=self.master_type, name="start/drawn")[0]
         if split is not None:
@@ -143,5 +144,5 @@ class RankParameters:
             begin = b.op("Mul", program.position(over), rows, name="start/begin")
             size = [n if axis != split else int(rows[split]) for axis, n in enumerate(shape)]
             drawn = b.op("Slice", drawn, begin, size, name="start/part")[0]
-        doubled = b.op("Mul", drawn, np.array(2 * scale, self._numpy), name="start/scaled")
-        return b.op("Sub", doubled, np.array(scale, self._numpy), name="start/value")[0]
+        doubled = b.op("Mul", drawn, np.array(2 * scale, self.numpy_type), name="start/scaled")
+        return b.op("Sub", doubled, np.array(scale, self.numpy_type), name="start/value")[0]
