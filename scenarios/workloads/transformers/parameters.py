@@ -74,11 +74,13 @@ class RankParameters:
         scale: float = 1.0,
         start: float | None = None,
         partial_over: Sequence[str] = (),
+        filled: int | None = None,
     ) -> Tensor:
         """The value of a weight of the whole shape `shape`, of which axis `split` is shared out over mesh axes `over`.
 
         It starts uniform in [-scale, scale), or everywhere with `start`. `partial_over` are axes besides dp and cp over
-        which the gradients of ranks are parts of a sum. Raises InvalidArgumentError for a size that does not divide.
+        which the gradients of ranks are parts of a sum. Of axis 0 only `filled` are in use, the others pad it and start
+        at 0: initial numbers do not depend on how many these are. Raises InvalidArgumentError for a size that does not divide.
         """
         b = self.program.b
         ranks = 1 if split is None else self.program.mesh.size(over)
@@ -97,7 +99,7 @@ class RankParameters:
                 attrs={"shared_name": full, REDUCED_OVER: summed},
             )[0]
             if self._starts:
-                value = self._start(full, shape, split if ranks > 1 else None, over, scale, start)
+                value = self._start(full, shape, split if ranks > 1 else None, over, scale, start, filled)
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
             read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
             axes = over if ranks > 1 else ""
@@ -127,7 +129,14 @@ class RankParameters:
         return np.float64 if self.master_type is DataType.DOUBLE else np.float32
 
     def _start(
-        self, full: str, shape: Sequence[int], split: int | None, over: str, scale: float, start: float | None
+        self,
+        full: str,
+        shape: Sequence[int],
+        split: int | None,
+        over: str,
+        scale: float,
+        start: float | None,
+        filled: int | None,
     ) -> Tensor:
         """The rank's part of the initial value."""
         b, program = self.program.b, self.program
@@ -136,8 +145,12 @@ class RankParameters:
             if split is not None:
                 part[split] //= program.mesh.size(over)
             return b.op("Fill", part, np.array(start, self.numpy_type), name="start/value")[0]
-        seed = [crc32(full.encode()) & 0x7FFFFFFF, prod(shape)]
-        drawn = b.op("StatelessRandomUniform", list(shape), seed, dtype=self.master_type, name="start/drawn")[0]
+        used = [filled or shape[0], *shape[1:]]
+        seed = [crc32(full.encode()) & 0x7FFFFFFF, prod(used)]
+        drawn = b.op("StatelessRandomUniform", used, seed, dtype=self.master_type, name="start/drawn")[0]
+        if used[0] < shape[0]:  # by what becomes 0 when it is scaled
+            padding = [[0, shape[0] - used[0]], *([0, 0] for _ in shape[1:])]
+            drawn = b.op("PadV2", drawn, padding, np.array(0.5, self.numpy_type), name="start/padded")[0]
         if split is not None:
             rows = np.zeros(len(shape), np.int32)
             rows[split] = shape[split] // program.mesh.size(over)
