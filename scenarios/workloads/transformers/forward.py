@@ -16,11 +16,13 @@ from ....graph.builder.handles import Tensor
 from ...models.bert import BertModel
 from ...models.gpt import GptModel
 from ...models.llama import LlamaModel
+from ...models.moe import MoeModel
 from ...models.vit import VitModel
 from .bert import bert
 from .gpt import gpt
 from .llama import llama
 from .loss import ClassLogits, TokenLosses, token_losses, whole_logits
+from .moe import moe
 from .network import RankNetwork
 from .sequence import input_rows
 from .vit import vit
@@ -29,6 +31,7 @@ from .vit import vit
 FAMILIES: dict[type, Callable[[RankNetwork, Any], ClassLogits]] = {
     GptModel: gpt,
     LlamaModel: llama,
+    MoeModel: moe,
     BertModel: bert,
     VitModel: vit,
 }

@@ -75,12 +75,14 @@ class RankParameters:
         start: float | None = None,
         partial_over: Sequence[str] = (),
         filled: int | None = None,
+        is_trained: bool = True,
     ) -> Tensor:
         """The value of a weight of the whole shape `shape`, of which axis `split` is shared out over mesh axes `over`.
 
         It starts uniform in [-scale, scale), or everywhere with `start`. `partial_over` are axes besides dp and cp over
         which the gradients of ranks are parts of a sum. Of axis 0 only `filled` are in use, the others pad it and start
-        at 0: initial numbers do not depend on how many these are. Raises InvalidArgumentError for a size that does not divide.
+        at 0: initial numbers do not depend on how many these are. What is not trained is not among `all`: steps leave
+        it as it is. Raises InvalidArgumentError for a size that does not divide.
         """
         b = self.program.b
         ranks = 1 if split is None else self.program.mesh.size(over)
@@ -102,8 +104,9 @@ class RankParameters:
                 value = self._start(full, shape, split if ranks > 1 else None, over, scale, start, filled)
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
             read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
-            axes = over if ranks > 1 else ""
-            self.all.append(RankParameter(full, handle, read, tuple(part), axes, self.program.stage))
+            if is_trained:
+                axes = over if ranks > 1 else ""
+                self.all.append(RankParameter(full, handle, read, tuple(part), axes, self.program.stage))
             if self.compute_type == self.master_type:
                 return read
             return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
