@@ -184,8 +184,9 @@ class _Construction:
         whole = self._tensor((placeholder, 0))
         if count == 1 or not any(node in region.nodes for node in region.readers(placeholder)):
             return [whole] * count
-        host = host_of(self.staged.devices[0])
-        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=host))
+        host = host_of(region.graph.requested_device(placeholder) or self.staged.devices[0])
+        with self.e.within(None, host):
+            return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}"))
 
     # Calls
 

@@ -50,8 +50,7 @@ class RankForward:
     def losses(self) -> TokenLosses:
         """The losses of "labels", int32 [batch, length] or, of images, [batch]."""
         network = self.network
-        batch = network.sizes.batch
-        labels = network.labels(batch) if self.has_one_label else network.labels(batch, network.length)
+        labels = network.labels(is_one=self.has_one_label)
         with network.last("loss"):
             rows = labels if self.has_one_label else input_rows(network, labels)
             return token_losses(network, self.classes, rows)

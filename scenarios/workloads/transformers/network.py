@@ -19,11 +19,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 from ....errors import InvalidArgumentError
 from ....graph.builder.builder import GraphBuilder
 from ....graph.builder.handles import Tensor
 from ....graph.dtypes import DataType
+from ....graph.parallel.devices_of_nodes import host_of
 from ....graph.parallel.mesh.rank_program import RankProgram
 from ...models.split import Split
 from .parameters import RankParameters
@@ -51,6 +53,13 @@ class RankSizes:
             raise InvalidArgumentError(f"imbalance={self.imbalance!r} is the most by the mean; give 1 or more")
 
 
+class RankInput(NamedTuple):
+    """A placeholder of a micro-batch: its shape, and which axis is the sequence, if one is."""
+
+    shape: tuple[int, ...]
+    sequence_axis: int | None
+
+
 class RankNetwork:
     """The network of one rank while its nodes are made."""
 
@@ -74,6 +83,8 @@ class RankNetwork:
         self._stages = [
             stage % split.pp for stage, count in enumerate(split.stages_of(sizes.layers)) for _ in range(count)
         ]
+        self.inputs: dict[str, RankInput] = {}
+        """what a rank is fed for a micro-batch, by placeholder"""
         self._offsets: dict[tuple[int, str, int], Tensor] = {}
 
     @property
@@ -91,18 +102,23 @@ class RankNetwork:
         """The axes over which gradients of weights that meet own rows alone are still to be added up."""
         return ("tp",) if self.scatters_rows else ()
 
-    def fed(self, name: str, dtype: DataType, shape: Sequence[int], stage: int) -> Tensor:
-        """A placeholder of the micro-batch, on a stage."""
-        with self.program.on_stage(stage, self.sizes.devices[stage]):
+    def fed(
+        self, name: str, dtype: DataType, shape: Sequence[int], stage: int, sequence_axis: int | None = None
+    ) -> Tensor:
+        """A placeholder of the micro-batch, on the host of a stage; a rank of cp has its part of `sequence_axis`."""
+        self.inputs[name] = RankInput(tuple(shape), sequence_axis)
+        with self.program.on_stage(stage, host_of(self.sizes.devices[stage])):
             return self.b.placeholder(name, dtype, list(shape))
 
     def tokens(self) -> Tensor:
         """The placeholder "tokens" [batch, length], on the first stage."""
-        return self.fed("tokens", DataType.INT32, (self.sizes.batch, self.length), 0)
+        return self.fed("tokens", DataType.INT32, (self.sizes.batch, self.length), 0, 1)
 
-    def labels(self, *shape: int) -> Tensor:
-        """The placeholder "labels" of some shape, on the last stage."""
-        return self.fed("labels", DataType.INT32, shape, self.split.pp - 1)
+    def labels(self, *, is_one: bool = False) -> Tensor:
+        """The placeholder "labels" [batch, length], on the last stage; with `is_one` [batch], one of each sequence."""
+        if is_one:
+            return self.fed("labels", DataType.INT32, (self.sizes.batch,), self.split.pp - 1)
+        return self.fed("labels", DataType.INT32, (self.sizes.batch, self.length), self.split.pp - 1, 1)
 
     @contextmanager
     def embedding(self) -> Iterator[None]:

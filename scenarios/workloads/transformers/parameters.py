@@ -122,7 +122,7 @@ class RankParameters:
             0
         ]
         if self._starts:
-            value = b.op("Fill", list(shape), np.array(start, self.numpy_type), name=f"{name}/start/value")
+            value = b.op("Fill", np.array(shape, np.int32), np.array(start, self.numpy_type), name=f"{name}/start/value")
             self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name=f"{name}/start")))
         return handle
 
