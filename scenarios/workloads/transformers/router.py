@@ -41,13 +41,14 @@ def route(network: RankNetwork, model: MoeModel, x: Tensor, partial_over: tuple[
     b, parameters = network.b, network.parameters
     with b.scope("router"):
         shape = (model.hidden, model.experts)
-        weight = parameters.weight("weight", shape, scale=sqrt(3 / model.hidden), partial_over=partial_over)
-        logits = b.op("MatMul", network.wide(x), network.wide(weight), name="logits")
+        scale = sqrt(3 / model.hidden)
+        weight = parameters.weight("weight", shape, scale=scale, partial_over=partial_over, is_cast=False)
+        logits = b.op("MatMul", network.wide(x), weight, name="logits")
         scores = b.op("Sigmoid" if model.router == "sigmoid" else "Softmax", logits, name="scores")[0]
         preferred = scores
         if model.router_bias:
-            bias = parameters.weight("bias", (model.experts,), start=0.0, is_trained=False)
-            preferred = b.op("AddV2", scores, network.wide(bias), name="biased")[0]
+            bias = parameters.weight("bias", (model.experts,), start=0.0, is_trained=False, is_cast=False)
+            preferred = b.op("AddV2", scores, bias, name="biased")[0]
         if model.groups_kept < model.groups:
             preferred = _in_best_groups(network, model, preferred)
         experts = b.op("TopKV2", preferred, model.topk, name="chosen")[1]
