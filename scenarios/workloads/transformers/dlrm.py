@@ -64,9 +64,9 @@ def dlrm(network: RankNetwork, model: DlrmModel) -> SampleForward:
             x = _layers(network, x, model.bottom_sizes, ends_in_relu=True)
         vectors = b.op("ConcatV2", [network.reshaped(x, [1, batch, -1]), rows], 0, name="vectors")[0]
         pairs = _pairs(network, network.transposed(vectors, [1, 0, 2]), 1 + len(model.tables))
-        with b.scope("top"):
-            x = b.op("ConcatV2", [x, pairs], 1, name="with_pairs")[0]
-            return SampleForward(network, _layers(network, x, model.top_sizes, ends_in_relu=False))
+        x = b.op("ConcatV2", [x, pairs], 1, name="with_pairs")[0]
+    with network.last("head"):
+        return SampleForward(network, _layers(network, x, model.top_sizes, ends_in_relu=False))
 
 
 def _layers(network: RankNetwork, x: Tensor, sizes: Sequence[int], *, ends_in_relu: bool) -> Tensor:
