@@ -120,9 +120,8 @@ class _Building:
     def forward_only(self) -> Graph:
         """The logits of the batch."""
         logits = forward(self.network, self.model).logits()
-        with self.network.last("logits"):
-            self.b.identity(logits, name="whole_batch")
-        self.fetch = logits.name
+        self.fetch = logits.node
+        self.targets.append(self.fetch)
         self._start()
         return self.b.graph()
 
@@ -169,6 +168,7 @@ class _Building:
         with self._on_last():
             whole = self.program.all_reduce(part, "dp+cp", name="correction/loss")
             self.fetch = self.b.op("Mul", whole, correction, name="loss").name
+        self.targets.append(self.fetch)
 
     def _on_last(self) -> AbstractContextManager[None]:
         """Makes nodes on the last stage."""
