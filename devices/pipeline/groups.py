@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
-from ...graph.analysis.collective_seats import SEAT, SeatPlace, seat_ports
+from ...graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
 from ...graph.analysis.data_edges import DataEdges
 from ...graph.ops.record import NodeClass
 from ...graph.parallel.mesh.marks import MULTIPLICITY
@@ -97,7 +97,7 @@ def _instances(graph: Graph) -> Iterator[tuple[tuple[int, int], _Members]]:
             if any(source.op_def.name != "Const" or source.attrs["value"].ndim for source in sources):
                 return
             size, group, instance = (int(source.attrs["value"]) for source in sources)
-        found = instances.setdefault((group, instance), _Members())
+        found = instances.setdefault((group, instance + instance_offset(node.attrs)), _Members())
         found.members.append((node.name, node.assigned_device))
         found.sizes.add(size)
         found.has_limit |= node.attrs.get("timeout_seconds", 0.0) > 0

@@ -4,13 +4,18 @@ version 1     attrs group_size, group_key, instance_key
 version 2     inputs of these names
 NCCL          attrs num_devices and shared_name; there is one instance
 version 3     a communicator, whose inputs are the key, the rank and the size; instances are counted as they begin
+
+A number in the attr `_instance` of version 1 or 2 is added to the instance: collectives that share one input are told
+apart by it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...errors import InvalidArgumentError
 from ..ops.properties import NodeProperties
 from ..ops.record import Exchange
 
@@ -38,6 +43,14 @@ class SeatPorts(NamedTuple):
 
 
 SEAT = ("group_size", "group_key", "instance_key")
+INSTANCE = "_instance"
+"""the attr that is added to the instance key, of collectives whose instances differ though they share one input"""
+INSTANCE_STEP = 1 << 24
+"""between the instance of a collective and that of its gradient"""
+AGAIN_STEP = 1 << 23
+"""between the instance of a collective and that of its copy, where it is computed again for its gradient"""
+MESH, AXIS = "_mesh", "_axis"
+"""the attrs of collectives in the program of one rank: the sizes of all axes, and along which of them it runs"""
 _COMMUNICATOR = "communicator"
 
 
@@ -53,3 +66,11 @@ def seat_ports(kind: NodeProperties) -> SeatPorts | None:
     if _COMMUNICATOR in names:
         return SeatPorts(SeatPlace.COMMUNICATOR, (names.index(_COMMUNICATOR),))
     return SeatPorts(SeatPlace.NAME)
+
+
+def instance_offset(attrs: Mapping[str, Any]) -> int:
+    """What is added to the instance key; InvalidArgumentError for an attr that is no number."""
+    offset = attrs.get(INSTANCE, 0)
+    if type(offset) is not int:
+        raise InvalidArgumentError(f"attr {INSTANCE} must be an int that is added to instance_key, not {offset!r}")
+    return offset

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..analysis.gradient_rules import Forward, Gradient, Gradients, is_registered, lookup, takes_none
+from ..analysis.gradient_rules import Forward, Gradient, Gradients
 from ..analysis.sizes import GivenSizes, static
 from ..builder.builder import GraphBuilder
 from ..builder.handles import Tensor
@@ -28,6 +28,7 @@ from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import DifferentiatedLoop
+from .named_rules import rule_of
 from .stacks import stacks_to_lists
 from .sums import dense, summed
 from .undo_loop import undo_loop
@@ -55,7 +56,8 @@ def gradients(
     differentiably; an `IndexedSlices` gradient is made dense. New nodes request the devices of the forward nodes.
 
     Conditionals, loops and calls of functions between xs and ys are lowered first (see `passes/lower_functional.py`),
-    except calls whose gradient function the library names. Ys of integers or bools have no gradient and do not affect
+    except calls whose gradient function the library names. A node's attr `_gradient_op_type` names another rule than
+    that of its op, as in TensorFlow (`named_rules.py`). Ys of integers or bools have no gradient and do not affect
     the others.
 
     Raises NotFoundError for unknown names and for an op between xs and ys that has no gradient, InvalidArgumentError
@@ -329,7 +331,6 @@ class Backward:
         if self.loop is not None and self.forward.loops.is_guard(self.loop, node):
             return [self.total((node, 1)), None]
         properties = self.graph.node_properties(node)
-        op = properties.op_def.name
         self.extension.move_to(self.graph.requested_device(node), "gradients")
         into = [self.total((node, port)) for port in range(len(properties.output_types))]
         nothing = [None] * len(properties.input_types)
@@ -339,18 +340,15 @@ class Backward:
         gradient_call = self.forward.gradient_call(node)
         if gradient_call is not None:
             return self._called(node, gradient_call, into)
-        if not is_registered(op):
-            raise NotFoundError(
-                f"no gradient is known for op {op!r}; stop gradients before it or add a rule",
-                node=self.graph.node_name(node),
-            )
-        rule = lookup(op)
-        if rule is None:
+        rule = rule_of(properties, self.graph.node_name(node))
+        if rule.add is None:
             return nothing
         forward = ForwardNode(self, node)
         self.extension.move_to(self.graph.requested_device(node), f"gradients/{forward.name}_grad")
-        fill = is_empty or not takes_none(op)
-        return rule(forward, *[self._as_tensor(forward, port, gradient, fill) for port, gradient in enumerate(into)])
+        fill = is_empty or not rule.takes_none
+        return rule.add(
+            forward, *[self._as_tensor(forward, port, gradient, fill) for port, gradient in enumerate(into)]
+        )
 
     def _called(self, node: int, function: NameAttrList, into: Sequence[Gradient]) -> Gradients:
         """The gradients from the gradient function that the library names."""

@@ -26,6 +26,7 @@ from ..passes.lower_functional import is_functional
 from ..protos import NameAttrList
 from .liveness import BranchOutcomes, GradientLiveness
 from .loops import DifferentiatedLoop, Loops
+from .named_rules import names_rule
 
 DIFFERENTIABLE = frozenset(
     {
@@ -124,11 +125,11 @@ class ForwardGraph:
         return (stack,)
 
     def functional(self, ys: Iterable[Output]) -> set[int]:
-        """Conditionals, loops and calls between xs and ys that are single nodes."""
+        """Conditionals, loops and calls between xs and ys that are single nodes, and have no gradient as such."""
         between = self.between(ys)
         library, properties = self.graph.functions, self.graph.node_properties
         functional = {node for node in between if is_functional(properties(node), library)}
-        return {node for node in functional if self.gradient_call(node) is None}
+        return {node for node in functional if not names_rule(properties(node)) and self.gradient_call(node) is None}
 
     def taken_by_calls(self, nodes: Iterable[int]) -> list[str]:
         """Names of the tensors that xs lead to and that calls and loops among `nodes` take.
@@ -149,8 +150,10 @@ class ForwardGraph:
         return self._back_from((node for node, _ in ys), frozenset())
 
     def gradient_call(self, node: int) -> NameAttrList | None:
-        """The gradient function of the function that a node calls, if the library names one."""
+        """The gradient function of the function that a node calls, if the library names one and the node no rule."""
         library = self.graph.functions
+        if names_rule(self.graph.node_properties(node)):
+            return None
         function = called_function(self.graph.node_properties(node), library)
         name = "" if function is None else library.gradient_of(function.name)
         return NameAttrList(name=name, attr=function.attr) if function is not None and name else None

@@ -3,6 +3,8 @@
 version 1   attrs group_size, group_key, instance_key         the same in every step
 version 2   inputs of these names, and ordering tokens        known in the step; tokens are only waited for
 version 3   a communicator with group, rank and size          collectives of a group are numbered as they begin
+
+The attr `_instance` of versions 1 and 2 is added to the instance key.
 """
 
 from __future__ import annotations
@@ -14,13 +16,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.analysis.collective_seats import SeatPlace
+from ....graph.analysis.collective_seats import SeatPlace, instance_offset
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..carried import carried, carrying
 from ..checks import require, scalar_of, vector_of
-from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from .combining import broadcast, exchanged, gathered, reduced, scattered
+from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel, simple
+from .combining import broadcast, exchanged, gathered, permuted, reduced, scattered
 from .meeting import Combine, InstanceKey, Member, Terms, meetings_of
 
 
@@ -63,15 +65,17 @@ class Communicator:
 def by_attrs(node: Construction) -> FindSeat:
     """The seats of a node of version 1."""
     attrs = node.attrs
-    seat = Seat(InstanceKey(attrs["group_key"], attrs["instance_key"]), attrs["group_size"])
+    instance = attrs["instance_key"] + instance_offset(attrs)
+    seat = Seat(InstanceKey(attrs["group_key"], instance), attrs["group_size"])
     return lambda: seat
 
 
-def by_inputs(_node: Construction) -> FindSeat:
+def by_inputs(node: Construction) -> FindSeat:
     """The seats of a node of version 2."""
+    offset = instance_offset(node.attrs)
 
     def seat(size: Array, group: Array, instance: Array, *_tokens: object) -> Seat:
-        key = InstanceKey(_scalar(group, "group_key"), _scalar(instance, "instance_key"))
+        key = InstanceKey(_scalar(group, "group_key"), _scalar(instance, "instance_key") + offset)
         return Seat(key, _scalar(size, "group_size"))
 
     return seat
@@ -140,6 +144,11 @@ def _all_to_all(_node: Construction) -> Form:
     return Form("an all-to-all", exchanged, _has_row_for_each)
 
 
+def _permute(node: Construction) -> Form:
+    shift = int(node.attrs["shift"])
+    return Form(f"a permutation by {shift}", permuted(shift))
+
+
 def _has_rows(value: Array, _size: int) -> None:
     require(value.ndim > 0, "a gather joins along axis 0, but its input is a scalar; reshape it to one row")
 
@@ -163,6 +172,7 @@ collective("CollectiveGatherV2", "Partita>AllGather", seat=by_inputs, form=_gath
 collective("CollectiveReduceScatterV2", seat=by_inputs, form=_reduce_scatter)
 collective("CollectiveAllToAllV2", seat=by_inputs, form=_all_to_all)
 collective("CollectiveAllToAllV3", seat=by_communicator, form=_all_to_all)
+collective("Partita>CollectivePermute", seat=by_inputs, form=_permute)
 
 
 def _broadcast(
@@ -207,6 +217,9 @@ def broadcast_recv_of_shape(node: Construction) -> Start:
         _broadcast(node, call, find(size, group, instance), None, vector_of(np.asarray(shape), "shape"))
 
     return start
+
+
+simple("Partita>CopiedOver", lambda value, *_seat: value)
 
 
 @kernel("CollectiveAssignGroupV2")

@@ -88,6 +88,8 @@ def _slowest_link(phases: Sequence[FlowPhase]) -> str:
 
 def _phases(kind: str, group: RankGroup, size_bytes: int, rest_ns: int) -> tuple[FlowPhase, ...]:
     """The phases, which take `rest_ns` together."""
+    if kind == "permute":
+        return (_phase(rest_ns, group.neighbours, size_bytes),)
     if len(group.by_host) == 1:
         (devices,) = group.by_host
         moved = bus_share(kind, len(devices)) * size_bytes

@@ -4,9 +4,12 @@
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
     y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all (unequal too)
+    y = x of the member `shift` before        d x = d y of the one `shift` behind  a permutation
+    y = x, which all members have copies of   d x = sum of all d y                 a reduction
 
-They are collectives again, of the same group. The n-th of an op, and of the gradients of its gradients, takes the
-instance key of the op plus n * 2^24. All members need one: take gradients of something that depends on each of them.
+They are collectives again, of the same group, mesh and axis. The n-th of an op, and of the gradients of its gradients,
+takes the instance of the op plus n * 2^24: its attr `_instance` where it has one, else its instance key. All members
+need one: take gradients of something that depends on each of them.
 """
 
 from __future__ import annotations
@@ -14,27 +17,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
+from ...analysis.collective_seats import AXIS, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...attrs import encode
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Input, Tensor
 
-INSTANCE_STEP = 1 << 24
-"""between the instance key of an op and that of its gradient"""
 _ROOT, _NUMBER = "_gradient_of", "_gradient_number"
+_ASSUMED, _ASSUMED_SENT = "_assumed_shapes", "_assumed_sent_shapes"
 
 
 def _marks(op: Forward) -> tuple[dict[str, Any], int]:
-    """Attrs for the gradient of a collective, and what is added to the instance key of `op`."""
+    """Attrs for the gradient of a collective, and what is added to the instance key of `op`: 0 if an attr has it."""
     root = op.attrs.get(_ROOT, op.name.encode())
     number = op.next_number(_ROOT, root)
     step = (number - op.attrs.get(_NUMBER, 0)) * INSTANCE_STEP
-    return {_ROOT: root, _NUMBER: number}, step
+    marks = {_ROOT: root, _NUMBER: number, **op.own_attrs(MESH, AXIS)}
+    if INSTANCE not in op.attrs:
+        return marks, step
+    return {**marks, INSTANCE: op.attrs[INSTANCE] + step}, 0
 
 
 def _moved(op: Forward, key: int, step: int) -> Input:
     """The instance key of input `key` plus `step`."""
+    if not step:
+        return op.inputs[key]
     known = op.constant_input(key)
     return op.inputs[key] + op.g.constant(step, DataType.INT32) if known is None else int(known) + step
 
@@ -121,11 +130,30 @@ def all_to_all(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Partita>AllToAllV")
 def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> Gradients:
-    """The rows go back: as many to each member as came from it."""
+    """The rows go back: as many to each member as came from it, and as many on the clock."""
     marks, step = _marks(op)
+    marks |= _exchanged_assumptions(op)
     kept = op.own_attrs("communication_hint", "timeout_seconds")
     seat = (*op.inputs[2:4], _moved(op, 4, step), [])
     return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
+
+
+@gradient("Partita>CollectivePermute")
+def permute(op: Forward, grad: Tensor) -> Gradients:
+    """The other way round."""
+    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
+
+
+def _exchanged_assumptions(op: Forward) -> dict[str, Any]:
+    """On the clock a gradient has the shapes that were assumed of what `op` sent."""
+    pairs = (_ASSUMED, _ASSUMED_SENT), (_ASSUMED_SENT, _ASSUMED)
+    return {theirs: encode(op.attrs[own], "list(shape)") for own, theirs in pairs if own in op.attrs}
+
+
+@gradient("Partita>CopiedOver")
+def copied(op: Forward, grad: Tensor) -> Gradients:
+    """The sum over the group."""
+    return _nothing(op, _by_inputs(op, "CollectiveReduceV2", grad, merge_op=b"Add", final_op=b"Id"))
 
 
 @gradient("NcclAllReduce")

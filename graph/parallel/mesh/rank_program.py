@@ -36,11 +36,12 @@ _OVERRIDE = "_gradient_op_type"
 class RankProgram:
     """Adds the nodes of the first rank of each stage to a graph; `on_stage` says of which."""
 
-    def __init__(self, b: GraphBuilder, mesh: Mesh) -> None:
+    def __init__(self, b: GraphBuilder, mesh: Mesh, microbatches: int = 1) -> None:
+        """Between the instances of two collectives there are as many numbers as there are micro-batches."""
         self.b = b
         self.mesh = mesh
         self.stage = 0
-        self._instances = count(1)
+        self._instances = count(1, microbatches)
         self._constants: dict[tuple[str, int], Tensor] = {}
 
     @property
@@ -86,7 +87,7 @@ class RankProgram:
     # Collectives
 
     def all_reduce(self, x: Tensor, axes: str, *, merge: str = "Add", name: str = "all_reduce") -> Tensor:
-        """The sum of x over the ranks (or "Max", "Min", "Mul"). The gradient of a sum passes as it is."""
+        """The sum of x over the ranks, whose gradient passes as it is; or the "Max" or "Min", which has none."""
         return self._collective(
             "CollectiveReduceV2",
             x,
@@ -94,7 +95,7 @@ class RankProgram:
             name,
             merge_op=merge.encode(),
             final_op=b"Id",
-            attrs={_OVERRIDE: "Partita>AsIs"} if merge == "Add" else {},
+            attrs={_OVERRIDE: "Partita>AsIs" if merge == "Add" else "Partita>None"},
         )
 
     def copied(self, x: Tensor, axes: str, *, name: str = "copied") -> Tensor:

@@ -52,7 +52,7 @@ def write_out(graph: Graph, mesh: Mesh, devices: Sequence[str]) -> Graph:
         raise InvalidArgumentError(f"mesh {mesh.text} has {mesh.devices} ranks, {len(devices)} devices are given")
     if mesh.per_stage == 1:
         return graph
-    return _WritingOut(graph, mesh, devices).run()
+    return _WritingOut(graph.copy(), mesh, devices).run()
 
 
 def as_representatives(graph: Graph, mesh: Mesh) -> Graph:

@@ -1,0 +1,1 @@
+"""Kernels of the ops that transformers are made of: attention, RMSNorm, rotary positions."""

@@ -1,0 +1,89 @@
+"""The ops that transformers are made of and TensorFlow lacks: attention in one kernel, RMSNorm, rotary positions.
+
+`docs/own_ops.md` says what each computes. U is the type of the numbers that the gradient reads again: double where T is
+double, else float.
+"""
+
+from __future__ import annotations
+
+_BAND = """
+    attr T: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+    attr causal: bool = false                # a query sees no key behind its own position
+    attr scale: float = 0.0                  # of the products of queries and keys; 0: 1 / sqrt(d)
+    attr window: int >= 0 = 0                # a query sees keys less than so many positions away; 0: all
+    attr query_offset: int >= 0 = 0          # the position of the first query
+    attr key_offset: int >= 0 = 0            # the position of the first key
+    attr sequence_first: bool = false        # the axes of all tensors of rank 4 begin with s, b in place of b, s
+"""
+
+_FLASH_ATTENTION = f"""
+    Partita>FlashAttention
+    input query: T                           # [b, s, heads, d]
+    input key: T                             # [b, t, kv_heads, d]
+    input value: T                           # [b, t, kv_heads, e]
+    output output: T                         # [b, s, heads, e]
+    output logsumexp: U                      # [b, heads, s], of the scaled products
+{_BAND}"""
+
+_FLASH_ATTENTION_GRAD = f"""
+    Partita>FlashAttentionGrad
+    input query: T
+    input key: T
+    input value: T
+    input output: T
+    input logsumexp: U
+    input d_output: T
+    input d_logsumexp: U
+    output d_query: T
+    output d_key: T
+    output d_value: T
+{_BAND}"""
+
+_RMS_NORM = """
+    Partita>RMSNorm
+    input x: T                               # [..., n]
+    input gain: T                            # [n]
+    output y: T                              # x * inverse_rms * gain
+    output inverse_rms: U                    # [...]: 1 / sqrt(mean of x^2 + epsilon)
+    attr T: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+    attr epsilon: float = 1e-6
+"""
+
+_RMS_NORM_GRAD = """
+    Partita>RMSNormGrad
+    input x: T
+    input gain: T
+    input inverse_rms: U
+    input d_y: T
+    output d_x: T
+    output d_gain: T
+    attr T: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+"""
+
+_ROTARY = """
+    Partita>Rotary
+    input x: T                               # [b, s, heads, d]
+    input cosines: U                         # [s, r / 2]: of the angle of each pair at each position
+    input sines: U                           # [s, r / 2]
+    output y: T                              # the first r of d elements turned in pairs, the others as they are
+    attr T: {bfloat16, half, float, double}
+    attr U: {bfloat16, half, float, double}
+    attr interleaved: bool = false           # pairs are neighbours (0, 1), (2, 3), else i and i + r / 2
+    attr inverse: bool = false               # turns back
+    attr sequence_first: bool = false        # x begins with s, b in place of b, s
+"""
+
+DECLARATIONS = (_FLASH_ATTENTION, _FLASH_ATTENTION_GRAD, _RMS_NORM, _RMS_NORM_GRAD, _ROTARY)
+"""in words (`declaration.py`)"""
+
+HOST_ARGS: dict[str, frozenset[str]] = {
+    "Partita>FlashAttention": frozenset(),
+    "Partita>FlashAttentionGrad": frozenset(),
+    "Partita>RMSNorm": frozenset(),
+    "Partita>RMSNormGrad": frozenset(),
+    "Partita>Rotary": frozenset(),
+}
+"""the arguments in host memory, by op, on devices of every kind"""

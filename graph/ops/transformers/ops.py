@@ -1,0 +1,20 @@
+"""The ops that transformers are made of; all are Partita's own.
+
+`graph/ops/record.py` explains the columns of a row.
+"""
+
+from __future__ import annotations
+
+from ..record import FactsByOp
+
+OPS: FactsByOp = {
+    "Partita>FlashAttention": {"takes_long": True, "is_product": True},
+    "Partita>FlashAttentionGrad": {"takes_long": True, "is_product": True},
+    "Partita>GroupedMatMul": {"takes_long": True, "is_product": True, "keeps_first_axis": True},
+    "Partita>GroupedMatMulGrad": {"takes_long": True, "is_product": True},
+    "Partita>RMSNorm": {},
+    "Partita>RMSNormGrad": {},
+    "Partita>Rotary": {"keeps_first_axis": True},
+    "Partita>SoftmaxCrossEntropy": {"keeps_first_axis": True},
+    "Partita>SoftmaxCrossEntropyGrad": {"keeps_first_axis": True},
+}
