@@ -7,6 +7,16 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .models.bert import BertModel as BertModel
+    from .models.description import ModelDescription as ModelDescription
+    from .models.dlrm import DlrmModel as DlrmModel
+    from .models.families import model_from_config as model_from_config
+    from .models.gpt import GptModel as GptModel
+    from .models.llama import LlamaModel as LlamaModel
+    from .models.moe import LatentAttention as LatentAttention, MoeModel as MoeModel
+    from .models.rope import Rope as Rope
+    from .models.split import Split as Split
+    from .models.vit import VitModel as VitModel
     from .report.limits import limits as limits
     from .report.step import step_report as step_report
     from .report.text import columns as columns, value_line as value_line

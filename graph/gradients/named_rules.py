@@ -2,9 +2,10 @@
 
     sum = CollectiveReduceV2(x)                                      d x = the sum of all d sum
     sum = CollectiveReduceV2(x, _gradient_op_type="Partita>AsIs")    d x = d sum
+    most = CollectiveReduceV2(x, _gradient_op_type="Partita>None")   none: a maximum that only keeps numbers small
 
-A name is that of a rule in the table of gradient rules, an op's or one that no op has. Here is the one such rule of
-this package; `@gradient("Mine")` adds others.
+A name is that of a rule in the table of gradient rules, an op's or one that no op has. Here are those of this package
+that no op has; `@gradient("Mine")` adds others.
 """
 
 from __future__ import annotations
@@ -75,4 +76,9 @@ def _as_is(op: Forward, grad: Tensor, *_others: Tensor) -> Gradients:
     return (grad, *[None] * (len(op.input_types) - 1))
 
 
-_OF_NO_OP: Mapping[str, GradientRule] = {"Partita>AsIs": _as_is}
+def _none(op: Forward, *_grads: Tensor) -> Gradients:
+    """No input has a gradient."""
+    return (None,) * len(op.input_types)
+
+
+_OF_NO_OP: Mapping[str, GradientRule] = {"Partita>AsIs": _as_is, "Partita>None": _none}

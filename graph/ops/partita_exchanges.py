@@ -4,6 +4,21 @@ from __future__ import annotations
 
 _SEAT = frozenset({"group_size", "group_key", "instance_key"})
 
+ALL_GATHER = """
+    Partita>AllGather
+    input input: T                               # as CollectiveGatherV2, of bfloat16 too
+    input group_size: int32
+    input group_key: int32
+    input instance_key: int32
+    input ordering_token: Nordering_token * resource
+    output data: T                               # the rows of all members, in the order of their ranks
+    attr T: {bfloat16, float, half, double, int32, int64}
+    attr communication_hint: string = "auto"
+    attr timeout_seconds: float = 0.0
+    attr is_stateless: bool = false
+    attr Nordering_token: int >= 0 = 0
+    stateful
+"""
 ALL_TO_ALL_V = """
     Partita>AllToAllV
     input input: T                               # rows along axis 0, those for member 0 first
@@ -16,6 +31,21 @@ ALL_TO_ALL_V = """
     output received_counts: Tcounts              # how many came from each
     attr T: {bfloat16, float, half, double, int32, int64}
     attr Tcounts: {int32, int64} = int32
+    attr communication_hint: string = "auto"
+    attr timeout_seconds: float = 0.0
+    attr is_stateless: bool = false
+    attr Nordering_token: int >= 0 = 0
+    stateful
+"""
+ALL_GATHER = """
+    Partita>AllGather
+    input input: T
+    input group_size: int32
+    input group_key: int32
+    input instance_key: int32
+    input ordering_token: Nordering_token * resource
+    output data: T                               # the rows of all members, in the order of their ranks
+    attr T: {bfloat16, float, half, double, int32, int64}
     attr communication_hint: string = "auto"
     attr timeout_seconds: float = 0.0
     attr is_stateless: bool = false
@@ -48,8 +78,9 @@ COPIED_OVER = """
     attr T: {bfloat16, float, half, double, int32, int64}
 """
 
-DECLARATIONS = (ALL_TO_ALL_V, COLLECTIVE_PERMUTE, COPIED_OVER)
+DECLARATIONS = (ALL_GATHER, ALL_TO_ALL_V, COLLECTIVE_PERMUTE, COPIED_OVER)
 HOST_ARGS = {
+    "Partita>AllGather": _SEAT,
     "Partita>AllToAllV": _SEAT | {"send_counts", "received_counts"},
     "Partita>CollectivePermute": _SEAT,
     "Partita>CopiedOver": frozenset({"gradient_group_size", "gradient_group_key", "gradient_instance_key"}),

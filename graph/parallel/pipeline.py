@@ -14,8 +14,9 @@
 The schedule decides about the order of calls on each device. The way of a step through the modules:
 
     training_step     its parts                          pipelines/stages, cut    a stage for each node
-    pipelines/region  what micro-batches run             pipelines/sums           gradients of several stages
-    pipelines/refusals                                   pipelines/functions      a function per stage and direction
+    pipelines/sized   whole batch, or one micro-batch    pipelines/sums           gradients of several stages
+    pipelines/region  what micro-batches run             pipelines/functions      a function per stage and direction
+    pipelines/refusals, seats                            pipelines/accumulation   with the sums of gradients
     pipelines/outputs what else is read of that          pipelines/schedules      the order of their calls
     pipelines/devices where the rest is                  pipelines/calls          the new graph
 """
@@ -23,6 +24,7 @@ The schedule decides about the order of calls on each device. The way of a step 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from ...collector import collector_paused
@@ -33,16 +35,13 @@ from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
 from ..passes.lower_functional import lower_functional
-from .batch_size import BatchSize
 from .pipelines.calls import StagedStep, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
-from .pipelines.outputs import with_outputs
-from .pipelines.refusals import check_batch, check_region
-from .pipelines.region import MicroBatchRegion, micro_batch_region
+from .pipelines.region import MicroBatchRegion
 from .pipelines.schedules import PipelineShape, find_schedule
+from .pipelines.sized import MICRO_BATCH, grow_batch, is_sized, resized_region, sized_region
 from .pipelines.stages import Costs, backward_stages, stages_by_cost, stages_by_scope
 from .pipelines.sums import without_sums
-from .training_step import training_step
 
 _CLASS = "_class"
 
@@ -60,6 +59,9 @@ def pipeline(
     weights: Costs | None = None,
     reduction: Literal["mean", "sum"] = "mean",
     batch_statistics: Literal["refuse", "local"] = "refuse",
+    sized: Literal["batch", "microbatch"] = "batch",
+    gradients: Names | None = None,
+    accumulate: Literal["float32"] | None = None,
 ) -> Graph:
     """The training step of `graph` as a pipeline; its argument stays as it is.
 
@@ -70,7 +72,11 @@ def pipeline(
 
     `batch` names the placeholders that are split along axis 0 into `microbatches` parts, and `loss` a scalar. With
     `reduction` "mean" the loss is a mean over rows, and loss and gradients are averaged over the micro-batches, with
-    "sum" they are added up. `schedule` is the name of one in `schedules`.
+    "sum" they are added up, with `accumulate` "float32" those of half precision in float32. `schedule` is the name of
+    one in `schedules`.
+
+    With `sized` "microbatch" the graph is that of one micro-batch already: nothing in it is resized, its placeholders
+    grow. `gradients` then names what micro-batches add up and the updates read. Collectives may be in it.
 
     The loss, the gradients and what depends on them or on tensors with a row per row of the batch keep their names and
     values. Other tensors of the forward and backward pass are in functions, and so are not there any more, and neither
@@ -82,29 +88,38 @@ def pipeline(
     """
     _check_one_of("reduction", reduction, ("mean", "sum"))
     _check_one_of("batch_statistics", batch_statistics, ("refuse", "local"))
-    shape, is_local = _checked_shape(stages, interleave, microbatches), batch_statistics == "local"
-    names, (loss_name,) = tensor_names(batch), tensor_names(loss)
-    whole = _plain(graph)
-    check_batch(whole, names, microbatches)
-    size = BatchSize(whole, names)
-    step = training_step(size.part(microbatches), batch=names, loss=loss_name, shapes=size.shapes)
-    region = micro_batch_region(whole, step)
-    check_region(region, size.parts_of_constants(microbatches), is_local=is_local)
-    region = with_outputs(region, is_local=is_local)
+    shape, ends = _checked_shape(stages, interleave, microbatches), (tensor_names(batch), tensor_names(loss)[0])
+    if is_sized(sized, gradients, accumulate):
+        region = sized_region(_plain(graph), *ends, tensor_names(gradients or ()), microbatches)
+    else:
+        region = resized_region(_plain(graph), *ends, microbatches, is_local=batch_statistics == "local")
+    staged = _staged(region, stages, shape, weights)
+    order = find_schedule(schedule).calls(shape)
+    staged = replace(staged, order=order, is_mean=reduction == "mean", in_float32=accumulate is not None)
+    new = pipelined_graph(staged)
+    _place(new, staged)
+    if sized == MICRO_BATCH:
+        grow_batch(new, region, microbatches)
+    return new
+
+
+def _staged(
+    region: MicroBatchRegion,
+    stages: Mapping[str, str] | Sequence[str],
+    shape: PipelineShape,
+    weights: Costs | None,
+) -> StagedStep:
+    """The region cut into stages, without an order of calls."""
     if isinstance(stages, Mapping):
         devices, scopes = _stages_of_scopes(stages)
         forward = stages_by_scope(region, scopes)
     else:
-        devices = [requested_device(name) for name in stages] * interleave
+        devices = [requested_device(name) for name in stages] * shape.interleave
         forward = stages_by_cost(region, len(devices), weights)
     variables = variable_stages(region, forward)
     stage_of = backward_stages(region, forward, gradient_stages(region, variables))
     region = without_sums(region, stage_of)
-    order = find_schedule(schedule).calls(shape)
-    outside = outside_stages(region, stage_of, variables)
-    new = pipelined_graph(StagedStep(region, stage_of, outside, devices, shape, order, is_mean=reduction == "mean"))
-    _place(new, region, outside, devices)
-    return new
+    return StagedStep(region, stage_of, outside_stages(region, stage_of, variables), devices, shape)
 
 
 def _plain(graph: GraphSource) -> Graph:
@@ -154,15 +169,16 @@ def _stages_of_scopes(stages: Mapping[str, str]) -> tuple[list[str], dict[str, i
     return devices, scopes
 
 
-def _place(new: Graph, region: MicroBatchRegion, outside: Mapping[int, int], devices: Sequence[str]) -> None:
+def _place(new: Graph, staged: StagedStep) -> None:
     """Requests the devices of what runs once per step, and removes what nothing needs any more."""
+    region, outside, devices = staged.region, staged.outside, staged.devices
     gone = set(region.nodes | region.dropped)
     for number in reversed(region.step.flow.order):
         node = region.whole.node(number) if number < region.whole.num_node_ids else region.whole.source
         if not node.is_op or number in gone:
             continue
         readers = [edge.dst.id for edge in node.out_edges() if edge.dst.is_op]
-        if readers and gone.issuperset(readers) and region.is_copied(number):
+        if readers and gone.issuperset(readers) and (region.is_copied(number) or region.is_number(number)):
             new.remove_node(new.node(number))
             gone.add(number)
             continue

@@ -8,8 +8,9 @@
     w -= rate * d_w / norm            the optimizer
 
 What enters the update region are the gradients, here d_w: the tensors that replicas add up, that micro-batches
-accumulate and that sharded optimizers scatter. An update may be an op of an optimizer, or arithmetic and an assignment.
-Assignments that depend on the batch but on no gradient, such as those of moving averages, are statistics.
+accumulate and that sharded optimizers scatter. They are found by what has rows, or a caller names them. An update may
+be an op of an optimizer, or arithmetic and an assignment. Assignments that depend on the batch but on no gradient, such
+as those of moving averages, are statistics.
 
 An embedding is updated by rows. Its gradient is a pair of tensors, indices and rows, which replicas join:
 
@@ -27,7 +28,7 @@ from ..graph import Graph
 from ..ops.record import Updates
 from .batch_shapes import BatchShapes
 from .batch_size import BatchSize
-from .update_region import Region, update_region
+from .update_region import Region, region_behind, update_region
 from .value_flow import ValueFlow, output_named
 
 
@@ -75,15 +76,21 @@ class TrainingStep:
 
 
 def training_step(
-    graph: Graph, *, batch: Sequence[str], loss: str, outputs: Iterable[str] = (), shapes: BatchShapes | None = None
+    graph: Graph,
+    *,
+    batch: Sequence[str],
+    loss: str,
+    outputs: Iterable[str] = (),
+    shapes: BatchShapes | None = None,
+    gradients: Sequence[str] | None = None,
 ) -> TrainingStep:
     """Finds the parts of the training step of a graph without calls of functions around it.
 
     `batch` names placeholders whose axis 0 is the batch; `outputs` are tensors besides the loss that will have the
     value of the whole batch, so that what reads only them is no statistic; `shapes` says which tensors have rows, if
-    that is known. Raises NotFoundError for an unknown name,
-    InvalidArgumentError if the loss does not depend on the batch, or no update does; UnimplementedError for an update
-    that reads an activation itself.
+    that is known. `gradients` names the tensors that enter the update region; without it they are found by what has
+    rows. Raises NotFoundError for an unknown name, InvalidArgumentError if the loss does not depend on the batch, or no
+    update does; UnimplementedError for an update that reads an activation itself, or what no gradient is named for.
     """
     flow = ValueFlow(graph)
     fed = tuple(output_named(graph, name)[0] for name in batch)
@@ -103,9 +110,12 @@ def training_step(
         raise InvalidArgumentError(
             f"no variable is updated by a gradient of {loss!r}; give the graph of a training step"
         )
-    backward = (flow.reached(updates, flow.value_sources) & dependent) - forward
+    named = None if gradients is None else [output_named(graph, name) for name in gradients]
+    ends = [*updates, *(node for node, _ in named or ())]
+    backward = (flow.reached(ends, flow.value_sources) & dependent) - forward
     whole = {end, *(flow.origin(output_named(graph, name)) for name in outputs)}
-    region = update_region(flow, shapes, Region(forward & dependent, backward, updates))
+    parts = Region(forward & dependent, backward, updates)
+    region = update_region(flow, shapes, parts) if named is None else region_behind(flow, named, parts)
     return TrainingStep(
         graph,
         flow,

@@ -10,10 +10,11 @@ a variable by rows may read indices and rows: they are joined, not added.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...errors import UnimplementedError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ..dtypes import DataType
 from ..edge_ends import Output
 from ..ops.properties import NodeProperties
@@ -43,6 +44,52 @@ def update_region(flow: ValueFlow, shapes: BatchShapes, cut_from: Region) -> Upd
     return _RegionSearch(flow, shapes, cut_from).run()
 
 
+def region_behind(flow: ValueFlow, gradients: Sequence[Output], cut_from: Region) -> UpdateRegion:
+    """The update region behind the named gradients: everything of the backward pass that depends on one of them.
+
+    Raises InvalidArgumentError for a gradient that the batch does not reach, UnimplementedError for what else enters
+    the region: a tensor of a micro-batch that nobody adds up.
+    """
+    early = {node for node, _ in gradients}
+    for node in early - cut_from.activations - cut_from.backward:
+        name = flow.graph.node_name(node)
+        raise InvalidArgumentError(f"gradient {name!r} does not depend on the batch; leave it out", node=name)
+    known, before = set(gradients), flow.reached(early, flow.value_sources)
+    readers = {reader for node in early for reader, port in flow.readers[node] if flow.sources[reader][port] in known}
+    behind = (flow.descendants(readers & cut_from.backward - before) & cut_from.backward) - before
+    varying = cut_from.activations | cut_from.backward
+    for node in sorted(behind):
+        for source in flow.sources[node]:
+            if source[0] in varying - behind and source not in known and not is_handle(_type_of(flow, source)):
+                reader, read = flow.graph.node_name(node), flow.graph.node_name(source[0])
+                raise UnimplementedError(
+                    f"{reader!r} updates variables by {read!r}, which is computed from the batch and is none of the "
+                    "named gradients; name it too, so that it is added up",
+                    node=reader,
+                )
+    _check_updates(flow, cut_from.updates, behind)
+    return UpdateRegion(behind, sorted(known))
+
+
+def _type_of(flow: ValueFlow, output: Output) -> DataType:
+    kind = flow.kinds[output[0]]
+    assert kind is not None
+    return kind.output_types[output[1]]
+
+
+def _check_updates(flow: ValueFlow, updates: Sequence[int], region: Collection[int]) -> None:
+    """UnimplementedError for an update that reads an activation itself."""
+    early = next((update for update in updates if update not in region), None)
+    if early is not None:
+        name, kind = flow.graph.node_name(early), flow.kinds[early]
+        raise UnimplementedError(
+            f"{name!r} updates a variable by an activation, or by rows of the batch, and not by a gradient alone: "
+            "update it by a gradient, or apart from this step",
+            node=name,
+            op="" if kind is None else kind.op,
+        )
+
+
 class _RegionSearch:
     """One search for the update region."""
 
@@ -63,7 +110,7 @@ class _RegionSearch:
         self._find_whole()
         self._find_shapes()
         region = self._without_sums(self._region())
-        self._check_updates(region)
+        _check_updates(self.flow, self.updates, region)
         entering = {
             source
             for node in region
@@ -78,7 +125,7 @@ class _RegionSearch:
         return kind
 
     def _type(self, output: Output) -> DataType:
-        return self._kind(output[0]).output_types[output[1]]
+        return _type_of(self.flow, output)
 
     def _is_varying(self, source: Output) -> bool:
         """Whether a tensor depends on the batch."""
@@ -188,18 +235,6 @@ class _RegionSearch:
             record = self._kind(output[0]).op_def.record
             if record.in_place or record.passes_on:
                 stack += self.flow.sources[output[0]]
-
-    def _check_updates(self, region: set[int]) -> None:
-        """UnimplementedError for an update that reads an activation itself."""
-        early = next((update for update in self.updates if update not in region), None)
-        if early is not None:
-            name = self.flow.graph.node_name(early)
-            raise UnimplementedError(
-                f"{name!r} updates a variable by an activation, or by rows of the batch, and not by a gradient alone: "
-                "update it by a gradient, or apart from this step",
-                node=name,
-                op=self._kind(early).op,
-            )
 
     def _has_rows(self, source: Output) -> bool:
         return source not in self.whole and self.shapes.has_rows(source)

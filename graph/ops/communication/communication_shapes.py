@@ -38,7 +38,7 @@ def first_of_all(c: ShapeContext) -> Sequence[Shape]:
 shape_fn("CollectiveBcastRecvV2")(lambda c: (shape_from(c, 3),))
 
 
-@shape_fn("CollectiveGather", "CollectiveGatherV2")
+@shape_fn("CollectiveGather", "CollectiveGatherV2", "Partita>AllGather")
 def gather(c: ShapeContext) -> Sequence[Shape]:
     """As many times the rows as there are members, where TensorFlow knows it of version 1 alone."""
     rows, rest, size = _rows(c)

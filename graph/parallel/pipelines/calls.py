@@ -1,10 +1,11 @@
 """The graph of a pipeline: every stage is called once per micro-batch and direction, and gradients are added up.
 
-    x -> Split -> forward_s0_m0 -> forward_s1_m0 -> backward_s1_m0 -> backward_s0_m0 -> sum of gradients -> update
-              `-> forward_s0_m1 -> forward_s1_m1 -> backward_s1_m1 -> backward_s0_m1 ----'
+    x -> Split -> forward_s0_m0 -> forward_s1_m0 -> backward_s1_m0 -> backward_s0_m0
+              `-> forward_s0_m1 -> forward_s1_m1 -> backward_s1_m1 -> backward_s0_m1 -> sum of gradients -> update
 
-A call reads the outputs of other calls for the same micro-batch; a control edge leads to it from the call before it on
-its device. What does not depend on the batch, such as the value of a variable, is computed once, outside.
+A call reads the outputs of other calls for the same micro-batch, and on the way back the sums of gradients that the
+call before it gave; a control edge leads to it from the call before it on its device. What does not depend on the
+batch, such as the value of a variable, is computed once, outside.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from ...builder.handles import Operation, Tensor
 from ...dtypes import DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
+from ...node import Node
+from ...ops.properties import properties_of
 from ...protos import FunctionDefLibrary, NameAttrList
 from ..batch_shapes import COUNTS_PARTS
 from ..devices_of_nodes import host_of
-from .functions import StageFunction, stage_function
+from .accumulation import SummingFunction, with_sums
+from .functions import stage_function
 from .region import Joining, MicroBatchRegion
 from .schedules import CallOrder, PipelineShape, StageCall, started
 
@@ -48,29 +52,49 @@ class StagedStep:
     devices: Sequence[str]
     """by stage"""
     shape: PipelineShape
-    order: CallOrder
-    is_mean: bool
+    order: CallOrder = ()
+    is_mean: bool = False
+    in_float32: bool = False
+    """whether gradients of half precision are added up in float32"""
 
     def place(self, node: int) -> StageDirection:
         """Where a node of the region runs."""
         return StageDirection(node in self.region.forward_nodes, self.stage_of[node])
 
-    def functions(self) -> dict[StageDirection, StageFunction]:
+    def functions(self) -> dict[StageDirection, SummingFunction]:
         """The functions of all stages; a stage without gradients has none for the way back."""
         nodes: dict[StageDirection, list[int]] = {}
         for node in (*self.region.forward, *self.region.backward):
             nodes.setdefault(self.place(node), []).append(node)
-        results = self._results()
+        results, sums = self._results(), self._sums()
         library = self.region.graph.functions
         found = {}
         for place, members in sorted(nodes.items(), reverse=True):
             wanted = name = f"{'forward' if place.is_forward else 'backward'}_s{place.stage}"
             number = 1
-            while name in library:
+            while name in library or f"{name}_adding" in library:
                 name, number = f"{wanted}_{number}", number + 1
-            found[place] = stage_function(
+            function = stage_function(
                 self.region, name, members, results.get(place, ()), partial(self._is_repeated, place.stage)
             )
+            found[place] = with_sums(
+                self.region.graph,
+                function,
+                sums.get(place, ()),
+                is_repeated=self.shape.microbatches > 1,
+                in_float32=self.in_float32,
+            )
+        return found
+
+    def is_summed(self, source: Output) -> bool:
+        """Whether calls add up a tensor: a gradient of the way back."""
+        return self.region.gradients.get(source) is Joining.SUMMED and source[0] not in self.region.forward_nodes
+
+    def _sums(self) -> dict[StageDirection, list[Output]]:
+        """By place the tensors that its calls add up, in the order of the nodes."""
+        found: dict[StageDirection, list[Output]] = {}
+        for source in sorted(filter(self.is_summed, self.region.gradients)):
+            found.setdefault(self.place(source[0]), []).append(source)
         return found
 
     def _is_repeated(self, stage: int, node: int) -> bool:
@@ -91,7 +115,8 @@ class StagedStep:
 
     def _results(self) -> dict[StageDirection, list[Output]]:
         """The outputs of each place that other places, the loss or updates need, in the order of the nodes."""
-        needed = {self.region.step.loss, *self.region.gradients, *self.region.observed}
+        gradients = [source for source in self.region.gradients if not self.is_summed(source)]
+        needed = {self.region.step.loss, *gradients, *self.region.observed}
         for node in self.region.nodes:
             here = self.place(node)
             needed.update(
@@ -113,13 +138,19 @@ class _Construction:
     """The graph being made."""
 
     staged: StagedStep
-    functions: dict[StageDirection, StageFunction] = field(init=False)
+    functions: dict[StageDirection, SummingFunction] = field(init=False)
     graph: Graph = field(init=False)
     e: Extension = field(init=False)
     pieces: dict[int, list[Tensor]] = field(init=False)
     received: dict[tuple[str, str], Tensor] = field(default_factory=dict)
     """tensors on the device of a stage, by their name where they come from and the device"""
     calls: dict[StageCall, Operation] = field(default_factory=dict)
+    latest: dict[StageDirection, Operation] = field(default_factory=dict)
+    """the last call of each function so far"""
+    wide: dict[Output, Tensor] = field(default_factory=dict)
+    """sums in float32 of tensors of half precision"""
+    numbers: dict[tuple[int, str], Tensor] = field(default_factory=dict)
+    """the numbers of micro-batches, on the devices of stages"""
 
     def run(self) -> Graph:
         region = self.staged.region
@@ -128,7 +159,8 @@ class _Construction:
         keep = region.whole.flags(lambda _: True)
         keep[[node for node in region.nodes | region.dropped if node < len(keep)]] = False
         self.graph.keep_only(keep)
-        library = FunctionDefLibrary(function=[function.definition for function in self.functions.values()])
+        made = {f.name: f.definition for both in self.functions.values() for f in (both.first, both.later)}
+        library = FunctionDefLibrary(function=made.values())
         self.graph.functions = self.graph.functions.merged(library)
         self.graph.versions = self.graph.versions.with_functions()
         self.e = Extension(self.graph)
@@ -152,8 +184,12 @@ class _Construction:
         whole = self._tensor((placeholder, 0))
         if count == 1 or not any(node in region.nodes for node in region.readers(placeholder)):
             return [whole] * count
-        host = host_of(self.staged.devices[0])
-        return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}", device=host))
+        with self.e.within(None, self._fed_on(placeholder)):
+            return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}"))
+
+    def _fed_on(self, placeholder: int) -> str:
+        """The host that gets what is fed to a placeholder."""
+        return host_of(self.staged.region.graph.requested_device(placeholder) or self.staged.devices[0])
 
     # Calls
 
@@ -171,13 +207,16 @@ class _Construction:
         return [call for call in calls if (call.is_forward, call.stage) in self.functions]
 
     def _call(self, call: StageCall, before: StageCall | None) -> Operation:
-        function = self.functions[StageDirection(call.is_forward, call.stage)]
+        place = StageDirection(call.is_forward, call.stage)
+        both, earlier = self.functions[place], self.latest.get(place)
+        function = both.first if earlier is None else both.later
         waits_for = [name for source in function.waits_for for name in self._held(source, call.microbatch)]
         if before is not None:
             waits_for.append(self.calls[before].name)
-        return self.e.op(
+        sums = [] if earlier is None else list(earlier)[both.first_sum() :]
+        self.latest[place] = made = self.e.op(
             "StatefulPartitionedCall" if function.is_stateful else "PartitionedCall",
-            [self._argument(source, call) for source in function.arguments],
+            [*(self._argument(source, call) for source in function.arguments), *sums],
             name=f"{_SCOPE}/{call.name}",
             device=self.staged.devices[call.stage],
             control=list(dict.fromkeys(waits_for)),
@@ -187,17 +226,20 @@ class _Construction:
                 "f": NameAttrList(name=function.name),
             },
         )
+        return made
 
     def _argument(self, source: Output, call: StageCall) -> Tensor:
         """A tensor for a call, on its device already if it comes from another one: it is sent when it is ready.
 
         Once the call is inlined, it would be sent when the call before has ended.
         """
+        if self.staged.region.is_number(source[0]):
+            return self._number(call)
         if source[0] in self.staged.region.nodes:
             stage, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
             here = self.staged.devices[stage]
         elif source[0] in self.pieces:
-            here, tensor = host_of(self.staged.devices[0]), self.pieces[source[0]][call.microbatch]
+            here, tensor = self._fed_on(source[0]), self.pieces[source[0]][call.microbatch]
         else:
             here = self.staged.devices[self.staged.outside.get(source[0], call.stage)]
             tensor = self._tensor(source)
@@ -210,11 +252,22 @@ class _Construction:
             self.received[key] = self.e.op("Identity", tensor, name=name, device=device)[0]
         return self.received[key]
 
+    def _number(self, call: StageCall) -> Tensor:
+        """The number of the micro-batch of a call, on its device: of such constants hosts have the value, by type."""
+        device = self.staged.devices[call.stage]
+        key = call.microbatch, device
+        if key not in self.numbers:
+            name = f"{_SCOPE}/s{call.stage}_number_{call.microbatch}"
+            with self.e.within(None, device):
+                value = call.microbatch * self.staged.region.number_step
+                self.numbers[key] = self.e.constant(value, DataType.INT32, name)
+        return self.numbers[key]
+
     def _result(self, source: Output, microbatch: int) -> Tensor:
         """What the call of a stage gives for a tensor of the region."""
         place = self.staged.place(source[0])
         call = self.calls[StageCall(place.is_forward, place.stage, microbatch)]
-        return call[self.functions[place].results.index(source)]
+        return call[self.functions[place].places[source]]
 
     def _held(self, source: int, microbatch: int) -> Iterator[str]:
         """The nodes that stand for one that a function waits for."""
@@ -231,11 +284,27 @@ class _Construction:
         node = self.staged.region.graph.node(source[0])
         name = node.name if node.num_outputs == 1 else f"{_SCOPE}/{node.name}_{source[1]}"
         with self.e.within(None, self.staged.devices[self.staged.stage_of[source[0]]]):
+            if self.staged.is_summed(source):
+                return self._total(source, name)
             if self.staged.shape.microbatches == 1:
                 return self.e.op("Identity", self._result(source, 0), name=name)[0]
             if joining in (Joining.SUMMED, Joining.AVERAGED):
                 return self._sum(source, name, is_mean=self.staged.is_mean or joining is Joining.AVERAGED)
             return self._rows(source, name, is_mean=self.staged.is_mean and joining is Joining.SCALED_ROWS)
+
+    def _total(self, source: Output, name: str) -> Tensor:
+        """The sum, or mean, of what calls added up, in the type that it has for one micro-batch."""
+        place = self.staged.place(source[0])
+        both = self.functions[place]
+        total = self.latest[place][both.first_sum() + both.sums.index(source)]
+        dtype = base_type(self.staged.region.graph.node_properties(source[0]).output_types[source[1]])
+        is_mean, is_wide = self.staged.is_mean and self.staged.shape.microbatches > 1, total.dtype is not dtype
+        if is_mean:
+            total = self._divided(total, f"{_SCOPE}/{name}/mean" if is_wide else name)
+        if is_wide:
+            self.wide[source] = total
+            return self.e.op("Cast", total, DstT=dtype, name=name)[0]
+        return total if is_mean else self.e.op("Identity", total, name=name)[0]
 
     def _sum(self, source: Output, name: str, *, is_mean: bool) -> Tensor:
         """The sum, or mean, of a tensor of all micro-batches, added up in the order in which they are computed."""
@@ -271,6 +340,9 @@ class _Construction:
                         self.graph.add_control_edge(self.graph.node(self.e.id_of(call.name)), consumer)
                 else:
                     tensor = replaced[node, edge.src_output]
+                    if (node, edge.src_output) in self.wide and _widens(reader):
+                        tensor = self.wide[node, edge.src_output]
+                        self.graph.set_node_properties(reader.id, properties_of("Identity", {"T": DataType.FLOAT}))
                     self.graph.add_edge(
                         self.graph.node(self.e.id_of(tensor.node)), tensor.port, consumer, edge.dst_input
                     )
@@ -278,3 +350,8 @@ class _Construction:
     def _calls_of(self, node: int) -> Iterator[Operation]:
         place = self.staged.place(node)
         return (operation for call, operation in self.calls.items() if call[:2] == place)
+
+
+def _widens(node: Node) -> bool:
+    """Whether a node casts to float32."""
+    return node.op == "Cast" and node.output_types[0] is DataType.FLOAT

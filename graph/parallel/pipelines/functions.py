@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ...dtypes import DataType, base_type
 from ...edge_ends import Output
+from ...node import Node
 from ...ops.type_inference import name_ranges
 from ...protos import FunctionDef, NodeDef
 from .region import MicroBatchRegion
@@ -56,6 +57,20 @@ def stage_function(
     `is_repeated` says of nodes of the region whether the function has a copy of them where it reads them.
     """
     return _Extraction(region, name, nodes, is_repeated).run(results)
+
+
+def plain_name(wanted: str) -> str:
+    """A name that an argument or result may have: lower case letters, digits and underscores."""
+    plain = "".join(letter if letter in _LETTERS else "_" for letter in wanted.lower())
+    return plain if plain[:1].isalpha() else f"t_{plain}"
+
+
+def output_text(node: Node, port: int) -> str:
+    """How a function names an output of one of its nodes: "node:output:k"."""
+    for output, ports in name_ranges(node.op_def, node.attrs)[1].items():
+        if port in ports:
+            return f"{node.name}:{output}:{port - ports.start}"
+    raise AssertionError(node.name, port)  # edges of an imported graph leave ports that exist
 
 
 class _Inputs(NamedTuple):
@@ -117,9 +132,8 @@ class _Extraction:
         self.made.definition.signature.input_arg.add(name=name, type=int(dtype))
 
     def _unique(self, wanted: str) -> str:
-        """A name of an argument or result: lower case letters, digits and underscores."""
-        plain = "".join(letter if letter in _LETTERS else "_" for letter in wanted.lower())
-        plain = plain if plain[:1].isalpha() else f"t_{plain}"
+        """A name of an argument or result."""
+        plain = plain_name(wanted)
         number, name = 1, plain
         while name in self.used or self.graph.find_id(name) in self.nodes:
             name, number = f"{plain}_{number}", number + 1
@@ -144,11 +158,7 @@ class _Extraction:
         """How the function names a tensor: an argument, or "node:output:k"."""
         if tensor in self.texts:
             return self.texts[tensor]
-        node, port = self.graph.node(tensor[0]), tensor[1]
-        for output, ports in name_ranges(node.op_def, node.attrs)[1].items():
-            if port in ports:
-                return f"{node.name}:{output}:{port - ports.start}"
-        raise AssertionError(tensor)  # edges of an imported graph leave ports that exist
+        return output_text(self.graph.node(tensor[0]), tensor[1])
 
     def _add_result(self, result: Output) -> None:
         node, port = self.graph.node(result[0]), result[1]

@@ -23,7 +23,7 @@ def with_outputs(region: MicroBatchRegion, *, is_local: bool) -> MicroBatchRegio
     With `is_local` what statistics read is averaged over the micro-batches. Raises UnimplementedError for statistics
     that are lost.
     """
-    read = list(_read_outside(region))
+    read = list(read_outside(region))
     if not read:
         return region
     averaged = _sources_of_statistics(region) if is_local else set()
@@ -47,7 +47,7 @@ def with_outputs(region: MicroBatchRegion, *, is_local: bool) -> MicroBatchRegio
     return replace(region, observed=observed, dropped=frozenset(dropped))
 
 
-def _read_outside(region: MicroBatchRegion) -> Iterator[tuple[Output, int]]:
+def read_outside(region: MicroBatchRegion) -> Iterator[tuple[Output, int]]:
     """The tensors of the region that nodes outside read, with these, but for the loss and the gradients."""
     for node in (*region.forward, *region.backward):
         for edge in region.whole.out_edge_ids(node):

@@ -12,6 +12,7 @@ from ...ops.record import CONTROL_FLOW, State
 from ..replicas.row_mixing import mixing_node
 from ..value_flow import output_named
 from .region import Joining, MicroBatchRegion
+from .seats import is_collective
 
 _TRAINS = "is_training"  # the attr of ops that normalise by the batch or by given statistics
 
@@ -22,13 +23,28 @@ def check_region(region: MicroBatchRegion, row_constants: Iterable[int], *, is_l
     Those are constants with another row for each of the batch, `row_constants`, and, unless `is_local`, a node that
     uses a value of the whole batch.
     """
-    _check_input(region)
     _check_joined(region)
     constant = next(iter(row_constants), None)
     if constant is not None:
         name = region.name(constant)
         raise UnimplementedError(f"constant {name!r} has another row for each of the batch; feed it instead", node=name)
-    updates, mixing = set(region.step.flow.updates), None if is_local else mixing_node(region.step)
+    check_nodes(region)
+    mixing = None if is_local else mixing_node(region.step)
+    for number in (*region.forward, *region.backward):
+        node = region.graph.node(number)
+        why = ""
+        if is_collective(node.properties):
+            why = "exchanges tensors with other devices; cut the step into stages first, then make replicas of it"
+        elif not is_local and (number == mixing or _normalises(node)):
+            why = "uses a value of the whole batch, and a micro-batch has only that of its rows; accept that with "
+            why += 'batch_statistics="local"'
+        _refuse(node, why)
+
+
+def check_nodes(region: MicroBatchRegion) -> None:
+    """Raises UnimplementedError for a node that cannot run once per micro-batch, or inside a function."""
+    _check_input(region)
+    updates = set(region.step.flow.updates)
     for number in (*region.forward, *region.backward):
         node = region.graph.node(number)
         why = ""
@@ -37,13 +53,14 @@ def check_region(region: MicroBatchRegion, row_constants: Iterable[int], *, is_l
         elif node.node_class in CONTROL_FLOW:
             why = "belongs to a loop or conditional of plain nodes, which cannot be part of a function; give the graph "
             why += "with its While and If nodes, before they were lowered"
-        elif node.op_def.is_collective or node.op_def.record.is_transfer:
-            why = "exchanges tensors with other devices; cut the step into stages first, then make replicas of it"
-        elif not is_local and (number == mixing or _normalises(node)):
-            why = "uses a value of the whole batch, and a micro-batch has only that of its rows; accept that with "
-            why += 'batch_statistics="local"'
-        if why:
-            raise UnimplementedError(f"node {node.name!r} ({node.op}) {why}", node=node.name, op=node.op)
+        elif node.op_def.record.is_transfer:
+            why = "exchanges tensors with other devices; cut the step into stages before it is partitioned"
+        _refuse(node, why)
+
+
+def _refuse(node: Node, why: str) -> None:
+    if why:
+        raise UnimplementedError(f"node {node.name!r} ({node.op}) {why}", node=node.name, op=node.op)
 
 
 def _normalises(node: Node) -> bool:

@@ -23,6 +23,7 @@ from ...graph import Graph
 from ...ops.record import NodeClass
 from ...printer import topological_order
 from ..training_step import TrainingStep
+from .seats import is_number
 
 _LARGEST_CONSTANT_BYTES = 4096  # of the attrs; a larger constant is an argument
 
@@ -53,6 +54,8 @@ class MicroBatchRegion:
     gradients: Mapping[Output, Joining]
     observed: Mapping[Output, Joining] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    number_step: int = 1
+    """by how much the number that a micro-batch gives its collectives is above that of the one before it"""
     _copied: dict[int, bool] = field(default_factory=dict)
 
     @property
@@ -88,6 +91,10 @@ class MicroBatchRegion:
         edges = self.graph.in_edge_ids(node)
         return [source for source in (self.graph.edge_ends(edge)[0] for edge in edges) if source in self.nodes]
 
+    def is_number(self, node: int) -> bool:
+        """Whether a node is the number of the micro-batch, which every call has its own of."""
+        return is_number(self.graph.node_properties(node))
+
     def is_copied(self, node: int) -> bool:
         """Whether functions have a copy of a node outside, so that what is known of its value is known there.
 
@@ -106,6 +113,8 @@ class MicroBatchRegion:
         ):
             return False
         if view.node_class is NodeClass.CONSTANT:
+            if is_number(view.properties):
+                return False
             follows = node >= self.whole.num_node_ids or view.properties != self.whole.node_properties(node)
             return follows or sum(map(len, view.properties.entries)) <= _LARGEST_CONSTANT_BYTES
         if view.op_def.record.reads_shape:

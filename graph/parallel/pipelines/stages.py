@@ -157,7 +157,8 @@ def _of_inputs(
     """The stage of a node in no scope: the latest of those that it reads, nodes or variables."""
     stages = [found[source] for source in region.before(node)]
     for source, _ in region.sources(node):
-        scope = None if source in found or source in region.batch else _scope_of(region.name(source), scopes)
+        is_placed = source in found or source in region.batch or region.is_number(source)
+        scope = None if is_placed else _scope_of(region.name(source), scopes)
         stages.append(None if scope is None else scopes[scope])
     return max((stage for stage in stages if stage is not None), default=None)
 
@@ -274,7 +275,7 @@ def _lowest(region: MicroBatchRegion, homes: Mapping[int, int]) -> dict[int, int
 
 def _places(region: MicroBatchRegion, forward: Mapping[int, int], source: int) -> set[int]:
     """The stages where a tensor that a backward node reads is anyway; none for gradients and constants."""
-    if region.is_copied(source):
+    if region.is_copied(source) or region.is_number(source):
         return set()
     places = {forward[reader] for reader in region.readers(source) if reader in forward}
     return places | ({forward[source]} if source in forward else set())

@@ -104,7 +104,8 @@ async def test_pipeline_of_a_step_that_recomputes(schedule: str) -> None:
     again = recompute(graph, loss="loss", segments=3)
     cut = made(again, dict(zip(LAYERS, ["cpu:0"] * 2 + ["cpu:1"] * 3, strict=True)), 4, schedule=schedule)
     bodies = {f.signature.name: [n.name for n in f.node_def if "again" in n.name] for f in cut.library.function}
-    assert {name for name, again in bodies.items() if again} == {"backward_s0", "backward_s1"}
+    later = {"backward_s0_adding", "backward_s1_adding"}
+    assert {name for name, again in bodies.items() if again} == {"backward_s0", "backward_s1"} | later
     assert difference(await trained(graph, model), await trained(cut, model)) < 1e-10
 
 
@@ -295,3 +296,67 @@ async def test_sizes_that_are_built_in(name: str) -> None:
     graph = model.graph()
     cut = made(graph, CPUS[:2], 4)
     assert difference(await trained(graph, model), await trained(cut, model)) < 1e-10
+
+
+@pytest.mark.parametrize("name", ["perceptron", "cnn", "transformer", "tower"])
+@pytest.mark.parametrize("count", [1, 2])
+async def test_graph_of_one_micro_batch(name: str, count: int) -> None:
+    """A graph that was made for two rows runs eight in four micro-batches, on one stage or two, without resizing."""
+    whole, part = (TrainingModel(name, "adam", rows=rows, clips=True) for rows in (8, 2))
+    graph, small = whole.graph(), part.graph()
+    cut = made(small, CPUS[:count], 4, sized="microbatch", gradients=part.slopes)
+    assert difference(await trained(graph, whole), await trained(cut, part)) < 1e-10
+    assert node_of(cut, "x").attrs["shape"][0] == 8
+    assert node_of(small, "x").attrs["shape"][0] == 2
+
+
+async def test_sums_in_float32() -> None:
+    """Gradients of half precision are cast before they are added up, and what widened them reads these sums."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (1, 1))
+    w = b.op("VarHandleOp", name="w", dtype="float32", shape=(1, 1), shared_name="w")[0]
+    half = b.op("Cast", b.op("ReadVariableOp", w, dtype="float32", name="w/read"), DstT="float16")[0]
+    b.op("Sum", b.op("MatMul", b.op("Cast", x, DstT="float16"), half), [0, 1], name="loss")
+    (slope,) = gradients(b, ["loss"], [half.name])
+    assert slope is not None
+    wide = b.op("Cast", slope, DstT="float32", name="wide")
+    b.op("Identity", slope, name="narrow")
+    b.group(b.op("ResourceApplyGradientDescent", w, np.float32(1), wide), name="train")
+    b.group(b.op("AssignVariableOp", w, np.zeros((1, 1), np.float32)), name="init")
+    options = {"batch": "x", "loss": "loss", "microbatches": 3, "reduction": "sum", "sized": "microbatch"}
+    found = {}
+    for accumulate in (None, "float32"):
+        cut = pipeline(b.graph(), ["cpu:0"], gradients=slope, accumulate=accumulate, **options)  # type: ignore[arg-type]
+        async with open_session(cut, "cpu:1") as session:
+            await session.run([], {}, ["init"])
+            feeds = {"x": np.array([[2048], [1], [1]], np.float32)}
+            found[accumulate] = [float(np.squeeze(v)) for v in await session.run(["wide", "narrow"], feeds)]
+    assert found == {None: [2048, 2048], "float32": [2050, 2050]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sized": "row"}, "sized is 'row'; use 'batch' or 'microbatch'"),
+        ({"sized": "microbatch"}, "name the gradients of a graph that is sized for a micro-batch, and of no other"),
+        ({"gradients": ["loss"]}, "name the gradients of a graph that is sized for a micro-batch, and of no other"),
+        (
+            {"sized": "microbatch", "gradients": ["first/kernel/read"]},
+            "'first/kernel/read' does not depend on the batch",
+        ),
+        ({"accumulate": "float64"}, "accumulate is 'float64'; use None or 'float32'"),
+    ],
+)
+def test_micro_batches_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    """Words and gradients that do not fit are refused by name."""
+    graph = TrainingModel("tower", "sgd").graph()
+    with pytest.raises(InvalidArgumentError, match=message):
+        made(graph, CPUS[:2], 4, **options)
+
+
+def test_gradient_that_is_not_named() -> None:
+    """An update by a tensor of the micro-batch that is not added up is refused, with the tensor."""
+    model = TrainingModel("tower", "sgd", rows=2)
+    graph = model.graph()
+    with pytest.raises(UnimplementedError, match="updates a variable by an activation|none of the named gradients"):
+        made(graph, CPUS[:2], 4, sized="microbatch", gradients=model.slopes[1:])

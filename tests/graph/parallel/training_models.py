@@ -43,6 +43,8 @@ class TrainingModel:
     reads: dict[str, Tensor] = field(default_factory=dict)
     handles: dict[str, Tensor] = field(default_factory=dict)
     initial: list[Operation] = field(default_factory=list)
+    slopes: list[str] = field(default_factory=list)
+    """the gradients, by parameter"""
 
     def graph(self) -> Graph:
         """The step."""
@@ -54,6 +56,7 @@ class TrainingModel:
             found = gradients(self.b, [scaled.name], [self.reads[name] for name in trained])
             grads = [self.b.tensor(g) for g in found if g is not None]
             assert len(grads) == len(trained)
+            self.slopes = [grad.name for grad in grads]
             updates = self._updates(trained, self._prepared(trained, grads))
             if self.averages:
                 updates += self._averages(trained, updates)

@@ -1,0 +1,206 @@
+"""How `build_model` makes the graph of a step, from the network of one rank to the graph of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal
+
+from ...collector import collector_paused
+from ...devices.cluster import Cluster
+from ...devices.given_cluster import as_cluster
+from ...errors import InvalidArgumentError
+from ...graph import Graph
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Operation, Tensor
+from ...graph.gradients.backward import gradients
+from ...graph.parallel.mesh.mesh import Mesh
+from ...graph.parallel.mesh.rank_program import RankProgram
+from ...graph.parallel.mesh.write_out import as_representatives, write_out
+from ...graph.parallel.pipeline import pipeline
+from ...graph.parallel.recompute import recompute
+from ..models.description import ModelDescription
+from ..models.split import Split
+from .model_step import ModelStep, WeightPlace, names_of_ranks
+from .transformers.forward import RankForward, forward
+from .transformers.network import RankNetwork, RankSizes
+from .transformers.optimizers import Optimizer, Updates
+from .transformers.parameters import RankParameters
+
+Inference = Literal["prefill", "decode"]
+
+
+@collector_paused()
+def build_model(
+    model: ModelDescription,
+    split: Split,
+    devices: Cluster | str | Path,
+    *,
+    sequence_length: int | None = None,
+    training: bool = True,
+    representatives: bool = False,
+    fused: bool = True,
+    optimizer: Optimizer | None = None,
+) -> ModelStep:
+    """The graph of a training step of a model, spread over the first devices of a cluster by a split.
+
+    `devices` is a cluster as `simulate` takes it; its GPUs are used in the order of their names, its CPUs if it has
+    none. `sequence_length` are tokens of a sequence (of images None: they follow from the model). Without `training`
+    it is the forward pass alone, whose fetch are the logits [tokens of a rank, vocabulary].
+
+    With `representatives` one rank of each stage stands for all that do the same: `simulate` gives the same times as
+    for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock too.
+
+    `fused` False spells attention, norms and the like in TensorFlow's ops. Raises InvalidArgumentError, with the
+    nearest values that work, for a split that does not fit the model, the sequence or the devices.
+    """
+    used, warnings = _used_devices(model, split, devices, sequence_length)
+    build = _Building(model, split, used, _rows(model, sequence_length), fused=fused, starts=not representatives)
+    graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
+    mesh = build.mesh
+    graph = as_representatives(graph, mesh) if representatives else write_out(graph, mesh, used)
+    names = {name: names_of_ranks([name], mesh, representatives=representatives) for name in build.network.inputs}
+    count = split.microbatches
+    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
+    return ModelStep(
+        graph=graph,
+        feeds={of_rank: shapes[name] for name in names for of_rank in names[name]},
+        fetches=(build.fetch,),
+        targets=names_of_ranks(build.targets, mesh, representatives=representatives),
+        initialise=names_of_ranks(build.initialise, mesh, representatives=representatives),
+        tokens=build.tokens,
+        split=split,
+        mesh=mesh,
+        sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
+        weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
+        warnings=warnings,
+    )
+
+
+def _rows(model: ModelDescription, sequence_length: int | None) -> int:
+    """The tokens of a sequence; InvalidArgumentError if they are neither given nor known."""
+    rows = model.rows_of(sequence_length or 1)
+    if rows is None:
+        return 1
+    if sequence_length is None and model.rows_of(1) != model.rows_of(2):
+        raise InvalidArgumentError(f"{type(model).__name__} has sequences of any length; give sequence_length")
+    return rows
+
+
+def _used_devices(
+    model: ModelDescription, split: Split, devices: Cluster | str | Path, sequence_length: int | None
+) -> tuple[list[str], tuple[str, ...]]:
+    """The devices of the ranks in order, and warnings."""
+    cluster = as_cluster(devices)
+    names = [device.name for device in cluster if device.type != "CPU"] or [device.name for device in cluster]
+    warnings = split.check(model, _rows(model, sequence_length), len(names))
+    return names[: split.devices], warnings
+
+
+class _Building:
+    """The graph of one rank of each stage, through all passes."""
+
+    def __init__(
+        self, model: ModelDescription, split: Split, devices: Sequence[str], rows: int, *, fused: bool, starts: bool
+    ) -> None:
+        self.model, self.split = model, split
+        self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
+        self.devices = [devices[stage * self.mesh.per_stage] for stage in range(split.pp)]
+        self.tokens = split.global_batch * rows
+        self.b = GraphBuilder()
+        self.program = RankProgram(self.b, self.mesh, split.microbatches)
+        self.parameters = RankParameters(self.program, split.precision, starts=starts)
+        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused)
+        self.network = RankNetwork(self.program, self.parameters, split, sizes)
+        self.fetch = ""
+        self.targets: list[str] = []
+        self.initialise: list[str] = []
+
+    def forward_only(self) -> Graph:
+        """The logits of the batch."""
+        logits = forward(self.network, self.model).logits()
+        with self.network.last("logits"):
+            self.b.identity(logits, name="whole_batch")
+        self.fetch = logits.name
+        self._start()
+        return self.b.graph()
+
+    def training(self, optimizer: Optimizer) -> Graph:
+        """The whole step."""
+        end = forward(self.network, self.model)
+        part, count = self._loss(end)
+        reads = [parameter.read for parameter in self.parameters.all]
+        slopes = [self.b.tensor(slope) for slope in gradients(self.b, [part], reads)]
+        correction = self._correction(count)
+        self._total(part, correction)
+        updates = Updates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
+        for stage, of_stage in enumerate(updates):
+            self.targets.append(self._group(of_stage, "train", stage))
+        self._start()
+        added_up = [*(slope.name for slope in slopes), count.name]
+        return self._passed(self.b.graph(), part.name, added_up)
+
+    def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
+        name = name if stage == 0 else f"{name}/stage_{stage}"
+        return self.b.group(*nodes, name=name, device=self.devices[stage]).name
+
+    def _start(self) -> None:
+        for stage in range(self.split.pp):
+            mine = [assignment for at, assignment in self.parameters.assignments if at == stage]
+            if mine:
+                self.initialise.append(self._group(mine, "initialise", stage))
+
+    def _loss(self, end: RankForward) -> tuple[Tensor, Tensor]:
+        """The sum of the rank's losses divided by the tokens of the global batch, and how many of them count."""
+        total, count = end.losses()
+        with self._on_last():
+            return self.b.op("Mul", total, 1 / self.tokens, name="loss/of_rank")[0], count
+
+    def _correction(self, count: Tensor) -> Tensor:
+        """Tokens of the global batch by those that have a label."""
+        with self._on_last(), self.b.scope("correction"):
+            labelled = self.program.all_reduce(count, "dp+cp", name="labelled")
+            at_least_one = self.b.op("Maximum", labelled, 1.0)
+            return self.b.op("RealDiv", float(self.tokens), at_least_one, name="factor")[0]
+
+    def _total(self, part: Tensor, correction: Tensor) -> None:
+        """The loss of the global batch, on the last stage of every rank."""
+        with self._on_last():
+            whole = self.program.all_reduce(part, "dp+cp", name="correction/loss")
+            self.fetch = self.b.op("Mul", whole, correction, name="loss").name
+
+    def _on_last(self) -> AbstractContextManager[None]:
+        """Makes nodes on the last stage."""
+        return self.program.on_stage(self.split.pp - 1, self.devices[-1])
+
+    # Passes
+
+    def _passed(self, graph: Graph, loss: str, added_up: Sequence[str]) -> Graph:
+        """The graph behind all passes; `loss` is that of the rank and `added_up` what micro-batches add up."""
+        split = self.split
+        layers = [f"layer_{number}" for number in range(self.model.layers)]
+        if split.recompute == "selective":
+            graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
+        elif split.recompute != "none":
+            graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        if split.pp == 1 and split.microbatches == 1:
+            return graph
+        return pipeline(
+            graph,
+            self._stages(layers),
+            batch=list(self.network.inputs),
+            loss=loss,
+            microbatches=split.microbatches,
+            schedule=split.schedule,
+            reduction="sum",
+            sized="microbatch",
+            gradients=added_up,
+        )
+
+    def _stages(self, layers: Sequence[str]) -> dict[str, str]:
+        """The device of each scope of the forward pass, in order."""
+        counts = self.split.stages_of(self.model.layers)
+        of_layers = [self.devices[k % self.split.pp] for k, count in enumerate(counts) for _ in range(count)]
+        first, last = self.devices[0], self.devices[-1]
+        return {"embedding": first, **dict(zip(layers, of_layers, strict=True)), "head": last, "loss": last}

@@ -1,0 +1,121 @@
+"""A model and a split become the graph of one step: `build_model`.
+
+    split = Split(tp=2, pp=2, dp=2, microbatches=4)
+    step = build_model(GptModel(layers=4, hidden=64, heads=4), split, "gpu:8", sequence_length=32)
+    session.run([], targets=step.initialise)
+    session.run(step.fetches, step.feed(tokens=tokens, labels=labels), targets=step.targets)
+
+The way there, over one graph, the program of one rank:
+
+    transformers.forward        the forward pass of a micro-batch, on a device for each stage
+    gradients                   of the sum of token losses / tokens of the global batch
+    optimizers                  clipping by the norm over all shards, and the update
+    recompute, replicate's reductions and ZeRO, pipeline      the passes of `graph.parallel`
+    write_out                   a copy for every rank; or, as representatives, none: the clock plays one for all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, NotFoundError
+from ...graph import Graph, GraphDef
+from ...graph.dtypes import Array
+from ...graph.parallel.mesh.mesh import Mesh
+from ...graph.parallel.mesh.write_out import prefix_of
+from ...graph.suggestions import suggestion
+from ..models.split import Split
+from .transformers.sequence import order_of_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WeightPlace:
+    """A trained weight: the tensor with its value on the first rank of its stage, and how ranks share it out.
+
+    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it.
+    """
+
+    tensor: str
+    stage: int
+    axis: int | None
+    over: str
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """The graph of a step, and what to feed, fetch and run.
+
+    `feeds` are the placeholders with the shapes that each rank is fed, `targets` the updates and `initialise` the
+    initial values, by rank and stage; `tokens` are those of the global batch.
+    """
+
+    graph: Graph
+    feeds: Mapping[str, tuple[int, ...]]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+    initialise: tuple[str, ...]
+    tokens: int
+    split: Split
+    mesh: Mesh
+    sequence_axes: Mapping[str, int | None] = field(repr=False)
+    """by input ("tokens") the axis along which it is a sequence, None for an input without one"""
+    weights: Mapping[str, WeightPlace] = field(repr=False)
+    """by name where the parts of a weight are"""
+    warnings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """what values would decide, and the clock assumes"""
+
+    @cached_property
+    def graph_def(self) -> GraphDef:
+        """The graph as a message."""
+        return self.graph.to_graph_def()
+
+    def feed(self, **inputs: Array) -> dict[str, Array]:
+        """The feeds of all ranks, of arrays for the global batch: `tokens` and `labels` [global batch, sequence].
+
+        Row n belongs to the replica n * dp // rows; with context parallelism each rank gets its part of the sequence.
+        Raises InvalidArgumentError for an input that is missing or unknown, or has another shape.
+        """
+        if inputs.keys() != self.sequence_axes.keys():
+            raise InvalidArgumentError(
+                f"the step is fed {', '.join(self.sequence_axes)}, not {', '.join(inputs) or 'nothing'}"
+            )
+        found = {}
+        for name, values in inputs.items():
+            for number in range(self.mesh.per_stage):
+                placeholder = f"{prefix_of(number)}{name}"
+                if placeholder in self.feeds:
+                    found[placeholder] = self._part(name, np.asarray(values), number)
+        return found
+
+    def parts_of(self, weight: str) -> tuple[str, ...]:
+        """The tensors whose values, joined along the weight's `axis`, are the whole weight; NotFoundError for no name."""
+        if weight not in self.weights:
+            raise NotFoundError(f"the step has no weight {weight!r}{suggestion(weight, self.weights)}")
+        place = self.weights[weight]
+        first = place.stage * self.mesh.per_stage
+        ranks = (first,) if place.axis is None else self.mesh.group(place.over, first)
+        return tuple(f"{prefix_of(rank - first)}{place.tensor}" for rank in ranks)
+
+    def _part(self, name: str, values: Array, number: int) -> Array:
+        mesh, axis = self.mesh, self.sequence_axes[name]
+        place = mesh.coordinates(number)
+        own = self.feeds[name]
+        whole = tuple(size * (mesh.dp if at == 0 else mesh.cp if at == axis else 1) for at, size in enumerate(own))
+        if values.shape != whole:
+            raise InvalidArgumentError(f"{name} has shape {list(values.shape)}; the global batch has {list(whole)}")
+        rows = values[place.dp * own[0] : (place.dp + 1) * own[0]]
+        if axis is None or mesh.cp == 1:
+            return rows
+        order = order_of_tokens(whole[axis], mesh.cp, self.split.cp_kind)
+        return np.take(rows, order[place.cp * own[axis] : (place.cp + 1) * own[axis]], axis)
+
+
+def names_of_ranks(names: Sequence[str], mesh: Mesh, *, representatives: bool) -> tuple[str, ...]:
+    """Names of a rank program in the copies of all ranks."""
+    copies = 1 if representatives else mesh.per_stage
+    return tuple(f"{prefix_of(number)}{name}" for number in range(copies) for name in names)

@@ -1,0 +1,42 @@
+"""Dense layers between attentions, hidden units split over the ranks of tp: [own rows, hidden] -> the same."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Literal
+
+from ....graph.builder.handles import Tensor
+from .network import RankNetwork
+from .products import column, entered, row
+
+Gelu = Literal["exact", "tanh"]
+
+
+def gelu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: int, kind: Gelu) -> Tensor:
+    """gelu(x @ up + bias) @ down + bias."""
+    up = column(network, entered(network, x), "up", (hidden, intermediate))
+    return row(network, gelu(network, up, kind), "down", (intermediate, hidden))
+
+
+def swiglu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: int) -> Tensor:
+    """(silu(x @ gate) * (x @ up)) @ down, without biases (Shazeer 2020: GLU variants improve transformer)."""
+    x = entered(network, x)
+    gate = column(network, x, "gate", (hidden, intermediate), bias=False)
+    up = column(network, x, "up", (hidden, intermediate), bias=False)
+    return row(network, silu(network, gate) * up, "down", (intermediate, hidden), bias=False)
+
+
+def silu(network: RankNetwork, x: Tensor) -> Tensor:
+    """x * sigmoid(x)."""
+    return network.b.op("Mul", x, network.b.op("Sigmoid", x), name="silu")[0]
+
+
+def gelu(network: RankNetwork, x: Tensor, kind: Gelu) -> Tensor:
+    """x times the normal distribution function of x, or its approximation by tanh (Hendrycks and Gimpel 2016)."""
+    b = network.b
+    if kind == "exact":
+        share = b.op("Erf", x * (1 / sqrt(2)), name="gelu/erf") + 1.0
+    else:
+        inner = (x + b.op("Square", x) * x * 0.044715) * sqrt(2 / pi)
+        share = b.op("Tanh", inner, name="gelu/tanh") + 1.0
+    return b.op("Mul", x * 0.5, share, name="gelu")[0]
