@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
-from ....graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
+from ....graph.analysis.collective_seats import IMBALANCE, SEAT, SeatPlace, instance_offset, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ValueOf = Callable[[int, int], Array | None]
 """the value of an output of a node, None if it is unknown before the run"""
-_IMBALANCE = "_imbalance"
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEXT_ITERATION)
 
 
@@ -147,10 +146,10 @@ def imbalance_of(kind: NodeProperties) -> float:
 
     It is an assumption about values, which the clock does not have.
     """
-    imbalance = kind.attrs.get(_IMBALANCE, 1.0)
+    imbalance = kind.attrs.get(IMBALANCE, 1.0)
     if not isinstance(imbalance, float) or not 1 <= imbalance < inf:
         raise InvalidArgumentError(
-            f"attr {_IMBALANCE} = {imbalance!r} must be a float from 1.0 on: how many times the mean the busiest "
+            f"attr {IMBALANCE} = {imbalance!r} must be a float from 1.0 on: how many times the mean the busiest "
             "member sends",
             op=kind.op,
         )
