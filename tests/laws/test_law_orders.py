@@ -29,7 +29,9 @@ from tests.strategies import GraphCase
 class Step:
     """A cut step, which is simulated in several orders."""
 
-    def __init__(self, parts: Mapping[str, Graph], feeds: Mapping[str, tuple[int, ...]], cluster: str = CLUSTER) -> None:
+    def __init__(
+        self, parts: Mapping[str, Graph], feeds: Mapping[str, tuple[int, ...]], cluster: str = CLUSTER
+    ) -> None:
         self.parts, self.feeds, self.cluster = parts, feeds, cluster
         self.names = sorted({node.name for graph in parts.values() for node in graph.op_nodes()})
 

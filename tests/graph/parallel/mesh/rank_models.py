@@ -1,8 +1,8 @@
 """Rank programs for tests: a perceptron with column and row products over tp, on a stage for each of its layers.
 
-    model = RankModel(Mesh(pp=2, tp=2, dp=2), rows=2)
-    model.graph()          the program of one rank for one micro-batch; "x" and "y" are fed, "loss" is its share
-    model.gradients        what micro-batches add up: the gradient of each weight, and how many rows there are
+model = RankModel(Mesh(pp=2, tp=2, dp=2), rows=2)
+model.graph()          the program of one rank for one micro-batch; "x" and "y" are fed, "loss" is its share
+model.gradients        what micro-batches add up: the gradient of each weight, and how many rows there are
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class RankModel:
         self.gradients += [slope.name for slope in slopes.values()]
         self.gradient_of = {self.weights[name].handle.node: slope.name for name, slope in slopes.items()}
         with r.on_stage(last, self.stages[last]):
-            r.all_reduce(loss[0], "dp+cp", name="loss") if self.mesh.size("dp+cp") > 1 else b.identity(loss, name="loss")
+            r.all_reduce(loss[0], "dp+cp", name="loss") if self.mesh.size("dp+cp") > 1 else b.identity(
+                loss, name="loss"
+            )
             b.op("Identity", "counted", name="rows_counted")
         factor = self._factor(r, slopes) if self.clips else None
         updates = [self._update(r, name, slope, factor) for name, slope in slopes.items()]
