@@ -22,13 +22,15 @@ from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
 from ..models.split import Split
-from .model_step import ModelStep, names_of_ranks
+from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import RankForward, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
 from .transformers.parameters import RankParameters
 
 Inference = Literal["prefill", "decode"]
+
+
 @collector_paused()
 def build_model(
     model: ModelDescription,
@@ -71,6 +73,7 @@ def build_model(
         split=split,
         mesh=mesh,
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
+        weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
         warnings=warnings,
     )
 
