@@ -74,12 +74,13 @@ class ShardRegion:
         self.beside = (wanted & behind) - self.nodes - self.before
         """what outputs that see gradients need besides; it works on whole tensors"""
         self.order = [node for node in flow.order if node in self.nodes]
-        self.updates = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        writing = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        self.updates = dict.fromkeys(writing)
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
         own = boundary if among is None else [output for output in boundary if output in among.gradients]
         self.seeds = [output for output in own if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""
-        found = find_variables(flow, self.shape, self.updates, self.before, self.nodes, among and among.variables)
+        found = find_variables(flow, self.shape, writing, self.before, self.nodes, among and among.variables)
         self.variables = found.sharded
         self.whole = found.whole
         """why other variables that are updated stay whole, by name"""
