@@ -258,9 +258,9 @@ class _Sharder:
         for seeds, buffer in zip(self._gradient_buckets(), buffers, strict=True):
             by_device.setdefault(graph.requested_device(seeds[0][0]), []).append(buffer)
         for device, kept in by_device.items():
-            seeds = [node for node, _ in self._region.seeds if graph.requested_device(node) == device]
+            producers = [node for node, _ in self._region.seeds if graph.requested_device(node) == device]
             with self._edits.make.within(None, device):
-                self._keep_on(device, kept, list(dict.fromkeys(map(graph.node_name, seeds))))
+                self._keep_on(device, kept, list(dict.fromkeys(map(graph.node_name, producers))))
 
     def _keep_on(self, device: str, buffers: Sequence[Tensor], producers: Sequence[str]) -> None:
         """What `_keep` says for the gradients of one device."""
