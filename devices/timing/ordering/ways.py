@@ -6,8 +6,8 @@
     out of the loop     Merge -> Less -> Switch -> Exit -> Neg                   5 ns
     from the Enter      10 iterations, then out                                 65 ns
 
-Iterations count as if they came one after the other, each with its longest way. In an iteration the ways end with it, at
-its NextIterations. What comes behind is the same for all its nodes: further iterations, and the way out. Only in the
+Iterations count as if they came one after the other, each with its longest way. In an iteration the ways end with it,
+at its NextIterations. What comes behind is the same for all its nodes: further iterations, and the way out. Only in the
 turn that finds the end of the loop, ways lead out.
 
 The members of one collective are one place, as they end together: what follows one of them follows all.

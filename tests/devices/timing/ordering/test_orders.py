@@ -263,5 +263,5 @@ def test_a_name_inside_a_call_is_suggested() -> None:
 
 def test_numbers_of_numpy_are_priorities() -> None:
     """Whole or not."""
-    order = {"b": np.int64(1), "a": np.float32(0.5)}
+    order: Any = {"b": np.int64(1), "a": np.float32(0.5)}
     assert spans(simulate(waited_for(), cluster(2), order=order))["b"] == (0, 80)
