@@ -25,12 +25,15 @@ from .bodies.script_planner import ScriptPlanner
 from .costs.fitted import FittedSource
 from .costs.source import CostSource
 from .memory.holder_blocks import MustBePlayedError
+from .ordering.order import Order, checked_order
+from .ordering.played import played_in_order
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
 from .playing.model import ModelOracle
 from .playing.player import Player
 from .playing.recording import events_of
 from .playing.shared_hardware import SharedHardware
+from .representatives.representatives import representatives_of
 from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
@@ -52,6 +55,7 @@ def simulate(
     trace: TraceSource | None = None,
     trace_times: bool = False,
     assumed_size: int | None = None,
+    order: Order = "ready",
 ) -> Timeline:
     """The timeline of one step.
 
@@ -70,71 +74,83 @@ def simulate(
     of a file. Counts, branches and shapes that the caller does not give are taken from it before constants are asked;
     with `trace_times` also the times of ops, in a loop the median of its runs.
 
+    `order` says which ready kernel a stream takes next, and which complete collective of a group begins next: "ready",
+    the first to be; "critical-path", the one from which the longest way leads to the end of the step; or priorities by
+    the names of nodes, the highest first, see `ordering.order`.
+
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size,
     trip count or branch that the time depends on and nobody knows, for a trace of another graph, and for a step that
-    takes 0 ns, for a collective of unknown group or of which members never come; UnimplementedError for calls whose
+    takes 0 ns, for a collective of unknown group or of which members never come, for an order that names no node or
+    that members of a group do not share; UnimplementedError for calls whose
     functions are known only in a run.
     """
-    cluster = as_cluster(cluster)
+    cluster, order = as_cluster(cluster), checked_order(order)
     with collector_paused():
         step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
         facts = step.facts
-        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None)
+        standing = representatives_of(step.inferred.graph, cluster)
+        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None, standing)
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
+        if standing is not None:
+            standing.settle(planner.calibration)
         try:
-            player, memory = _played(script, planner)
+            player, memory = _played(script, planner, order)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
         return _timeline(script, player, memory, scripts, facts)
 
 
-def _played(script: Script, planner: Planner) -> tuple[Player, MemoryUse]:
+def _played(script: Script, planner: Planner, order: Order) -> tuple[Player, MemoryUse]:
     """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
-    cluster, calibration = planner.cluster, planner.calibration
-    player = Player(SharedHardware(cluster, calibration), ModelOracle(), folds=True)
-    player.play(script)
+    player = played_in_order(script, planner, order, folds=True)
     try:
-        return player, memory_of_player(player, cluster)
+        return player, memory_of_player(player, planner.cluster)
     except MustBePlayedError:
-        player = Player(SharedHardware(cluster, calibration), ModelOracle())
-        player.play(script)
-        return player, memory_of_player(player, cluster)
+        player = played_in_order(script, planner, order, folds=False)
+        return player, memory_of_player(player, planner.cluster)
 
 
 def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
-    cluster = scripts.planner.cluster
+    cluster, standing = scripts.planner.cluster, scripts.planner.representatives
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
-    used = [cluster.names[number] for number in numbers]
+    used = [cluster.devices[number].name for number in numbers]
+    linked = used if standing is None else standing.linked(used)
+    events = with_blocks(events_of(player, cluster.names), player)
+    if standing is not None:
+        standing.check(events)
     return Timeline(
-        with_blocks(events_of(player, cluster.names), player),
+        events,
         warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
-        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
+        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster, linked),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
         models={device.name: device.spec.name for device in cluster},
-        link_loads=player.link_loads,
+        link_loads=player.link_loads if standing is None else lambda link: player.link_loads(standing.like(link)),
+        representatives=None if standing is None else standing.stands_for,
         trace_coverage=facts.coverage,
     )
 
 
 def _dependency_bound_ns(script: Script, planner: Planner) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    shared = SharedHardware(planner.cluster, planner.calibration, is_unlimited=True)
-    player = Player(shared, ModelOracle(), folds=True)
+    hardware = SharedHardware(
+        planner.cluster, planner.calibration, is_unlimited=True, representatives=planner.representatives
+    )
+    player = Player(hardware, ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 
 
-def spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
-    """The defaults that devices in this step and the links between them rely on, one by one."""
+def spec_assumptions(devices: Sequence[str], cluster: Cluster, linked: Sequence[str] | None = None) -> list[Assumption]:
+    """The defaults that devices in this step, and the links between those `linked`, rely on, one by one."""
     specs = {name: cluster.find(name).spec for name in devices}
     numbers = [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
-    return numbers + [Assumption(*link) for link in cluster.topology.assumed(devices)]
+    return numbers + [Assumption(*link) for link in cluster.topology.assumed(linked or devices)]
 
 
 def spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:

@@ -2,6 +2,7 @@
 
     partita_exchanges    an all-to-all of unequal parts, and other ops by which devices exchange tensors
     partita_layers       attention and other layers of transformers as one kernel each
+    partita_products     grouped products of experts, and a cross entropy over parts of a vocabulary
 
 Their names begin with "Partita>", so that none of TensorFlow's can be meant.
 """
@@ -9,14 +10,15 @@ Their names begin with "Partita>", so that none of TensorFlow's can be meant.
 from __future__ import annotations
 
 from ..protos import OpDef
-from . import partita_exchanges, partita_layers
+from . import partita_exchanges, partita_layers, partita_products
 from .declaration import op_def_from_words
 
-HOST_ARGS = {**partita_exchanges.HOST_ARGS, **partita_layers.HOST_ARGS}
+_MODULES = (partita_exchanges, partita_layers, partita_products)
+HOST_ARGS = {op: args for module in _MODULES for op, args in module.HOST_ARGS.items()}
 """the arguments in host memory, by op, on devices of every kind"""
 
 
 def partita_ops() -> list[OpDef]:
     """The declarations, sorted by name."""
-    declarations = (*partita_exchanges.DECLARATIONS, *partita_layers.DECLARATIONS)
+    declarations = (words for module in _MODULES for words in module.DECLARATIONS)
     return sorted(map(op_def_from_words, declarations), key=lambda op: op.name)

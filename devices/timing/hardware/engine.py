@@ -25,9 +25,11 @@ from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
 from .collectives import FIRST_FLOW, Collectives, PlanOf
+from .equals import FIRST_EQUAL, EqualFlows, SharedRoute
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
+from .prioritised import PrioritisedLanes, PriorityOf, PriorityQueue
 from .profile import EndOf, Profile, at_full_speed
 from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
 from .yielding_gpu import YieldingGpu
@@ -51,17 +53,31 @@ class Engine:
     time of a step is then its longest chain of durations.
     """
 
-    def __init__(self, cluster: Cluster, feeder: Feeder, plan_of: PlanOf, *, is_unlimited: bool = False) -> None:
-        """Devices are numbered in their order; `plan_of` plans collectives among them."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        feeder: Feeder,
+        plan_of: PlanOf,
+        *,
+        is_unlimited: bool = False,
+        priority_of: PriorityOf | None = None,
+    ) -> None:
+        """Devices are numbered in their order; `plan_of` plans collectives among them.
+
+        With `priority_of` ready rows and complete collectives are taken by priority, without it as they come.
+        """
         profile = Profile(cluster.profiles)
         self.env = Environment()
         self.log = Log()
         self._instants = Instants(self.env)
         self._feeder = feeder
         self.network = Network(self.env, self, profile)
+        self._equals = EqualFlows(self._instants)
+        parts = self._instants, self.log, feeder, self.network, self._equals
         self.collectives = Collectives(
-            self._instants, self.log, feeder, self.network, plan_of, self._shares, is_unlimited=is_unlimited
+            *parts, plan_of, self._shares, is_unlimited=is_unlimited, priority_of=priority_of
         )
+        self._priority_of = priority_of
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
         self.streams: list[Gpu | None] = []
@@ -79,15 +95,23 @@ class Engine:
         is_gpu = spec.launches_kernels
         stream: Gpu | None = None
         if is_gpu and not self._is_unlimited and spec.communication_share:
-            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share)
+            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share, self._queue())
         elif is_gpu and not self._is_unlimited:
-            stream = Gpu(*parts, spec.launch_overhead_ns, end_of)
+            stream = Gpu(*parts, spec.launch_overhead_ns, end_of, self._queue())
         self.streams.append(stream)
-        compute: ComputePlace = stream or Lanes(*parts, spec.lanes, end_of)
-        host: ComputePlace = Lanes(*parts, 1, at_full_speed)
+        compute: ComputePlace = stream or self._lanes(spec.lanes, end_of)
+        host: ComputePlace = self._lanes(1, at_full_speed)
         if self._is_unlimited:
             compute, host = Delays(*parts, launches=is_gpu), self._waits
         return {Duty.COMPUTE: compute, Duty.HOST: host, Duty.WAIT: self._waits}
+
+    def _lanes(self, lanes: int, end_of: EndOf) -> Lanes:
+        parts, queue = (self._instants, self.log, self._feeder), self._queue()
+        return Lanes(*parts, lanes, end_of) if queue is None else PrioritisedLanes(*parts, lanes, end_of, queue)
+
+    def _queue(self) -> PriorityQueue | None:
+        """Where rows wait; None if they are taken as they come."""
+        return None if self._priority_of is None else PriorityQueue(self._priority_of, self._feeder.turn)
 
     def _of_iterations(self, places: dict[Duty, ComputePlace]) -> dict[Duty, ComputePlace]:
         """Where the rows of overlapping iterations run."""
@@ -136,12 +160,17 @@ class Engine:
             self._instants.after(route.transfer_ns(size_bytes), partial(self._arrived_alone, row))
         else:
             self.network.request(row, route, size_bytes)
+            if isinstance(route, SharedRoute) and route.others:
+                for number, other in zip(self._equals.transfer(row, route), route.others, strict=True):
+                    self.network.request(number, other, size_bytes)
 
     def _arrived_alone(self, row: int, _: Event) -> None:
         self.arrived(row)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
         """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""
+        if transfer >= FIRST_EQUAL:
+            return
         cause = self._released_by.pop(transfer)
         if cause_transfer >= 0:
             cause = self._copies[cause_transfer]
@@ -149,9 +178,12 @@ class Engine:
 
     def arrived(self, transfer: int) -> None:
         """The last byte of a transfer has arrived: the copy ended when it was sent, the latency is the receive's."""
+        if self._equals.were_used:
+            self._equals.arrived(transfer)
         if transfer >= FIRST_FLOW:
             self.network.bottlenecks.pop(transfer, None)
-            self.collectives.arrived(transfer)
+            if transfer < FIRST_EQUAL:
+                self.collectives.arrived(transfer)
             return
         now, copy = self._instants.now(), self._copies[transfer]
         sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
@@ -184,10 +216,10 @@ class Engine:
         """Everything that decides how the hardware goes on, relative to the present.
 
         Two equal states, rows told by `name`, go on alike. None in the middle of an instant, while rates of transfers
-        have to be found, and of steps with collectives.
+        have to be found, and of steps with collectives or with equal flows of other ranks.
         """
         transfers = self.network.state(name)
-        if transfers is None or self.collectives.were_used:
+        if transfers is None or self.collectives.were_used or self._equals.were_used:
             return None
 
         def named(action: object) -> Hashable:

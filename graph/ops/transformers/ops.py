@@ -10,7 +10,11 @@ from ..record import FactsByOp
 OPS: FactsByOp = {
     "Partita>FlashAttention": {"takes_long": True, "is_product": True},
     "Partita>FlashAttentionGrad": {"takes_long": True, "is_product": True},
+    "Partita>GroupedMatMul": {"takes_long": True, "is_product": True, "keeps_first_axis": True},
+    "Partita>GroupedMatMulGrad": {"takes_long": True, "is_product": True},
     "Partita>RMSNorm": {},
     "Partita>RMSNormGrad": {},
     "Partita>Rotary": {"keeps_first_axis": True},
+    "Partita>SoftmaxCrossEntropy": {"keeps_first_axis": True},
+    "Partita>SoftmaxCrossEntropyGrad": {"keeps_first_axis": True},
 }
