@@ -11,6 +11,7 @@ from ...graph import Graph, GraphDef
 from ..models.bert import BertModel
 from ..models.gpt import GptModel
 from ..models.llama import LlamaModel
+from ..models.moe import MoeModel
 from ..models.vit import VitModel
 from . import (
     cnn as convolutions,
@@ -25,6 +26,7 @@ from .transformer import TransformerSizes, transformer_encoder
 
 gpt = workload_of(GptModel)
 llama = workload_of(LlamaModel)
+moe = workload_of(MoeModel)
 bert = workload_of(BertModel)
 vit = workload_of(VitModel)
 

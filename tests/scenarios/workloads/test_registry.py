@@ -39,7 +39,7 @@ SMALL = {
     "training": {"gpus": "2", "rows": "8", "kind": "reference"},
     "image_training": {"network": "AlexNet", "images": "2", "gpus": "1"},
 }
-MODELS = {"gpt": "gpt2", "llama": "llama", "bert": "bert", "vit": "vit"}
+MODELS = {"gpt": "gpt2", "llama": "llama", "moe": "mixtral", "bert": "bert", "vit": "vit"}
 """of workloads that are families of models the case whose config.json they read"""
 
 
