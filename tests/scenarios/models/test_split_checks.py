@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.scenarios import BertModel, DlrmModel, GptModel, LlamaModel, ModelDescription, MoeModel, Split, VitModel
 from tests.scenarios.models.families import GPT3, LLAMA3_8B, MIXTRAL, ROWS
 
@@ -119,6 +119,14 @@ def test_fewer_devices_than_there_are_is_a_warning() -> None:
     assert (
         warning == "tp * pp * cp * dp = 8 * 1 * 1 * 1 = 8 devices of the cluster's 64 are used; the others do nothing"
     )
+
+
+def test_a_ring_has_no_window() -> None:
+    """Unless the window sees the whole sequence."""
+    model = LlamaModel(2, 16, 4, 40, 99, window=8)
+    assert Split(cp=2).check(model, 8) == ()
+    with pytest.raises(UnimplementedError, match="a ring has no window of attention"):
+        Split(cp=2).check(model, 12)
 
 
 def test_every_named_value_works() -> None:
