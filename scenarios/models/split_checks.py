@@ -79,11 +79,12 @@ def _check_sequence(split: Split, model: ModelDescription, length: int) -> None:
             f'a ring has no window of attention ({model.attended(length)} of {length} tokens); use cp_kind="heads"'
         )
     rows = length // split.cp * split.microbatch
-    if split.sequence_parallel and rows % split.tp:
+    if rows % split.tp and (split.sequence_parallel or model.shared_by_expert_parallel):
         near = or_text(nearest_multiples(length, lcm(parts, split.tp * split.cp)))
+        why = "sequence_parallel" if split.sequence_parallel else "the way to experts"
         raise InvalidArgumentError(
-            f"sequence_parallel: tp={split.tp} does not divide the {rows} rows of a micro-batch on a rank "
-            f"(sequence_length / cp * microbatch); give sequence_length={near}"
+            f"tp={split.tp} does not divide the {rows} rows of a micro-batch on a rank (sequence_length / cp * "
+            f"microbatch), which {why} parts; give sequence_length={near}"
         )
 
 

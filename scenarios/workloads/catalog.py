@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...errors import InvalidArgumentError
 from ...graph import Graph, GraphDef
 from ..models.bert import BertModel
+from ..models.dlrm import DlrmModel
 from ..models.gpt import GptModel
 from ..models.llama import LlamaModel
 from ..models.moe import MoeModel
@@ -29,6 +30,7 @@ llama = workload_of(LlamaModel)
 moe = workload_of(MoeModel)
 bert = workload_of(BertModel)
 vit = workload_of(VitModel)
+dlrm = workload_of(DlrmModel)
 
 
 def mlp(*, layers: int = 4, features: int = 1024, gpus: int = 1) -> GraphDef:

@@ -17,5 +17,6 @@ SUMMARIES = {
     "moe": "Mixtral, DeepSeek V2 or V3, from a config.json, spread by a split",
     "bert": "BERT as a masked language model, from a config.json, spread by a split",
     "vit": "a vision transformer, from a config.json, spread by a split",
+    "dlrm": "a recommendation model, its embedding tables shared out over devices, from a file of sizes",
     "image_training": "one step of gradient descent of ResNet-50, ResNet-152, InceptionV3, VGG16 or AlexNet",
 }
