@@ -21,7 +21,9 @@ from .options import (
     OUTPUT,
     choice_options,
     cost_options,
+    device_options,
     json_option,
+    model_options,
     placement_options,
     recv_epochs_option,
     tags_option,
@@ -263,21 +265,30 @@ def devices(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the workload.")
+@model_options
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another setting of the workload.")
+@device_options
 @click.option("--out", type=OUTPUT, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt.")
+@click.option(
+    "--simulate", "is_simulated", is_flag=True, help="Say how long a step takes; ranks alike are played once."
+)
+@click.option("--list", "is_list", is_flag=True, help="List all workloads and their settings, as without NAME.")
 @json_option
-def workload(name: str | None, settings: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+def workload(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
     """Build the graph of the workload NAME, or list all workloads and their settings.
 
-    Installed packages add workloads by entry points; docs/extending.md says how.
+    Families of models take the sizes of a config.json, as Hugging Face writes them, and a split, which spreads the step
+    over devices; docs/models.md lists the fields of both. Installed packages add workloads by entry points;
+    docs/extending.md says how.
 
     \b
-    Example:
+    Examples:
       partita workload transformer --set layers=4 --set gpus=2 --out encoder.pb
+      partita workload llama --config config.json --split tp=8,pp=4,dp=2,microbatches=16 --simulate --cluster c.toml
     """
-    from .commands.workload import workload as execute
+    from .commands.workload import WorkloadFlags, workload as execute
 
-    execute(name, settings, out, as_json)
+    return execute(WorkloadFlags(**flags), as_json)
 
 
 @cli.command()

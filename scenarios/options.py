@@ -64,7 +64,7 @@ choice_options = _together(
 """the flags for counts of loops and branches that do not follow from the graph"""
 
 _graph_argument = click.argument("graph", type=FILE)
-_device_options = _together(
+device_options = _together(
     click.option(
         "--devices",
         metavar="LIST",
@@ -72,13 +72,26 @@ _device_options = _together(
     ),
     click.option("--cluster", type=FILE, metavar="FILE.toml", help="Devices and links from a file."),
 )
+"""the flags that say which devices there are"""
+
+model_options = _together(
+    click.option("--config", type=FILE, metavar="FILE", help="The sizes of a model: a config.json, or its folder."),
+    click.option("--split", metavar="LIST", help='How the step is spread over devices: "tp=8,pp=4,dp=2,batch=64".'),
+    click.option(
+        "--inference",
+        type=click.Choice(["prefill", "decode"]),
+        help="Infer in place of training.",
+    ),
+    click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens in the cache before that token."),
+)
+"""the flags that models of all families have in common"""
 _signature_option = click.option(
     "--signature",
     metavar="NAME",
     help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
 )
 
-rewriting_options = _together(_graph_argument, _device_options, _signature_option, tags_option)
+rewriting_options = _together(_graph_argument, device_options, _signature_option, tags_option)
 """the flags that say which graph is rewritten, and for which devices"""
 
 placement_options = _together(
@@ -89,7 +102,7 @@ placement_options = _together(
     ),
     click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
     click.option("--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."),
-    _device_options,
+    device_options,
     click.option(
         "--soft-placement",
         is_flag=True,

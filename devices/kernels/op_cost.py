@@ -73,10 +73,22 @@ class Product(NamedTuple):
     is_implicit: bool = False
 
 
+class Layer(NamedTuple):
+    """An op as a whole layer of which there are fits: the part of a calibration that has them, and the kind of layer.
+
+    `sizes` are the columns of `timing/fits/attention.py` ("attention") or `timing/fits/grouped.py` ("grouped").
+    """
+
+    part: Literal["attention", "grouped"]
+    kind: str
+    sizes: Mapping[str, int]
+
+
 T = TypeVar("T")
 MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
 CountFunction = Callable[[CostContext], int]
 ProductOf = Callable[[CostContext], Product | None]
+LayerOf = Callable[[CostContext], Layer | None]
 
 _FLOPS: OpTable[CountFunction] = OpTable("a count of operations", __package__, "_costs", via=__name__)
 _BYTES: OpTable[CountFunction] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
@@ -85,6 +97,7 @@ _HOST_TIMES: OpTable[CountFunction] = OpTable("a time of the host", __package__,
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _COUNTS = (_FLOPS, _BYTES, _WAITS, _HOST_TIMES)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
+_LAYERS: OpTable[LayerOf] = OpTable("a layer", __package__, "_costs", via=__name__)
 _MATRIX: dict[str, MatrixClass] = {}
 
 
@@ -125,6 +138,14 @@ def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
     AlreadyExistsError if one of them has such a function.
     """
     return _register(_PRODUCTS, ops)
+
+
+def layers(*ops: str) -> Callable[[LayerOf], LayerOf]:
+    """Registers the function that returns which layer one use of `ops` is, None for one that no fit describes.
+
+    AlreadyExistsError if one of them has such a function.
+    """
+    return _register(_LAYERS, ops)
 
 
 def waits(*ops: str) -> Callable[[CountFunction], CountFunction]:
@@ -223,6 +244,23 @@ def product_of(c: CostContext) -> Product | None:
     except (IndexError, ValueError, ZeroDivisionError):
         return None
     return product if product is not None and min(product[:4]) > 0 else None
+
+
+def is_layer(op: str) -> bool:
+    """Whether uses of that op may be layers of which there are fits."""
+    return op in _LAYERS
+
+
+def layer_of(c: CostContext) -> Layer | None:
+    """The layer that the op is; None for other ops, for empty tensors and where shapes do not fit the op."""
+    find = _LAYERS.get(c.op)
+    if find is None:
+        return None
+    try:
+        layer = find(c)
+    except (IndexError, ValueError, ZeroDivisionError):
+        return None
+    return layer if layer is not None and min(layer.sizes.values()) > 0 else None
 
 
 def waits_ns(c: CostContext) -> int:

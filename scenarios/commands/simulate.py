@@ -5,7 +5,7 @@ No kernel runs. The numbers equal those of `partita run` for the same request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...devices import Cluster
@@ -41,7 +41,21 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
     if request.trace_times and request.trace_in is None:
         raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
     recorded = request.recorded()
-    loaded = load(request, screen)
+    return timed(load(request, screen), screen, as_json, trace, recorded)
+
+
+def timed(
+    loaded: Loaded,
+    screen: Screen,
+    as_json: bool,
+    trace: Path | None = None,
+    recorded: TraceSource | None = None,
+    warnings: Sequence[str] = (),
+) -> int:
+    """Prints the simulated time of a step of a loaded request, with `warnings` of the caller; the exit code.
+
+    Raises as `simulate`.
+    """
     parts = place_and_cut(loaded, screen)
     try:
         timeline = simulated(loaded, parts, screen, recorded)
@@ -52,9 +66,12 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:
-        screen.json(summary(timeline, loaded.cluster))
+        document = summary(timeline, loaded.cluster)
+        screen.json({**document, "warnings": [*warnings, *timeline.warnings]})
     else:
         show(timeline, loaded.cluster, screen)
+        for warning in warnings:
+            screen.text(f"note: {warning}")
     return DOES_NOT_FIT if timeline.shortages else 0
 
 

@@ -117,6 +117,11 @@ class DlrmModel(ModelDescription):
         """Nothing: tables are shared out whole, and the perceptrons are on every device."""
         return {}
 
+    @property
+    def shared_by_expert_parallel(self) -> Mapping[str, int]:
+        """The tables, which ep ranks share out."""
+        return {"tables": len(self.tables)}
+
 
 def _sizes(found: ConfigFields, name: str) -> tuple[int, ...]:
     value = found.values[name]

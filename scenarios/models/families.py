@@ -29,9 +29,10 @@ def model_from_config(path: Path | str) -> ModelDescription:
     """
     file, values = config_values(path)
     model_type = values.get("model_type")
-    if model_type not in FAMILIES:
+    family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
+    if family is None:
         known = ", ".join(FAMILIES)
         raise InvalidArgumentError(
             f"{file}: model_type={model_type!r} is of no family; known are {known}{meant(str(model_type), FAMILIES)}"
         )
-    return FAMILIES[model_type].from_config(file)
+    return family.from_config(file)

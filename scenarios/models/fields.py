@@ -40,6 +40,7 @@ WITHOUT_EFFECT = frozenset(
 
 SAME: dict[str, tuple[object, ...]] = {
     "is_encoder_decoder": (False,),
+    "is_decoder": (False,),
     "add_cross_attention": (False,),
     "cross_attention_hidden_size": (None,),
     "pruned_heads": ({}, None),

@@ -136,7 +136,8 @@ class Rope:
             low, high = floor(low), ceil(high)
         low, high = max(low, 0), min(high, size - 1)
         width = high - low or 0.001  # a step, not a division by 0
-        return 1 - np.clip((np.arange(size // 2) - low) / width, 0.0, 1.0)
+        kept: NDArray[np.float64] = 1 - np.clip((np.arange(size // 2) - low) / width, 0.0, 1.0)
+        return kept
 
     def _pair_of_turns(self, turns: float, size: int) -> float:
         """The index of the pair that turns so often in the original context."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
 from ...errors import InvalidArgumentError
-from ...graph.parallel.pipelines.schedules import find_schedule
+from ...graph.parallel.mesh.mesh import Mesh
+from ...graph.parallel.pipelines.schedules import PipelineShape, find_schedule
 from ...graph.suggestions import suggestion
 from .nearest import nearest_divisors, nearest_multiples, or_text
 from .split_checks import check_fits
@@ -27,7 +28,7 @@ ContextKind: TypeAlias = Literal["heads", "ring"]
 """how attention sees the whole sequence: heads are exchanged for rows, or keys and values go round"""
 Recomputation: TypeAlias = Literal["none", "selective", "full", "products"]
 """what the backward pass computes again"""
-Precision: TypeAlias = Literal["float32", "bfloat16", "float16", "fp8"]
+Precision: TypeAlias = Literal["float32", "bfloat16", "float16", "fp8", "float64"]
 """the type of products and activations"""
 OVERLAPS = ("tp", "dp", "pp", "ep", "cp")
 """the axes whose communication may hide behind computation"""
@@ -122,6 +123,11 @@ class Split:
         return self.dp * self.tp * self.pp * self.cp
 
     @property
+    def mesh(self) -> Mesh:
+        """The grid of ranks."""
+        return Mesh(pp=self.pp, dp=self.dp, cp=self.cp, tp=self.tp, ep=self.ep)
+
+    @property
     def global_batch(self) -> int:
         """Sequences of a step."""
         return self.dp * self.microbatch * self.microbatches
@@ -139,6 +145,11 @@ class Split:
                     f"give {count} numbers whose sum is {layers}"
                 )
             return self.stages
+        if layers < count:
+            raise InvalidArgumentError(
+                f"pp * interleave = {self.pp} * {self.interleave} = {count} are more stages than the {layers} layers; "
+                f"give a product of {layers} or less"
+            )
         if layers % count:
             near = or_text(nearest_divisors(count, layers))
             raise InvalidArgumentError(
@@ -184,7 +195,7 @@ class Split:
             raise InvalidArgumentError(f"zero_group={self.zero_group}: nothing is sharded; give zero=1, 2 or 3 too")
 
     def _check_stages(self) -> None:
-        find_schedule(self.schedule)
+        schedule = find_schedule(self.schedule)
         if self.interleave > 1 and self.microbatches % self.pp:
             near = or_text(nearest_multiples(self.microbatches, self.pp))
             raise InvalidArgumentError(
@@ -195,6 +206,8 @@ class Split:
             raise InvalidArgumentError(
                 f"interleave={self.interleave} needs a pipeline; give pp=2 or more, or interleave=1"
             )
+        if self.interleave > 1:
+            schedule.order(PipelineShape(self.pp, self.interleave, self.microbatches))
         if self.stages is None:
             return
         count = self.pp * self.interleave

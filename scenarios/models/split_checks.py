@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import lcm
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
-from .nearest import nearest_divisors, nearest_multiples, nearest_where, or_text
+from .nearest import nearest_multiples, nearest_where, or_text
 
 if TYPE_CHECKING:
     from .description import ModelDescription
@@ -29,24 +30,19 @@ def check_fits(
 
 
 def _check_tensor_parallel(split: Split, model: ModelDescription) -> None:
-    sizes = model.cut_by_tensor_parallel
+    sizes, kv_heads = model.cut_by_tensor_parallel, model.shared_heads or 1
     if split.tp > 1 and not sizes:
         raise InvalidArgumentError(f"tp={split.tp}: {type(model).__name__} has nothing to cut by tp; give tp=1")
-    for name, size in sizes.items():
-        if size % split.tp:
-            near = nearest_where(split.tp, range(1, size + 1), lambda tp: all(it % tp == 0 for it in sizes.values()))
-            raise InvalidArgumentError(f"tp={split.tp} does not divide {name}={size}; give tp={or_text(near)}")
-    kv_heads = model.shared_heads
-    if kv_heads and kv_heads % split.tp and split.tp % kv_heads:
-        heads = sizes["heads"]
+    wrong = [f"does not divide {name}={size}" for name, size in sizes.items() if size % split.tp]
+    if kv_heads % split.tp and split.tp % kv_heads:
+        wrong.append(f"is neither a divisor nor a multiple of kv_heads={kv_heads}")
+    if wrong:
         near = nearest_where(
             split.tp,
-            range(1, heads + 1),
-            lambda tp: heads % tp == 0 and (kv_heads % tp == 0 or tp % kv_heads == 0),
+            range(1, min(sizes.values()) + 1),
+            lambda tp: all(it % tp == 0 for it in sizes.values()) and (kv_heads % tp == 0 or tp % kv_heads == 0),
         )
-        raise InvalidArgumentError(
-            f"tp={split.tp} is neither a divisor nor a multiple of kv_heads={kv_heads}; give tp={or_text(near)}"
-        )
+        raise InvalidArgumentError(f"tp={split.tp} {wrong[0]}; give tp={or_text(near)}")
 
 
 def _check_experts(split: Split, model: ModelDescription) -> None:
@@ -80,8 +76,7 @@ def _check_sequence(split: Split, model: ModelDescription, length: int) -> None:
     _check_exchanged_heads(split, model)
     rows = length // split.cp * split.microbatch
     if split.sequence_parallel and rows % split.tp:
-        step = split.tp * split.cp
-        near = or_text(nearest_multiples(length, step * (parts // split.cp)))
+        near = or_text(nearest_multiples(length, lcm(parts, split.tp * split.cp)))
         raise InvalidArgumentError(
             f"sequence_parallel: tp={split.tp} does not divide the {rows} rows of a micro-batch on a rank "
             f"(sequence_length / cp * microbatch); give sequence_length={near}"
@@ -92,14 +87,17 @@ def _check_exchanged_heads(split: Split, model: ModelDescription) -> None:
     """With cp_kind "heads" a rank has 1 / cp of the heads that tp leaves it."""
     if split.cp == 1 or split.cp_kind == "ring":
         return
-    heads, kv_heads = model.cut_by_tensor_parallel["heads"] // split.tp, model.shared_heads or 0
-    own = max(kv_heads // split.tp, 1) if kv_heads else heads
-    if heads % split.cp or (own % split.cp and split.cp % own):
-        near = nearest_divisors(split.cp, heads)
-        works = tuple(cp for cp in near if own % cp == 0 or cp % own == 0) or (1,)
+    heads, shared = model.cut_by_tensor_parallel["heads"] // split.tp, model.shared_heads
+    kv_heads = heads if shared is None else max(shared // split.tp, 1)
+
+    def works(cp: int) -> bool:
+        return heads % cp == 0 and (kv_heads % cp == 0 or cp % kv_heads == 0)
+
+    if not works(split.cp):
+        near = or_text(nearest_where(split.cp, range(1, heads + 1), works))
         raise InvalidArgumentError(
-            f"cp={split.cp} does not divide the {heads} heads of a rank ({own} of keys and values), which "
-            f'cp_kind="heads" shares out; give cp={or_text(works)}, or cp_kind="ring"'
+            f"cp={split.cp} cannot share out the {heads} heads of a rank, {kv_heads} of keys and values, by "
+            f'cp_kind="heads"; give cp={near}, or cp_kind="ring"'
         )
 
 

@@ -1,12 +1,17 @@
 """The shipped workloads: a function for each name of `names`, from settings to a graph.
 
-Each spreads its nodes over the GPUs 0, 1, ... of the local task; with `gpus=0` all of them are on its CPU.
+Those here spread their nodes over the GPUs 0, 1, ... of the local task; with `gpus=0` all of them are on its CPU. Those
+of families of models are spread by a split.
 """
 
 from __future__ import annotations
 
 from ...errors import InvalidArgumentError
 from ...graph import Graph, GraphDef
+from ..models.bert import BertModel
+from ..models.gpt import GptModel
+from ..models.llama import LlamaModel
+from ..models.vit import VitModel
 from . import (
     cnn as convolutions,
     image_training as images_trained,
@@ -14,8 +19,14 @@ from . import (
     reduction as reductions,
     resnet50 as pipeline,
 )
+from .model_workloads import workload_of
 from .training import training_step
 from .transformer import TransformerSizes, transformer_encoder
+
+gpt = workload_of(GptModel)
+llama = workload_of(LlamaModel)
+bert = workload_of(BertModel)
+vit = workload_of(VitModel)
 
 
 def mlp(*, layers: int = 4, features: int = 1024, gpus: int = 1) -> GraphDef:

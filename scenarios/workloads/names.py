@@ -12,5 +12,9 @@ SUMMARIES = {
     "transformer": "an encoder, heads and hidden units split over GPUs",
     "reduction": "GPUs add up their arrays, at once or in a tree",
     "training": "data-parallel training of a perceptron, parameters on the host",
+    "gpt": "GPT-2 and GPT-3, from a config.json, spread by a split",
+    "llama": "Llama, Qwen2 or Mistral, from a config.json, spread by a split",
+    "bert": "BERT as a masked language model, from a config.json, spread by a split",
+    "vit": "a vision transformer, from a config.json, spread by a split",
     "image_training": "one step of gradient descent of ResNet-50, ResNet-152, InceptionV3, VGG16 or AlexNet",
 }

@@ -4,9 +4,11 @@
     workload.settings()                              {"layers": int, "features": int, "gpus": int}, with their defaults
     workload.graph({"layers": "8"})                  a GraphDef
 
-A workload is a function that takes settings by keyword, each with a type (int, float, str or bool) and mostly a
-default, and returns a graph. An installed package adds one to the command line by an entry point in its pyproject.toml;
-the first line of the function's docstring describes it:
+A workload is a function that takes settings by keyword, each with a type and mostly a default, and returns a graph, or
+the `ModelStep` that `build_model` makes, which says what to feed, fetch and run. Types are int, float, str and bool;
+`Split`; a class of models, which is read from a config.json; and `Cluster`, or None, for the devices. An installed
+package adds a workload to the command line by an entry point in its pyproject.toml; the first line of the function's
+docstring describes it:
 
     [project.entry-points."partita.workloads"]
     recommender = "my_package:recommender"
@@ -19,10 +21,15 @@ from dataclasses import dataclass
 from inspect import Parameter, signature
 
 from ... import entry_points
+from ...devices.cluster import Cluster
+from ...devices.given_cluster import as_cluster
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.graphdef.sources import GraphSource
 from ...graph.suggestions import suggestion
+from ..models.description import ModelDescription
+from ..models.split import Split
 from . import catalog
+from .model_step import ModelStep
 from .names import GROUP, SUMMARIES
 
 _BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -31,7 +38,17 @@ _TYPES: dict[object, Callable[[str], object]] = {
     float: float,
     str: str,
     bool: lambda text: _BOOLS[text.lower()],
+    Split: Split.parse,
+    Cluster: as_cluster,
+    Cluster | None: as_cluster,
 }
+
+
+def _reader(annotation: object) -> Callable[[str], object] | None:
+    """What turns a text into a value of the type of a setting; None for a type that no text can be turned into."""
+    if isinstance(annotation, type) and issubclass(annotation, ModelDescription):
+        return annotation.from_config
+    return _TYPES.get(annotation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +57,27 @@ class Workload:
 
     name: str
     summary: str
-    build: Callable[..., GraphSource]
+    build: Callable[..., GraphSource | ModelStep]
 
     def settings(self) -> dict[str, Parameter]:
         """The settings by name; InvalidArgumentError for one that no text can be turned into."""
         found = dict(signature(self.build, eval_str=True).parameters)
         for setting in found.values():
             by_name = setting.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-            if not by_name or setting.annotation not in _TYPES:
+            if not by_name or _reader(setting.annotation) is None:
                 raise InvalidArgumentError(
-                    f"workload {self.name!r}: its setting {setting} is no keyword of type int, float, str or bool; "
-                    "mend its function"
+                    f"workload {self.name!r}: its setting {setting} is no keyword of type int, float, str, bool, "
+                    "Split, Cluster or a class of models; mend its function"
                 )
         return found
 
     def graph(self, texts: Mapping[str, str]) -> GraphSource:
-        """The graph of settings that are given as texts.
+        """The graph of settings that are given as texts; raises as `made`."""
+        made = self.made(texts)
+        return made.graph if isinstance(made, ModelStep) else made
+
+    def made(self, texts: Mapping[str, str]) -> GraphSource | ModelStep:
+        """What the function makes of settings that are given as texts.
 
         Raises InvalidArgumentError for an unknown setting, a text that does not fit the type and a setting without
         default that is missing, and what the function raises.
@@ -72,7 +94,7 @@ class Workload:
             raise InvalidArgumentError(f"workload {self.name!r} has no setting {name!r}{suggestion(name, settings)}")
         wanted = settings[name].annotation
         try:
-            return _TYPES[wanted](text)
+            return (_reader(wanted) or str)(text)
         except (ValueError, KeyError):
             raise InvalidArgumentError(
                 f"workload {self.name!r}: {name}={text!r} is no {wanted.__name__}; give one"

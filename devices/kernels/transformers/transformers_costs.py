@@ -7,7 +7,10 @@ it sees: a causal one does about half of the square. Keys that no query sees are
 from __future__ import annotations
 
 from ....graph.ops.transformers.attention_sizes import VisibleKeys
-from ..op_cost import CostContext, bytes_moved, flops, input_bytes, output_bytes
+from ..op_cost import CostContext, Layer, bytes_moved, flops, input_bytes, layers, output_bytes
+
+LEAST_QUERIES = 64
+"""a block of rows: for fewer queries kernels share out the keys instead, and read them as fast as the memory is"""
 
 
 def _positions(c: CostContext) -> tuple[int, int]:
@@ -32,6 +35,35 @@ def attention(c: CostContext) -> int:
 def attention_gradient(c: CostContext) -> int:
     """Five products: query and key again, d query and d key; d value, and d output and value."""
     return 2 * _pairs(c) * (3 * c.inputs[0][3] + 2 * c.inputs[2][3])
+
+
+@layers("Partita>FlashAttention")
+def attention_layer(c: CostContext) -> Layer | None:
+    """A block of queries goes along all keys that one of them sees."""
+    return _layer(c, "fwd", VisibleKeys.of(c.attrs).most(*_positions(c)))
+
+
+@layers("Partita>FlashAttentionGrad")
+def attention_gradient_layer(c: CostContext) -> Layer | None:
+    """A block of keys goes along all queries that see one of them."""
+    queries, keys = _positions(c)
+    return _layer(c, "bwd", VisibleKeys.of(c.attrs).turned().most(keys, queries))
+
+
+def _layer(c: CostContext, direction: str, longest: int) -> Layer | None:
+    queries, keys = _positions(c)
+    if queries < LEAST_QUERIES:
+        return None
+    sizes = {
+        "batch": c.inputs[0][1 if c.attrs.get("sequence_first") else 0],
+        "seq_len": longest,
+        "heads": c.inputs[0][2],
+        "kv_heads": c.inputs[1][2],
+        "qk_head_dim": c.inputs[0][3],
+        "v_head_dim": c.inputs[2][3],
+        "square": 2 * VisibleKeys.of(c.attrs).pairs(queries, keys),
+    }
+    return Layer("attention", direction, sizes)
 
 
 @bytes_moved("Partita>FlashAttention", "Partita>FlashAttentionGrad")

@@ -1,7 +1,8 @@
-"""Costs from what was fitted to measurements: products and convolutions by tiles, other ops by their bytes.
+"""Costs from what was fitted to measurements: products and convolutions by tiles, layers, other ops by their bytes.
 
     MatMul (64, 128) x (128, 256), bf16, H100-SXM   ->   "fitted", with the interval of the fit
     the same in float32                             ->   "transferred": rates of tf32, twice the bytes, wider interval
+    Partita>FlashAttention                          ->   as it was fitted on another device, "transferred"
     Relu, where nobody measured such ops            ->   "assumed": 80 % of the bandwidth and 3 us
     Cholesky, a CPU, a GPU without fits             ->   "roofline"
 
@@ -11,7 +12,7 @@ Operations and bytes are those of the roofline.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, floor
 from typing import NamedTuple, Protocol
 
@@ -20,9 +21,9 @@ from attrs import evolve
 from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
-from ...kernels.op_cost import CostContext, PortDims, Product
+from ...kernels.op_cost import CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
-from ..fits.calibration import Calibration
+from ..fits.calibration import Calibration, DeviceFits
 from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
@@ -30,6 +31,7 @@ from .cache import CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
+from .layer_ops import explain_layer, layer_cost
 from .roofline import ceil_ns, explain_roofline, roofline
 from .source import CostRequest, CostSource, OpCost, Provenance, context, rate_type
 
@@ -55,6 +57,10 @@ class FitsByDevice(Protocol):
         """The models, or None."""
         ...
 
+    def having(self, part: str) -> Iterable[DeviceFits]:
+        """The devices that have a model of that part."""
+        ...
+
 
 class _OpFacts(NamedTuple):
     """What decides how an op is priced on a device, whatever its shapes are.
@@ -63,6 +69,7 @@ class _OpFacts(NamedTuple):
     """
 
     may_be_product: bool
+    may_be_layer: bool
     numbers: MemoryNumbers | None
     provenance: Provenance
 
@@ -115,7 +122,9 @@ class FittedSource:
             said = explain_product(c, product, model, spec)
         elif cost.provenance == "free" or op_cost.is_on_host(c.op):
             return null
-        elif memory is not None and not op_cost.is_matrix(c.op) and has_counts:
+        elif (layer := self._layer(c, spec)) is not None:
+            said = explain_layer(c, layer, cost, spec, self._calibration)
+        elif memory is not None and self._facts(c.op, spec).numbers is not None and has_counts:
             said = explain_memory_bound(c, memory)
         else:
             unfitted = f"the roofline speaks, since nothing was fitted to measured {op_class(c.op)} ops of {spec.name}"
@@ -137,11 +146,18 @@ class FittedSource:
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
         return op_cost.product_of(c) if self._facts(c.op, spec).may_be_product else None
 
+    def _layer(self, c: CostContext, spec: DeviceSpec) -> Layer | None:
+        """The layer that an op is, where a device has a fit of such layers."""
+        layer = op_cost.layer_of(c) if self._facts(c.op, spec).may_be_layer else None
+        return None if layer is None or next(iter(self._calibration.having(layer.part)), None) is None else layer
+
     def _facts(self, op: str, spec: DeviceSpec) -> _OpFacts:
         is_matrix, takes_no_kernel = op_cost.is_matrix(op), op_cost.is_free(op) or op_cost.is_on_host(op)
-        memory = None if takes_no_kernel or is_matrix else self.model_of_memory(spec)
+        is_layer = op_cost.is_layer(op)  # one that no fit describes is bound by memory: attention of a few queries
+        memory = None if takes_no_kernel or (is_matrix and not is_layer) else self.model_of_memory(spec)
         return _OpFacts(
             is_matrix and self.model_of_products(spec) is not None,
+            is_layer and spec.launches_kernels,
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
         )
@@ -157,15 +173,18 @@ class FittedSource:
             self._cache.put(request, cost)
 
     def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
-        """The cost of an op that is no product: by its bytes where the device has fits, else the roofline."""
-        numbers = facts.numbers
+        """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""
+        layer, numbers = self._layer(c, spec) if facts.may_be_layer else None, facts.numbers
+        if layer is not None:
+            return layer_cost(c, layer, spec, self._calibration)
         if numbers is None:
             return roofline(c, spec)
         try:
             flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
         except InvalidArgumentError:
             return roofline(c, spec)  # which assumes counts
-        compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=False)) + numbers.constant_ns
+        rate = spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op))
+        compute_ns = ceil_ns(flops, rate) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
         low_ns, high_ns = numbers.bounds_ns(time_ns)
         return _cost(c, flops, moved, time_ns, low_ns, high_ns, facts.provenance)

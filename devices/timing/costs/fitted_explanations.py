@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...kernels.op_cost import CostContext, Product, bytes_of
+from ...kernels.op_cost import CostContext, Product, bytes_of, is_layer, is_matrix
 from ...spec import DeviceSpec
 from ..fits.memory_bound import MemoryBoundModel, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
@@ -78,7 +78,7 @@ def _assumed(product: Product, terms: OpProductTerms, model: ProductModel, *, is
 
 def explain_memory_bound(c: CostContext, model: MemoryBoundModel) -> Explanation:
     """Bytes, kind of op, and the numbers of that kind."""
-    kind = kind_of(c.op)
+    kind, units = kind_of(c.op), "matrix" if is_matrix(c.op) else "vector"
     numbers = model.numbers(kind)
     texts = (
         ("bandwidth", f"{numbers.bandwidth_bytes_per_s:.6g} B/s"),
@@ -88,10 +88,15 @@ def explain_memory_bound(c: CostContext, model: MemoryBoundModel) -> Explanation
     return Explanation(
         "",
         _UNKNOWN,
-        "max(bytes / (bandwidth * efficiency), operations / vector rate) + constant",
+        f"max(bytes / (bandwidth * efficiency), operations / {units} rate) + constant",
         {"bytes": str(bytes_of(c)), "kind": kind},
         numbers=tuple(ExplainedNumber(name, text, model.source) for name, text in texts),
-        assumed=("efficiency and constant: such ops of this device were not measured",)
-        if model.provenance == "assumed"
-        else (),
+        assumed=tuple(_assumed_of_memory(c, model)),
     )
+
+
+def _assumed_of_memory(c: CostContext, model: MemoryBoundModel) -> Iterator[str]:
+    if is_layer(c.op):
+        yield "no fit describes a layer of these sizes: as fast as its bytes are read, or its operations computed"
+    if model.provenance == "assumed":
+        yield "efficiency and constant: such ops of this device were not measured"

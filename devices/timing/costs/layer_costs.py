@@ -1,4 +1,4 @@
-"""Costs of whole layers that a GraphDef has no ops for: attention as one kernel, and grouped products of experts.
+"""Costs of whole layers: attention as one kernel, and grouped products of experts.
 
     attention_cost(device_spec("B200-SXM"), direction="fwd", batch=1, seq_len=4096, heads=64, kv_heads=8,
                    qk_head_dim=128, v_head_dim=128)          OpCost(..., provenance="fitted")
@@ -11,7 +11,9 @@ ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil, floor
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from attrs import frozen
@@ -20,10 +22,10 @@ from ...spec import DeviceSpec
 from ..fits.attention import Attentions
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.grouped import GroupedProducts
-from ..fits.layer_model import LayerColumns
+from ..fits.layer_model import LayerColumns, LayerModel
 from ..fits.layers import with_interval
 from ..fits.prediction import Prediction
-from ..fits.products import TRANSFERRED_SPREAD, Products, bf16_peak
+from ..fits.products import TRANSFERRED_SPREAD, ProductModel, Products, bf16_peak
 from .source import OpCost, UnknownCost
 
 MOST_SIDE = 8192
@@ -46,9 +48,9 @@ def attention_cost(
 ) -> OpCost:
     """Time of one causal flash attention in bf16 on a GPU; `direction` is "fwd" or "bwd".
 
-    A GraphDef has no such op: models of transformer layers use it. Operations are those of the full square of
-    positions, of which a causal kernel does half; `calibration` None is the catalog's. Raises InvalidArgumentError for
-    sizes below 1, and UnknownCost for a CPU and where no device of the calibration has a fit of attention.
+    The op `Partita>FlashAttention` has this time in a simulation (`layer_ops`). Operations are those of the full square
+    of positions, of which a causal kernel does half; `calibration` None is the catalog's. Raises InvalidArgumentError
+    for sizes below 1, and UnknownCost for a CPU and where no device of the calibration has a fit of attention.
     """
     sizes = {
         "batch": batch,
@@ -86,30 +88,54 @@ def grouped_product_cost(
 
 def _cost(spec: DeviceSpec, part: str, asked: LayerColumns, calibration: Calibration | None) -> OpCost:
     """The cost by the device's model of that part of its fits, or by another's."""
-    calibration = Calibration.of_catalog() if calibration is None else calibration
-    if not spec.launches_kernels:
-        raise UnknownCost(f"{spec.name} is a {spec.kind}, and {part} is modelled on GPUs; ask for a GPU")
-    fits = calibration.device(spec.name)
-    model = None if fits is None else getattr(fits, part)
-    if model is not None:
-        said = model.predict(asked)
-    else:
-        donor = next(calibration.having(part), None)
-        if donor is None:
-            raise UnknownCost(f"no device of the calibration has a fit of {part}; calibrate one from rows of {part}")
-        said = _transferred(donor, part, asked, _Target(spec, fits))
+    said = answer_of(spec, part, asked, Calibration.of_catalog() if calibration is None else calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
     return OpCost(
         round(time_ns), int(asked.flops[0]), int(asked.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
     )
 
 
+class LayerAnswer(NamedTuple):
+    """What was said of a layer, the model that said it, and the device that it was fitted to if that is another."""
+
+    said: Prediction
+    model: LayerModel[Any, Any]  # Any: of one part or another
+    donor: str = ""
+
+
+def answer_of(spec: DeviceSpec, part: str, asked: LayerColumns, calibration: LayerFits) -> LayerAnswer:
+    """By the device's own model, or by another's; UnknownCost for a CPU, and where there is no model of that part."""
+    if not spec.launches_kernels:
+        raise UnknownCost(f"{spec.name} is a {spec.kind}, and {part} is modelled on GPUs; ask for a GPU")
+    fits = calibration.device(spec.name)
+    model = getattr(fits, part, None)
+    if model is not None:
+        return LayerAnswer(model.predict(asked), model)
+    donor = next(iter(calibration.having(part)), None)
+    if donor is None:
+        raise UnknownCost(f"no device of the calibration has a fit of {part}; calibrate one from rows of {part}")
+    products = getattr(fits, "products", None)
+    return LayerAnswer(_transferred(donor, part, asked, _Target(spec, products)), getattr(donor, part), donor.spec.name)
+
+
+class LayerFits(Protocol):
+    """Finds the models of layers; `Calibration` does."""
+
+    def device(self, name: str) -> object:
+        """The models of a device, those that it has; None for one without any."""
+        ...
+
+    def having(self, part: str) -> Iterable[DeviceFits]:
+        """The devices that have a model of that part."""
+        ...
+
+
 @frozen
 class _Target:
-    """The device that a time is transferred to, and its fits if it has some."""
+    """The device that a time is transferred to, and its model of products if it has one."""
 
     spec: DeviceSpec
-    fits: DeviceFits | None
+    products: ProductModel | None
 
 
 def _transferred(donor: DeviceFits, part: str, asked: LayerColumns, to: _Target) -> Prediction:
@@ -124,10 +150,10 @@ def _transferred(donor: DeviceFits, part: str, asked: LayerColumns, to: _Target)
 
 def _ratio(donor: DeviceFits, to: _Target, flops: float) -> tuple[float, float]:
     """How many times as long the target takes, and half of the 80 % interval that this adds in log time."""
-    if to.fits is None or to.fits.products is None or donor.products is None:
+    if to.products is None or donor.products is None:
         rates = [bf16_peak(spec) * spec.matrix_efficiency for spec in (donor.spec, to.spec)]
         return rates[0] / rates[1], DATASHEET_SPREAD
     side = np.array([min(MOST_SIDE, max(1, round((flops / 2) ** (1 / 3))))])
     square = Products(side, side, side, np.array([1]))
-    times = [model.predict(square).time_ns[0] for model in (donor.products, to.fits.products)]
+    times = [model.predict(square).time_ns[0] for model in (donor.products, to.products)]
     return float(times[1] / times[0]), TRANSFERRED_SPREAD

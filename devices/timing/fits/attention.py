@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Numbers
 from .layer_model import LayerColumns, LayerModel
-from .layers import SizeRanges, soft_maximum
+from .layers import SizeRanges, counts, soft_maximum
 from .sourced import Unit
 
 DIRECTIONS = ("fwd", "bwd")
@@ -44,13 +44,24 @@ SIZES = ("seq_len", "streams", "dims")
 
 
 class Attentions(LayerColumns):
-    """Attention layers, whose kinds are the directions; heads must be a multiple of those of keys and values."""
+    """Attention layers, whose kinds are the directions; heads must be a multiple of those of keys and values.
+
+    `square` is seq_len^2 unless given. Of attention that is not causal over one sequence, as the measured ones are,
+    `seq_len` is the longest way of a block, and `square` twice the pairs of a query and a key that it sees.
+    """
 
     KIND, KINDS = "direction", DIRECTIONS
     COLUMNS = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
 
-    def __init__(self, direction: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
+    def __init__(
+        self,
+        direction: Sequence[str],
+        square: Sequence[int] | NDArray[Any] | None = None,
+        **columns: Sequence[int] | NDArray[Any],
+    ) -> None:
         super().__init__(direction, **columns)
+        seq_len = self.columns["seq_len"]
+        self.columns["square"] = seq_len * seq_len if square is None else counts(square, "square", len(direction))
         for heads, kv_heads in zip(*(self.columns[name].tolist() for name in ("heads", "kv_heads")), strict=True):
             if heads % kv_heads:
                 raise InvalidArgumentError(f"heads = {heads} must be a multiple of kv_heads = {kv_heads}")
@@ -58,19 +69,20 @@ class Attentions(LayerColumns):
     @property
     def sizes(self) -> dict[str, Numbers]:
         """What the formula depends on, in the order of `SIZES`."""
-        batch, seq_len, heads, _, qk_head_dim, v_head_dim = self.columns.values()
+        batch, seq_len, heads, _, qk_head_dim, v_head_dim, _ = self.columns.values()
         return dict(zip(SIZES, (seq_len, batch * heads, qk_head_dim + v_head_dim), strict=True))
 
     @property
     def flops(self) -> Floats:
         """Operations of the full square, a multiply-add as two."""
-        seq_len, streams, dims = (column.astype(np.float64) for column in self.sizes.values())
-        return np.asarray(2 * seq_len**2 * streams * dims * np.where(self.of_kind("bwd"), BACKWARD_FACTOR, 1.0))
+        _, streams, dims = (column.astype(np.float64) for column in self.sizes.values())
+        square = self.columns["square"].astype(np.float64)
+        return np.asarray(2 * square * streams * dims * np.where(self.of_kind("bwd"), BACKWARD_FACTOR, 1.0))
 
     @property
     def bytes(self) -> Floats:
         """Bytes of queries, keys, values and outputs in bf16, read or written once; backward of their gradients too."""
-        batch, seq_len, heads, kv_heads, qk_head_dim, v_head_dim = self.columns.values()
+        batch, seq_len, heads, kv_heads, qk_head_dim, v_head_dim, _ = self.columns.values()
         dims = qk_head_dim + v_head_dim
         forward = 2 * batch * seq_len * dims * (heads.astype(np.float64) + kv_heads.astype(np.float64))
         return np.asarray(np.where(self.of_kind("bwd"), 2.0, 1.0) * forward)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
-from ...analysis.collective_seats import AXIS, INSTANCE, MESH
+from ...analysis.collective_seats import AXIS, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...attrs import encode
 from ...dtypes import DataType
@@ -24,8 +24,6 @@ from ...dtypes import DataType
 if TYPE_CHECKING:
     from ...builder.handles import Input, Tensor
 
-INSTANCE_STEP = 1 << 24
-"""between the instance key of an op and that of its gradient"""
 _ROOT, _NUMBER = "_gradient_of", "_gradient_number"
 _ASSUMED, _ASSUMED_SENT = "_assumed_shapes", "_assumed_sent_shapes"
 

@@ -96,6 +96,10 @@ class VisibleKeys(NamedTuple):
         end = keys if self.end is None else min(max(0, query + self.end), keys)
         return first, max(first, end)
 
+    def turned(self) -> VisibleKeys:
+        """By which queries a key is seen: queries and keys change places."""
+        return VisibleKeys(*(None if bound is None else 1 - bound for bound in (self.end, self.first)))
+
     def pairs(self, queries: int, keys: int) -> int:
         """How many pairs of a query and a key that it sees there are."""
         ends = queries * keys if self.end is None else _clipped_sum(self.end, queries, keys)

@@ -25,6 +25,15 @@ def _outputs(c: ShapeContext, sizes: AttentionSizes) -> tuple[Shape, Shape]:
     return _in_order(c, batch, queries, heads, sizes.value_depth), (batch, heads, queries)
 
 
+def _merged(name: str, given: Shape, wanted: Shape) -> Shape:
+    try:
+        return merge(given, wanted)
+    except InvalidArgumentError:
+        raise InvalidArgumentError(
+            f"{name} has the shape {shape_text(given)}, but by the other inputs it is {shape_text(wanted)}"
+        ) from None
+
+
 @shape_fn("Partita>FlashAttention")
 def flash_attention(c: ShapeContext) -> Sequence[Shape]:
     """[b, s, heads, d], [b, t, kv_heads, d], [b, t, kv_heads, e] -> [b, s, heads, e], [b, heads, s]."""
@@ -36,8 +45,10 @@ def flash_attention_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shapes of query, key and value, as far as they are known from all inputs."""
     sizes = _sizes(c)
     output, logsumexp = _outputs(c, sizes)
-    for port, shape in ((3, output), (4, logsumexp), (5, output), (6, logsumexp)):
-        merge(c.inputs[port], shape)
+    for port, (name, shape) in enumerate(
+        (("output", output), ("logsumexp", logsumexp), ("d_output", output), ("d_logsumexp", logsumexp)), 3
+    ):
+        _merged(name, c.inputs[port], shape)
     batch, queries, heads, depth, keys, kv_heads, value_depth = sizes
     return (
         _in_order(c, batch, queries, heads, depth),
@@ -70,8 +81,8 @@ def rms_norm(c: ShapeContext) -> Sequence[Shape]:
 def rms_norm_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shapes of x and gain."""
     x, rows = _normalised(c)
-    merge(c.inputs[2], rows)
-    x = merge(x, c.inputs[3])
+    _merged("inverse_rms", c.inputs[2], rows)
+    x = _merged("d_y", c.inputs[3], x)
     gain = c.inputs[1] if x is None else (x[-1],)
     return x, gain
 

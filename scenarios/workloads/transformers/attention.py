@@ -1,6 +1,6 @@
 """Self-attention of a layer: heads split over the ranks of tp, the sequence over those of cp.
 
-    x [own rows, hidden] --entered--> query, key, value of the rank's heads --rotated--> attention --row--> [own rows, hidden]
+    x [own rows, hidden] --entered--> queries, keys and values of the rank's heads --> attention --row--> the same
 
 A rank of tp has heads / tp query heads and kv_heads / tp key-value heads. Where these are fewer than ranks, each rank
 has the whole weights of keys and values and computes the one head that its query heads read.
@@ -20,7 +20,6 @@ from .network import RankNetwork
 from .products import column, entered, row
 from .ring import attended_in_ring
 from .rotary import rotary_tables, rotated
-from .sequence import by_rows, by_sequence
 
 
 class Turning(NamedTuple):
@@ -49,25 +48,30 @@ def self_attention(network: RankNetwork, x: Tensor, layer: AttentionLayer) -> Te
         _key_or_value(network, x, name, layer, size) for name, size in (("key", kind.size), ("value", kind.value_size))
     )
     heads = [
-        by_sequence(network, query, kind.heads, kind.size),
-        by_sequence(network, key, kind.kv_heads, kind.size),
-        by_sequence(network, value, kind.kv_heads, kind.value_size),
+        network.heads(query, kind.heads, kind.size),
+        network.heads(key, kind.kv_heads, kind.size),
+        network.heads(value, kind.kv_heads, kind.value_size),
     ]
     if layer.turning is not None:
-        tables = rotary_tables(network, layer.turning.frequencies, layer.turning.scale, x.dtype)
+        tables = rotary_tables(network, layer.turning.frequencies, layer.turning.scale)
         heads[:2] = (rotated(network, each, tables, kind.size) for each in heads[:2])
-    mixed = by_rows(network, core(network, (heads[0], heads[1], heads[2]), kind), kind.heads * kind.value_size)
+    mixed = core(network, (heads[0], heads[1], heads[2]), kind)
     return row(network, mixed, "output", (layer.kind.heads * kind.value_size, layer.hidden), bias=layer.output_bias)
 
 
 def core(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
-    """Attention of the rank's heads and tokens [batch, length, heads, size], in a scope of its own."""
+    """Attention of the rank's heads and tokens [length, batch, heads, size]: rows [rows, heads * value size].
+
+    The nodes are in a scope "core": what selective recomputation computes again.
+    """
     with network.b.scope("core"):
         if network.cp == 1:
-            return attended(network, qkv, kind, (network.length, network.length)).output
-        if network.split.cp_kind == "ring":
-            return attended_in_ring(network, qkv, kind)
-        return attended_by_heads(network, qkv, kind)
+            output = attended(network, qkv, kind, (network.length, network.length)).output
+        elif network.split.cp_kind == "ring":
+            output = attended_in_ring(network, qkv, kind)
+        else:
+            output = attended_by_heads(network, qkv, kind)
+    return network.reshaped(output, [network.rows, kind.heads * kind.value_size], "mixed")
 
 
 def share_of(network: RankNetwork, kind: AttentionKind) -> AttentionKind:

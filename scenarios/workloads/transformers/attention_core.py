@@ -1,7 +1,7 @@
 """Attention itself: softmax(q k' * scale) v of heads that a rank has, over keys that it has.
 
-    query [batch, s_q, heads, size], key [batch, s_k, kv_heads, size], value [batch, s_k, kv_heads, value size]
-        -> output [batch, s_q, heads, value size], logsumexp [batch, heads, s_q]
+    query [s_q, batch, heads, size], key [s_k, batch, kv_heads, size], value [s_k, batch, kv_heads, value size]
+        -> output [s_q, batch, heads, value size], logsumexp [batch, heads, s_q]
 
 Query heads share key-value heads in order: heads / kv_heads neighbours have the same. The logsumexp of the scores of a
 row says how much weight the row gave in all, so that outputs over several parts of the keys can be joined.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.builder.handles import Tensor
-from .network import RankNetwork
+from .network import RankNetwork, wide_type
 
 
 class AttentionKind(NamedTuple):
@@ -59,8 +59,17 @@ def attended(
     """
     if not network.sizes.fused:
         return _spelled(network, qkv, kind, lengths, query_offset)
-    settings = {"causal": kind.causal, "window": kind.window, "scale": kind.scale, "query_offset": query_offset}
-    output, logsumexp = network.b.op("Partita>FlashAttention", *qkv, name="attention", attrs=settings)
+    output, logsumexp = network.b.op(
+        "Partita>FlashAttention",
+        *qkv,
+        name="attention",
+        U=wide_type(qkv[0].dtype),
+        causal=kind.causal,
+        window=kind.window,
+        scale=kind.scale,
+        query_offset=query_offset,
+        sequence_first=True,
+    )
     return Attended(output, logsumexp)
 
 
@@ -75,17 +84,17 @@ def _spelled(
     b = network.b
     query, key, value = qkv
     batch, group = network.sizes.batch, kind.heads // kind.kv_heads
-    grouped = network.reshaped(query, [batch, lengths[0], kind.kv_heads, group, kind.size])
-    products = b.op("Einsum", [grouped, key], equation="bqkgd,btkd->bkgqt", name="scores")[0]
+    grouped = network.reshaped(query, [lengths[0], batch, kind.kv_heads, group, kind.size])
+    products = b.op("Einsum", [grouped, key], equation="qbkgd,tbkd->bkgqt", name="scores")[0]
     scores = _masked(network, network.wide(products) * kind.factor, kind, lengths, query_offset)
     most = b.op("StopGradient", b.op("Max", scores, [-1], keep_dims=True, name="most"))
     weights = b.op("Exp", b.op("Sub", scores, most), name="weights")
     total = b.op("Sum", weights, [-1], keep_dims=True, name="total")
     shares = network.cast(b.op("RealDiv", weights, total, name="softmax")[0], value.dtype)
-    output = b.op("Einsum", [shares, value], equation="bkgqt,btkd->bqkgd", name="mixed")[0]
+    output = b.op("Einsum", [shares, value], equation="bkgqt,tbkd->qbkgd", name="mixed")[0]
     logsumexp = b.op("AddV2", b.op("Log", total), most, name="logsumexp")[0]
     return Attended(
-        network.reshaped(output, [batch, lengths[0], kind.heads, kind.value_size]),
+        network.reshaped(output, [lengths[0], batch, kind.heads, kind.value_size]),
         network.reshaped(logsumexp, [batch, kind.heads, lengths[0]]),
     )
 

@@ -1,7 +1,7 @@
 """Context parallelism by an exchange of heads (Jacobs et al. 2023: DeepSpeed-Ulysses).
 
-    a rank has     its part of the sequence of all its heads      [batch, length, heads, size]
-    and computes   the whole sequence of 1 / cp of them           [batch, sequence, heads / cp, size]
+    a rank has     its part of the sequence of all its heads      [length, batch, heads, size]
+    and computes   the whole sequence of 1 / cp of them           [sequence, batch, heads / cp, size]
 
 An all-to-all brings queries, keys and values there, another one the output back. Key-value heads that are fewer than
 ranks are repeated first, so that each rank gets the ones that its query heads read.
@@ -16,7 +16,7 @@ from .network import RankNetwork
 
 
 def attended_by_heads(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
-    """The attention of the rank's part of the sequence to all of it: [batch, length, heads, value size].
+    """The attention of the rank's part of the sequence to all of it: [length, batch, heads, value size].
 
     Raises InvalidArgumentError for heads of a rank that cp ranks cannot share.
     """
@@ -51,29 +51,23 @@ def _repeats(kind: AttentionKind, cp: int) -> int:
 
 
 def _repeated(network: RankNetwork, x: Tensor, heads: int, repeats: int, size: int) -> Tensor:
-    """Every head of x [batch, length, heads, size] that many times, one after the other."""
+    """Every head of x [length, batch, heads, size] that many times, one after the other."""
     if repeats == 1:
         return x
     batch, length = network.sizes.batch, network.length
-    tiled = network.b.op("Tile", network.reshaped(x, [batch, length, heads, 1, size]), [1, 1, 1, repeats, 1])[0]
-    return network.reshaped(tiled, [batch, length, heads * repeats, size], "repeated")
+    tiled = network.b.op("Tile", network.reshaped(x, [length, batch, heads, 1, size]), [1, 1, 1, repeats, 1])[0]
+    return network.reshaped(tiled, [length, batch, heads * repeats, size], "repeated")
 
 
 def _to_heads(network: RankNetwork, x: Tensor, heads: int, size: int) -> Tensor:
-    """[batch, length, cp * heads, size] -> [batch, sequence, heads, size]."""
-    batch, length, sequence, cp = network.sizes.batch, network.length, network.sizes.sequence, network.cp
-    parts = network.transposed(network.reshaped(x, [batch, length, cp, heads * size]), [2, 1, 0, 3], "by_head")
-    there = network.program.all_to_all(parts, "cp", name="to_heads")
-    if batch == 1:
-        return network.reshaped(there, [1, sequence, heads, size])
-    return network.transposed(network.reshaped(there, [sequence, batch, heads, size]), [1, 0, 2, 3])
+    """[length, batch, cp * heads, size] -> [sequence, batch, heads, size]."""
+    parts = network.reshaped(x, [network.rows, network.cp, heads * size])
+    there = network.program.all_to_all(network.transposed(parts, [1, 0, 2], "by_head"), "cp", name="to_heads")
+    return network.reshaped(there, [network.sizes.sequence, network.sizes.batch, heads, size])
 
 
 def _to_sequence(network: RankNetwork, x: Tensor, heads: int, size: int) -> Tensor:
-    """[batch, sequence, heads, size] -> [batch, length, cp * heads, size]."""
-    batch, length, cp = network.sizes.batch, network.length, network.cp
-    if batch > 1:
-        x = network.transposed(x, [1, 0, 2, 3])
-    parts = network.reshaped(x, [cp, length, batch, heads * size], "by_token")
+    """[sequence, batch, heads, size] -> [length, batch, cp * heads, size]."""
+    parts = network.reshaped(x, [network.cp, network.rows, heads * size], "by_token")
     back = network.program.all_to_all(parts, "cp", name="to_sequence")
-    return network.reshaped(network.transposed(back, [2, 1, 0, 3]), [batch, length, cp * heads, size])
+    return network.heads(network.transposed(back, [1, 0, 2]), network.cp * heads, size)

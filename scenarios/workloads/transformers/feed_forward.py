@@ -1,4 +1,4 @@
-"""The dense layers between attentions, their hidden units split over the ranks of tp: [own rows, hidden] -> the same."""
+"""Dense layers between attentions, hidden units split over the ranks of tp: [own rows, hidden] -> the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Llama, Qwen2 and Mistral (Touvron et al. 2023): rotary positions, RMSNorm before each branch, gated layers, shared heads.
+"""Llama, Qwen2 and Mistral (Touvron et al. 2023): rotary positions, RMSNorm before each branch, gated layers.
 
 x = tokens -> layers: x + attention(norm(x)), x + down(silu(gate) * up)(norm(x)) -> norm -> logits
 """

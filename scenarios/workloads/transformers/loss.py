@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....graph.builder.handles import Tensor
-from .network import RankNetwork
+from .network import RankNetwork, wide_type
 from .products import entered
 
 _NEVER = -1e30  # finite, so that a rank all of whose classes only pad has no 0 * infinity
@@ -34,7 +34,7 @@ class TokenLosses(NamedTuple):
 
     total: Tensor
     """the sum of the losses of rows with a label, a scalar of float32 (float64 where the network computes in it)"""
-    count: Tensor
+    labelled: Tensor
     """how many rows have a label, a scalar of the same type"""
 
 
@@ -81,9 +81,14 @@ def whole_logits(network: RankNetwork, logits: ClassLogits) -> Tensor:
 
 
 def _fused(network: RankNetwork, logits: ClassLogits, labels: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
-    end = logits.classes if logits.padded > logits.classes else 0
     logsumexp, target = network.b.op(
-        "Partita>SoftmaxCrossEntropy", logits.values, labels, first, classes_end=end, name="cross_entropy"
+        "Partita>SoftmaxCrossEntropy",
+        logits.values,
+        labels,
+        first,
+        U=wide_type(logits.values.dtype),
+        classes_end=logits.classes if logits.padded > logits.classes else 0,
+        name="cross_entropy",
     )
     return logsumexp, target
 

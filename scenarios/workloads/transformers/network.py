@@ -78,7 +78,7 @@ class RankNetwork:
         self.own_rows = self.rows
         if self.scatters_rows:
             self.own_rows = self._shared(self.rows, self.tp, "rows of a rank", "tp, which sequence parallelism shares")
-        self.tables: dict[tuple[int, bytes, float, DataType], tuple[Tensor, Tensor]] = {}
+        self.tables: dict[tuple[int, bytes, float], tuple[Tensor, Tensor]] = {}
         """tables of rotary positions, by stage and what is in them"""
         self._stages = [
             stage % split.pp for stage, count in enumerate(split.stages_of(sizes.layers)) for _ in range(count)
@@ -181,9 +181,13 @@ class RankNetwork:
         """x with its axes in another order."""
         return self.b.op("Transpose", x, list(order), name=name)[0]
 
+    def heads(self, x: Tensor, heads: int, size: int) -> Tensor:
+        """Rows [rows, heads * size] as [length, batch, heads, size]."""
+        return self.reshaped(x, [self.length, self.sizes.batch, heads, size])
+
     def wide(self, x: Tensor) -> Tensor:
         """x in float32 where it has half precision."""
-        return self.cast(x, DataType.FLOAT) if x.dtype in (DataType.HALF, DataType.BFLOAT16) else x
+        return self.cast(x, wide_type(x.dtype))
 
     def cast(self, x: Tensor, dtype: DataType) -> Tensor:
         """x in another type."""
@@ -197,3 +201,8 @@ class RankNetwork:
                 f"{number} {what} are not divisible by the {ranks} ranks of {axis}; choose {below} or {below + ranks}"
             )
         return number // ranks
+
+
+def wide_type(dtype: DataType) -> DataType:
+    """The type in which sums and norms of a type are computed: float32, or float64 for float64."""
+    return DataType.DOUBLE if dtype is DataType.DOUBLE else DataType.FLOAT

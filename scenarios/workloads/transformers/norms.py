@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
-from .network import RankNetwork
+from .network import RankNetwork, wide_type
 
 
 def layer_norm(network: RankNetwork, x: Tensor, width: int, name: str, epsilon: float) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) * gain + offset, with the mean and variance of each row (Ba et al. 2016)."""
+    """(x - mean) / sqrt(variance + epsilon) * gain + offset, by the mean and variance of each row (Ba et al. 2016)."""
     b = network.b
     gain, offset = network.vector(f"{name}/gain", width, 1.0), network.vector(f"{name}/offset", width, 0.0)
     values = network.wide(x)
@@ -28,7 +28,7 @@ def normed(network: RankNetwork, x: Tensor, gain: Tensor, name: str, epsilon: fl
     """`rms_norm` of any rows, with a gain that is there already."""
     b = network.b
     if network.sizes.fused:
-        return b.op("Partita>RMSNorm", x, gain, epsilon=epsilon, name=name)[0]
+        return b.op("Partita>RMSNorm", x, gain, U=wide_type(x.dtype), epsilon=epsilon, name=name)[0]
     values = network.wide(x)
     squares = b.op("Mean", b.op("Square", values), [-1], keep_dims=True, name=f"{name}/squares")
     normal = b.op("Mul", values, b.op("Rsqrt", squares + epsilon), name=f"{name}/normal")[0]

@@ -48,6 +48,8 @@ class RankParameter:
     """the shape on the rank"""
     over: str
     """the axes over which it is shared out; empty if every rank has all of it"""
+    axis: int | None
+    """the axis of the whole weight that is shared out"""
     stage: int
 
 
@@ -111,8 +113,8 @@ class RankParameters:
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
             read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
             if is_trained:
-                axes = over if ranks > 1 else ""
-                self.all.append(RankParameter(full, handle, read, tuple(part), axes, self.program.stage))
+                axes, axis = (over, split) if ranks > 1 else ("", None)
+                self.all.append(RankParameter(full, handle, read, tuple(part), axes, axis, self.program.stage))
             if self.compute_type == self.master_type or not is_cast:
                 return read
             return b.op("Cast", read, DstT=self.compute_type, name="value")[0]

@@ -24,13 +24,13 @@ from .network import RankNetwork
 
 
 def attended_in_ring(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
-    """The attention of the rank's part of the sequence to all of it: [batch, length, heads, value size].
+    """The attention of the rank's part of the sequence to all of it: [length, batch, heads, value size].
 
     Raises UnimplementedError for a window that is shorter than the sequence.
     """
     if 0 < kind.window < network.sizes.sequence:
         raise UnimplementedError(
-            f'a ring has no window of attention (here {kind.window} of {network.sizes.sequence} tokens); use cp_kind="heads"'
+            f'a ring has no window of attention ({kind.window} of {network.sizes.sequence} tokens); use cp_kind="heads"'
         )
     kind = kind._replace(window=0)
     return (_Causal if kind.causal else _Ring)(network, qkv, kind).run()
@@ -74,7 +74,7 @@ class _Causal(_Ring):
     def begin(self, part: Attended) -> None:
         self.chunk = self.length // 2
         self.squares = self.kind._replace(causal=False)
-        outputs = self.b.op("Split", 1, part.output, num_split=2, name="outputs")
+        outputs = self.b.op("Split", 0, part.output, num_split=2, name="outputs")
         sums = self.b.op("Split", 2, part.logsumexp, num_split=2, name="logsumexps")
         self.first, self.second = ([Attended(outputs[k], sums[k])] for k in range(2))
         self.queries = self._halves(self.query, "queries")
@@ -93,10 +93,10 @@ class _Causal(_Ring):
 
     def result(self) -> Tensor:
         halves = [_joined(self.network, parts, self.kind.heads, self.chunk) for parts in (self.first, self.second)]
-        return self.b.op("ConcatV2", halves, 1, name="attended")[0]
+        return self.b.op("ConcatV2", halves, 0, name="attended")[0]
 
     def _halves(self, x: Tensor, name: str) -> tuple[Tensor, Tensor]:
-        first, second = self.b.op("Split", 1, x, num_split=2, name=name)
+        first, second = self.b.op("Split", 0, x, num_split=2, name=name)
         return first, second
 
     def _chosen(self, condition: Tensor, if_true: Tensor, if_false: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ def _joined(network: RankNetwork, parts: list[Attended], heads: int, length: int
     weights = b.op("Exp", b.op("Sub", sums, most), name="weights")
     shares = b.op("RealDiv", weights, b.op("Sum", weights, [0], name="total"), name="shares")[0]
     by_token = network.reshaped(
-        network.transposed(shares, [0, 1, 3, 2]), [len(parts), network.sizes.batch, length, heads, 1]
+        network.transposed(shares, [0, 3, 1, 2]), [len(parts), length, network.sizes.batch, heads, 1]
     )
     terms = [
         network.wide(part.output) * share

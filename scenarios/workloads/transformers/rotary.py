@@ -12,45 +12,48 @@ import numpy as np
 
 from ....graph.builder.handles import Tensor
 from ....graph.dtypes import Array, DataType
-from .network import RankNetwork
+from .network import RankNetwork, wide_type
 from .sequence import positions
 
 
-def rotary_tables(network: RankNetwork, frequencies: Array, scale: float, dtype: DataType) -> tuple[Tensor, Tensor]:
+def rotary_tables(network: RankNetwork, frequencies: Array, scale: float) -> tuple[Tensor, Tensor]:
     """Cosines and sines [length, frequencies] of the rank's positions, times `scale`; made once for each stage."""
-    key = (network.program.stage, frequencies.tobytes(), scale, dtype)
+    key = (network.program.stage, frequencies.tobytes(), scale)
     if key not in network.tables:
-        network.tables[key] = _tables(network, frequencies, scale, dtype)
+        network.tables[key] = _tables(network, frequencies, scale)
     return network.tables[key]
 
 
-def _tables(network: RankNetwork, frequencies: Array, scale: float, dtype: DataType) -> tuple[Tensor, Tensor]:
+def _tables(network: RankNetwork, frequencies: Array, scale: float) -> tuple[Tensor, Tensor]:
     b = network.b
     at = network.reshaped(network.cast(positions(network), DataType.DOUBLE), [network.length, 1])
     angles = b.op("Mul", at, frequencies.astype(np.float64)[None], name="rotary/angles")[0]
     cosines, sines = (b.op(op, angles, name=f"rotary/{op.lower()}")[0] for op in ("Cos", "Sin"))
     if scale != 1.0:
         cosines, sines = cosines * scale, sines * scale
+    dtype = wide_type(network.parameters.compute_type)
     return network.cast(cosines, dtype), network.cast(sines, dtype)
 
 
 def rotated(
     network: RankNetwork, x: Tensor, tables: tuple[Tensor, Tensor], size: int, *, interleaved: bool = False
 ) -> Tensor:
-    """x [batch, length, heads, size] with all its elements turned in pairs; tables are [length, size / 2]."""
+    """x [length, batch, heads, size] with all its elements turned in pairs; tables are [length, size / 2]."""
     b = network.b
     if network.sizes.fused:
-        return b.op("Partita>Rotary", x, *tables, interleaved=interleaved, name="rotated")[0]
-    cosines, sines = (network.reshaped(table, [-1, 1, size // 2]) for table in tables)
+        return b.op("Partita>Rotary", x, *tables, interleaved=interleaved, sequence_first=True, name="rotated")[0]
+    cosines, sines = (network.reshaped(table, [-1, 1, 1, size // 2]) for table in tables)
+    values = network.wide(x)
     if interleaved:
-        first, second = b.op("Unpack", network.reshaped(x, [*_leading(network), size // 2, 2]), num=2, axis=-1)
+        first, second = b.op("Unpack", network.reshaped(values, [*_leading(network), size // 2, 2]), num=2, axis=-1)
     else:
-        first, second = b.op("Split", -1, x, num_split=2)
+        first, second = b.op("Split", -1, values, num_split=2)
     turned = [first * cosines - second * sines, second * cosines + first * sines]
-    if not interleaved:
-        return b.op("ConcatV2", turned, -1, name="rotated")[0]
-    return network.reshaped(b.op("Pack", turned, axis=-1)[0], [*_leading(network), size], "rotated")
+    if interleaved:
+        turned = [network.reshaped(b.op("Pack", turned, axis=-1)[0], [*_leading(network), size])]
+    joined = turned[0] if interleaved else b.op("ConcatV2", turned, -1, name="joined")[0]
+    return network.cast(joined, x.dtype)
 
 
 def _leading(network: RankNetwork) -> list[int]:
-    return [network.sizes.batch, network.length, -1]
+    return [network.length, network.sizes.batch, -1]

@@ -54,7 +54,7 @@ def _tokens_of_own_rows(network: RankNetwork) -> int:
     if network.length % network.tp:
         below = network.length - network.length % network.tp
         raise InvalidArgumentError(
-            f"with learned positions and sequence parallelism the {network.length} tokens that a rank has of a sequence "
+            f"with learned positions and sequence parallelism the {network.length} tokens of a sequence on a rank "
             f"must be divisible by tp={network.tp}; choose {below or network.tp} or {below + network.tp}"
         )
     return network.length // network.tp
@@ -65,18 +65,3 @@ def input_rows(network: RankNetwork, tokens: Tensor) -> Tensor:
     if network.sizes.batch == 1:
         return network.reshaped(tokens, [network.rows], "rows")
     return network.reshaped(network.transposed(tokens, [1, 0]), [network.rows], "rows")
-
-
-def by_sequence(network: RankNetwork, rows: Tensor, heads: int, size: int) -> Tensor:
-    """Rows [rows, heads * size] as [batch, length, heads, size]."""
-    batch, length = network.sizes.batch, network.length
-    if batch == 1:
-        return network.reshaped(rows, [1, length, heads, size])
-    return network.transposed(network.reshaped(rows, [length, batch, heads, size]), [1, 0, 2, 3])
-
-
-def by_rows(network: RankNetwork, x: Tensor, width: int) -> Tensor:
-    """[batch, length, heads, size] as rows [rows, heads * size], `width` of them all."""
-    if network.sizes.batch > 1:
-        x = network.transposed(x, [1, 0, 2, 3])
-    return network.reshaped(x, [network.rows, width])

@@ -17,6 +17,7 @@ from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 def test_all_are_listed_with_their_settings(partita: CommandLine) -> None:
     """A line for each and one for its settings; as JSON too."""
     lines = partita.done("workload").splitlines()
+    assert partita.done("workload", "--list").splitlines() == lines
     assert [line.partition(":")[0] for line in lines[::2]] == list(SUMMARIES)
     assert "    layers=4, features=1024, gpus=1" in lines
     listed = json.loads(partita.done("workload", "--json"))["workloads"]
@@ -34,6 +35,15 @@ def test_a_graph_is_written_and_simulated(partita: CommandLine, tmp_path: Path) 
     assert "simulated step time" in partita.done("simulate", out, "--shape", "x=4,8")
 
 
+def test_a_step_is_timed_without_a_file(partita: CommandLine) -> None:
+    """On GPUs as many as the graph asks for, or on those of the flags."""
+    told = partita.done("workload", "reduction", "--set", "gpus=2", "--simulate")
+    assert told.startswith("simulated step time")
+    flags = ("--set", "gpus=2", "--simulate", "--devices", "cpu:1,gpu:3", "--json")
+    document = json.loads(partita.done("workload", "reduction", *flags))
+    assert [one["device"].rpartition(":")[2] for one in document["devices"]] == ["0", "0", "1", "2"]
+
+
 def test_text_is_written_for_a_name_of_text(partita: CommandLine, tmp_path: Path) -> None:
     partita.done("workload", "cnn", "--out", tmp_path / "cnn.pbtxt")
     assert (tmp_path / "cnn.pbtxt").read_text().startswith("node {")
@@ -44,7 +54,15 @@ def test_text_is_written_for_a_name_of_text(partita: CommandLine, tmp_path: Path
     [
         (("mpl", "--out", "g.pb"), ("'mpl'", "did you mean 'mlp'")),
         (("mlp",), ("needs --out FILE", "--set layers=4")),
-        (("--out", "g.pb"), ("name it",)),
+        (("--out", "g.pb"), ("--out belongs to a workload; name it",)),
+        (("--simulate",), ("--simulate belongs to a workload",)),
+        (("--list", "mlp"), ("--list lists all workloads; leave 'mlp' or --list out",)),
+        (("mlp", "--out", "g.pb", "--simulate"), ("--out and --simulate exclude each other",)),
+        (("mlp", "--simulate", "--devices", "gpu:1", "--cluster", "c.toml"), ("--devices and --cluster exclude",)),
+        (("mlp", "--out", "g.pb", "--devices", "gpu:1"), ("workload 'mlp' is for no cluster",)),
+        (("mlp", "--simulate"), ("placeholder 'x' (float [?,1024]) has no size of its own", "--shape x=...")),
+        (("reduction", "--simulate", "--devices", "gpu:x"), ("--devices",)),
+        (("mlp", "--split", "tp=2", "--out", "g.pb"), ("workload 'mlp' has no setting 'split'",)),
         (("mlp", "--set", "layers", "--out", "g.pb"), ("'layers' is no NAME=VALUE",)),
         (("mlp", "--set", "layers=1", "--set", "layers=2", "--out", "g.pb"), ("layers: it is set twice",)),
         (("mlp", "--set", "layers=two", "--out", "g.pb"), ("layers='two' is no int",)),

@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 
-from partita.devices import cut, simulate
+from partita.devices import Cluster, cut, simulate
 from partita.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from partita.graph import GraphDef, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.graphdef.sources import parse_graph_def
+from partita.scenarios import LlamaModel, Split, model_from_config
 from partita.scenarios.commands.request import ends
 from partita.scenarios.workloads import registry
+from partita.scenarios.workloads.model_step import ModelStep
 from partita.scenarios.workloads.names import SUMMARIES
 from partita.scenarios.workloads.registry import Workload, find_workload, register_workload, workload_names
+from tests.scenarios.models.families import published, written
 
+LOCAL = "/job:localhost/replica:0/task:0/device:"
 SMALL = {
     "mlp": {"layers": "3", "features": "8", "gpus": "2"},
     "cnn": {"gpus": "2"},
@@ -35,6 +39,8 @@ SMALL = {
     "training": {"gpus": "2", "rows": "8", "kind": "reference"},
     "image_training": {"network": "AlexNet", "images": "2", "gpus": "1"},
 }
+MODELS = {"gpt": "gpt2", "llama": "llama", "bert": "bert", "vit": "vit"}
+"""of workloads that are families of models the case whose config.json they read"""
 
 
 @pytest.fixture(autouse=True)
@@ -44,10 +50,10 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_shipped_workload_is_checked() -> None:
-    assert list(SMALL) == list(SUMMARIES)
+    assert {*SMALL, *MODELS} == {*SUMMARIES}
 
 
-@pytest.mark.parametrize("name", SUMMARIES)
+@pytest.mark.parametrize("name", SMALL)
 def test_a_shipped_workload_can_be_simulated(name: str) -> None:
     """Its nodes are on as many GPUs as it was told, and its step takes time."""
     graph = graph_def_to_graph(parse_graph_def(find_workload(name).graph(SMALL[name])))
@@ -58,6 +64,41 @@ def test_a_shipped_workload_can_be_simulated(name: str) -> None:
     fetches, targets = ends(graph)
     parts = cut(graph, "cpu:1,gpu:4", feeds=list(feeds), fetches=fetches, targets=targets)
     assert simulate(parts, "cpu:1,gpu:4", feeds=feeds).makespan_ns > 0
+
+
+@pytest.mark.parametrize(("name", "case"), MODELS.items())
+def test_a_family_of_models_is_a_workload(name: str, case: str, tmp_path: Path) -> None:
+    """Its settings are read from texts: a file, a split, a cluster; its step has a loss, and says what is left out."""
+    file = written(tmp_path, published()[case].config)
+    texts = {"config": str(file), "split": "tp=2,microbatches=2", "cluster": "cpu:1,gpu:2", "fused": "no"}
+    step = find_workload(name).made({**texts, "sequence_length": "8"})
+    assert isinstance(step, ModelStep)
+    assert step.split == Split(tp=2, microbatches=2)
+    assert {name for name in step.graph.device_names() if "GPU" in name} == {f"{LOCAL}GPU:{k}" for k in range(2)}
+    assert len(step.fetches) == 1
+    assert step.warnings == model_from_config(file).left_out
+    assert find_workload(name).graph({**texts, "sequence_length": "8"})
+
+
+def small(*, config: LlamaModel, split: Split, cluster: Cluster | None = None) -> GraphDef:
+    """A family of another package."""
+    b = GraphBuilder()
+    b.constant([config.parameters, split.devices, len(list(cluster or ()))], name="sizes")
+    return b.graph_def()
+
+
+def test_a_family_of_another_package_reads_the_same_texts(tmp_path: Path) -> None:
+    """By the types of its settings; errors of a file and of a split are theirs."""
+    mine = Workload("mine", "", small)
+    file = written(tmp_path, published()["llama"].config)
+    graph = mine.graph({"config": str(file), "split": "dp=4", "cluster": "cpu:1,gpu:4"})
+    (node,) = graph_def_to_graph(parse_graph_def(graph)).op_nodes()
+    assert node.attrs["value"].tolist() == [8624, 4, 5]
+    with pytest.raises(InvalidArgumentError, match="has no field 'ddp'"):
+        mine.graph({"config": str(file), "split": "ddp=4"})
+    written(tmp_path, published()["gpt2"].config)
+    with pytest.raises(InvalidArgumentError, match="model_type='gpt2' is not of this family"):
+        mine.graph({"config": str(file), "split": "dp=4"})
 
 
 def test_defaults_make_a_graph_too() -> None:

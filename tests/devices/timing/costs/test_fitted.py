@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from attrs import evolve
@@ -11,6 +12,7 @@ from partita.devices.catalog import device_spec
 from partita.devices.timing import RooflineSource
 from partita.devices.timing.costs.fitted import FittedSource
 from partita.devices.timing.costs.source import CostRequest, OpCost, costs_of
+from partita.devices.timing.fits.calibration import DeviceFits
 from partita.devices.timing.fits.memory_bound import MemoryBoundModel, MemoryNumbers
 from partita.devices.timing.fits.product_formula import ProductNumbers
 from partita.devices.timing.fits.products import ProductModel
@@ -40,6 +42,10 @@ class OneDevice(NamedTuple):
     def device(self, name: str) -> Fits | None:
         """The fits, or None for other devices."""
         return self.fits if name == A100.name else None
+
+    def having(self, _part: str) -> Sequence[DeviceFits]:
+        """No device has fits of whole layers."""
+        return ()
 
 
 def model() -> ProductModel:

@@ -1,0 +1,50 @@
+"""The families of models as workloads: a config.json and a split become the graph of a step, by `build_model`.
+
+    find_workload("llama").made({"config": "config.json", "split": "tp=8,pp=4,dp=2,microbatches=16"})
+
+All families have the same settings, which are those of `build_model` as texts can say them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...devices.cluster import Cluster, local_cluster
+from ..models.description import ModelDescription
+from ..models.split import Split
+from .model_building import build_model
+from .model_step import ModelStep
+
+LENGTH = 4096
+"""tokens of a sequence where neither a setting nor the model says how many"""
+
+
+def workload_of(family: type[ModelDescription]) -> Callable[..., ModelStep]:
+    """The workload of a family of models."""
+
+    def build(
+        *,
+        config: ModelDescription,
+        split: Split,
+        cluster: Cluster | None = None,
+        sequence_length: int = 0,
+        representatives: bool = False,
+        fused: bool = True,
+    ) -> ModelStep:
+        """A step of the model of `config`; `sequence_length` 0: as many tokens as it has positions, or 4096.
+
+        Without `cluster` the devices are GPUs of one machine, as many as the split has. Raises as `build_model`.
+        """
+        step = build_model(
+            config,
+            split,
+            local_cluster(f"cpu:1,gpu:{split.devices}") if cluster is None else cluster,
+            sequence_length=sequence_length or config.positions or LENGTH,
+            representatives=representatives,
+            fused=fused,
+        )
+        return replace(step, warnings=(*config.left_out, *step.warnings))
+
+    build.__annotations__["config"] = family
+    return build
