@@ -120,7 +120,8 @@ class RankParameters:
             0
         ]
         if self._starts:
-            value = b.op("Fill", np.array(shape, np.int32), np.array(start, self.numpy_type), name=f"{name}/start/value")
+            number = np.array(start, self.numpy_type)
+            value = b.op("Fill", np.array(shape, np.int32), number, name=f"{name}/start/value")
             self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name=f"{name}/start")))
         return handle
 
