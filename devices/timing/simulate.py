@@ -25,6 +25,8 @@ from .bodies.script_planner import ScriptPlanner
 from .costs.fitted import FittedSource
 from .costs.source import CostSource
 from .memory.holder_blocks import MustBePlayedError
+from .ordering.order import Order, checked_order
+from .ordering.played import played_in_order
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
 from .playing.model import ModelOracle
@@ -52,6 +54,7 @@ def simulate(
     trace: TraceSource | None = None,
     trace_times: bool = False,
     assumed_size: int | None = None,
+    order: Order = "ready",
 ) -> Timeline:
     """The timeline of one step.
 
@@ -70,13 +73,18 @@ def simulate(
     of a file. Counts, branches and shapes that the caller does not give are taken from it before constants are asked;
     with `trace_times` also the times of ops, in a loop the median of its runs.
 
+    `order` says which ready kernel a stream takes next, and which complete collective of a group begins next: "ready",
+    the first to be; "critical-path", the one from which the longest way leads to the end of the step; or priorities by
+    the names of nodes, the highest first, see `ordering.order`.
+
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size,
     trip count or branch that the time depends on and nobody knows, for a trace of another graph, and for a step that
-    takes 0 ns, for a collective of unknown group or of which members never come; UnimplementedError for calls whose
+    takes 0 ns, for a collective of unknown group or of which members never come, for an order that names no node or
+    that members of a group do not share; UnimplementedError for calls whose
     functions are known only in a run.
     """
-    cluster = as_cluster(cluster)
+    cluster, order = as_cluster(cluster), checked_order(order)
     with collector_paused():
         step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
         facts = step.facts
@@ -85,23 +93,20 @@ def simulate(
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
         try:
-            player, memory = _played(script, planner)
+            player, memory = _played(script, planner, order)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
         return _timeline(script, player, memory, scripts, facts)
 
 
-def _played(script: Script, planner: Planner) -> tuple[Player, MemoryUse]:
+def _played(script: Script, planner: Planner, order: Order) -> tuple[Player, MemoryUse]:
     """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
-    cluster, calibration = planner.cluster, planner.calibration
-    player = Player(SharedHardware(cluster, calibration), ModelOracle(), folds=True)
-    player.play(script)
+    player = played_in_order(script, planner, order, folds=True)
     try:
-        return player, memory_of_player(player, cluster)
+        return player, memory_of_player(player, planner.cluster)
     except MustBePlayedError:
-        player = Player(SharedHardware(cluster, calibration), ModelOracle())
-        player.play(script)
-        return player, memory_of_player(player, cluster)
+        player = played_in_order(script, planner, order, folds=False)
+        return player, memory_of_player(player, planner.cluster)
 
 
 def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:

@@ -45,6 +45,10 @@ class SeatPorts(NamedTuple):
 SEAT = ("group_size", "group_key", "instance_key")
 INSTANCE = "_instance"
 """the attr that is added to the instance key, of collectives whose instances differ though they share one input"""
+INSTANCE_STEP = 1 << 24
+"""between the instance of a collective and that of its gradient"""
+AGAIN_STEP = 1 << 23
+"""between the instance of a collective and that of its copy, where it is computed again for its gradient"""
 MESH, AXIS = "_mesh", "_axis"
 """the attrs of collectives in the program of one rank: the sizes of all axes, and along which of them it runs"""
 _COMMUNICATOR = "communicator"

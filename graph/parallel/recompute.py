@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from ...errors import InvalidArgumentError
+from ..analysis.collective_seats import AGAIN_STEP, INSTANCE, INSTANCE_STEP, instance_offset
 from ..attrs import encode
 from ..edge_ends import Output
 from ..graph import Graph
@@ -57,10 +58,13 @@ def recompute(
     None stands for the square root of how many activations gradients read (Chen et al., section 4.2).
 
     Kept are what other parts of the forward pass read; what `policy` says ("full": nothing more; "products": outputs of
-    products and convolutions; or names of tensors); and the outputs of nodes that must not run twice: random and other
-    stateful ones, reads of variables, calls that cannot be inlined, and nodes in loops and conditionals of plain nodes.
+    products and convolutions; or names of tensors); what follows from variables alone, such as a weight that was cast;
+    and the outputs of nodes that must not run twice: random and other stateful ones, reads of variables, calls that
+    cannot be inlined, nodes in loops and conditionals of plain nodes, and collectives without an attr `_instance`.
 
-    New nodes are called "node/again" and request the device of the node. NotFoundError for a tensor or scope that does
+    New nodes are called "node/again" and request the device of the node. A collective that runs again has an
+    `_instance` larger by 2^23, so that all members must be given the same segments; InvalidArgumentError if another
+    collective has that. NotFoundError for a tensor or scope that does
     not exist. InvalidArgumentError for a scope without a node of the forward pass, for scopes that overlap, for one
     that computes the loss itself, for more segments than activations, and if no gradient reads what segments compute.
     UnimplementedError if a reference variable changes before its value is read again.
@@ -73,8 +77,8 @@ def recompute(
     else:
         chosen = by_scopes(flow, _texts(segments, "segments", "name scopes, or their number"))
     keeping = Keeping(flow, policy if isinstance(policy, str) else _texts(policy, "policy", "names of tensors"))
-    result = plain.clone()
-    repeated = [_Repeated(flow, keeping, result, segment).add() for segment in reversed(chosen)]
+    result, instances = plain.clone(), _Instances(plain)
+    repeated = [_Repeated(flow, keeping, result, segment, instances).add() for segment in reversed(chosen)]
     if not any(repeated):
         raise InvalidArgumentError(
             f"no gradient of {loss!r} reads what the segments compute: name scopes of layers, and give a graph that "
@@ -90,11 +94,42 @@ def _texts(names: Sequence[str], what: str, expected: str) -> list[str]:
     return list(names)
 
 
+class _Instances:
+    """The attrs `_instance` of the collectives of a graph, by which their instances differ."""
+
+    def __init__(self, graph: Graph) -> None:
+        kinds = (graph.node(node).properties for node in graph.node_ids() if graph.node(node).is_op)
+        self._taken = {kind.attrs[INSTANCE] for kind in kinds if INSTANCE in kind.attrs}
+
+    def of_copy(self, node: Node) -> NodeProperties:
+        """The properties of the copy of a node; InvalidArgumentError if another collective has its instance."""
+        if INSTANCE not in node.attrs:
+            return node.properties
+        own = instance_offset(node.attrs)
+        again = own + AGAIN_STEP
+        if again in self._taken or own % INSTANCE_STEP >= AGAIN_STEP:
+            raise InvalidArgumentError(
+                f"collective {node.name!r} would run again with {INSTANCE} {again}, which another one may have; give "
+                f"collectives numbers below {AGAIN_STEP}, and let each run again once",
+                node=node.name,
+            )
+        self._taken.add(again)
+        return node.properties.with_attr(INSTANCE, encode(again, "int"))
+
+
 class _Repeated:
     """One segment being repeated, in `result`, whose nodes have the ids of the graph that `flow` describes."""
 
-    def __init__(self, flow: TrainingFlow, keeping: Keeping, result: Graph, segment: RecomputedSegment) -> None:
+    def __init__(
+        self,
+        flow: TrainingFlow,
+        keeping: Keeping,
+        result: Graph,
+        segment: RecomputedSegment,
+        instances: _Instances,
+    ) -> None:
         self.flow = flow
+        self.instances = instances
         self.result = result
         self.segment = segment
         self.awaited = Awaited(flow, segment.nodes)
@@ -136,7 +171,7 @@ class _Repeated:
         original = self.result.node(node)
         copy = self.result.add_node_with(
             unused(self.result, f"{original.name}/again"),
-            _marked(original.properties),
+            _marked(self.instances.of_copy(original)),
             device=original.requested_device,
         )
         for port, (source, output) in enumerate(self.flow.data.sources(node)):

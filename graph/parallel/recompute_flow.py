@@ -17,6 +17,7 @@ that combine what these prepared.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from ...errors import NotFoundError
@@ -25,7 +26,7 @@ from ..analysis.data_edges import DataEdges
 from ..columns import SINK_ID, SOURCE_ID
 from ..edge_ends import Output
 from ..graph import Graph
-from ..ops.record import NodeClass
+from ..ops.record import NodeClass, State
 from ..printer import topological_order
 from ..suggestions import suggestion
 from ..tensor_id import parse_tensor_name
@@ -84,6 +85,21 @@ class TrainingFlow:
     def always_runs(self, node: int) -> bool:
         """Whether a node runs once per step: it is in no loop of plain nodes, and in no branch of a conditional."""
         return node not in self._uncertain
+
+    @cached_property
+    def of_variables(self) -> set[int]:
+        """Forward nodes whose values follow from those of variables, and of constants: the same for every batch."""
+        found, constant = set[int](), set[int]()
+        for node in self.order:
+            properties, sources = self.graph.node_properties(node), {source for source, _ in self.data.sources(node)}
+            record = properties.op_def.record
+            if not sources and record.node_class is NodeClass.CONSTANT:
+                constant.add(node)
+            elif record.state is State.VARIABLE or record.node_class is NodeClass.VARIABLE:
+                found.add(node)
+            elif sources and not properties.op_def.is_stateful and record.calls is None and sources <= found | constant:
+                (constant if sources <= constant else found).add(node)
+        return found
 
     def _conditional(self, order: Sequence[int], producers: dict[int, list[int]]) -> set[int]:
         """Nodes that may not run: those between a Switch and its Merge."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.collective_seats import INSTANCE
 from ..dtypes import DataType, base_type, is_ref
 from ..edge_ends import Output
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
+from .pipelines.seats import is_collective
 from .recompute_flow import TrainingFlow, tensor_of
 
 FULL, PRODUCTS = "full", "products"
@@ -59,6 +61,7 @@ class Keeping:
             or (self._products and properties.op_def.record.is_product)
             or not can_repeat(properties)
             or self._reads_variable(node)
+            or node in self._flow.of_variables
             or not self._flow.always_runs(node)
             or any(
                 port == read and reader in self._flow.forward and reader not in segment
@@ -75,13 +78,18 @@ class Keeping:
 
 
 def can_repeat(properties: NodeProperties) -> bool:
-    """Whether nodes of a kind may run twice in a step, and give the same."""
+    """Whether nodes of a kind may run twice in a step, and give the same.
+
+    Collectives may if an attr tells their instances: the second time they take part in another one.
+    """
     op, record = properties.op_def, properties.op_def.record
     types = (*properties.input_types, *properties.output_types)
+    is_exchange = INSTANCE in properties.attrs and is_collective(properties)
     return (
         bool(properties.input_types)
         and record.node_class in _REPEATABLE
-        and not (op.is_stateful or op.is_collective or record.is_per_node or record.is_placeholder)
+        and (is_exchange or not (op.is_stateful or op.is_collective))
+        and not (record.is_per_node or record.is_placeholder)
         and record.state is None
         and not any(map(is_ref, types))
         and not any(base_type(dtype) in _OPAQUE for dtype in properties.output_types)

@@ -19,7 +19,8 @@ _CaseKey = tuple[int, tuple[int, ...], Shapes, tuple[int, ...]]
 class Cases:
     """Cases by number: the kind, the facts of the inputs, and of the outputs the facts and the shapes.
 
-    Case 0 is that of nodes that are not visited. `assumed` has by case the shapes before anything was assumed;
+    Case 0 is that of nodes that are not visited. `assumed` has by case the shapes before anything was assumed,
+    `as_stated` those before sizes were taken from what the graph says of them;
     `contradictions` are the cases that no rule of their op fits because of earlier assumptions.
     """
 
@@ -29,6 +30,7 @@ class Cases:
         self.outputs: list[tuple[int, ...]] = [()]
         self.shapes: list[Shapes] = [()]
         self.assumed: dict[int, Shapes] = {}
+        self.as_stated: dict[int, Shapes] = {}
         self.contradictions: set[int] = set()
         self._facts = facts
         self.assumed_size = assumed_size
@@ -49,6 +51,8 @@ class Cases:
             self.shapes.append(shapes)
             if shapes is not known:
                 self.assumed[number] = known
+            if outcome.before is not None:
+                self.as_stated[number] = outcome.before
             if outcome.contradicts:
                 self.contradictions.add(number)
         return number

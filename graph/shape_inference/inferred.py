@@ -18,6 +18,7 @@ from ..columns import Ids
 from ..dtypes import Array, Shape, Shapes
 from .calls import CallShapes
 from .cases import Cases
+from .op_shapes import ASSUMED_SHAPES
 from .tensor_facts import TensorFacts
 
 
@@ -132,9 +133,10 @@ class InferredShapes:
     def assumed(self) -> list[AssumedShape]:
         """Every shape with assumed sizes, in the order of nodes and outputs; a fed tensor has the name it is fed by."""
         entries, given = [], given_names(self.graph)
-        for n in np.flatnonzero(np.isin(self.case_of, list(self._cases.assumed))).tolist():
+        cases = self._cases.as_stated | self._cases.assumed
+        for n in np.flatnonzero(np.isin(self.case_of, list(cases))).tolist():
             case = int(self.case_of[n])
-            before, after = self._cases.assumed[case], self._cases.shapes[case]
+            before, after = cases[case], self._cases.shapes[case]
             for output, (known, shape) in enumerate(zip(before, after, strict=True)):
                 if known != shape:
                     entries.append(AssumedShape(given.get(n, self.graph.names[n]), f"shape of output {output}", shape))
@@ -143,8 +145,10 @@ class InferredShapes:
     @property
     def assumptions(self) -> list[str]:
         """The assumptions in words, one line per kind: unknown sizes were taken as 32: 2 x MatMul, 1 x Placeholder."""
-        sizes, ranks, contradictions = Counter[str](), Counter[str](), Counter[str]()
+        stated, sizes, ranks, contradictions = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
         runs = np.bincount(self.case_of, minlength=len(self._cases.kind)).tolist()
+        for case in self._cases.as_stated:
+            stated[self._op(case)] += runs[case]
         for case, known in self._cases.assumed.items():
             op = self._op(case)
             ranks[op] += runs[case] * sum(shape is None for shape in known)
@@ -152,6 +156,7 @@ class InferredShapes:
         for case in self._cases.contradictions:
             contradictions[self._op(case)] += runs[case]
         kinds = (
+            (stated, f"sizes that depend on values were taken as {ASSUMED_SHAPES} says"),
             (sizes, f"unknown sizes were taken as {self._cases.assumed_size}"),
             (ranks, "unknown shapes were taken as those of the first input"),
             (contradictions, "assumed sizes fit no rule and were passed on"),

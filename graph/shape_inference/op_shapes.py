@@ -17,6 +17,8 @@ from ..ops.record import Calls, NodeClass, ReadsHandle, State
 from ..ops.registry import PRODUCER
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
+ASSUMED_SHAPES = "_assumed_shapes"
+"""the attr by which a graph says what sizes to take on the clock where they depend on values: no truth of any run"""
 _WITH_RESERVE, _RESERVE = "FusedBatchNormV3", 5  # the op, and its output for its gradient alone
 _BRANCHES = (Calls.IF, Calls.CASE)
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
@@ -177,6 +179,21 @@ def in_a_step(properties: NodeProperties, shapes: Shapes, values: Sequence[Array
     if not isinstance(written, Sequence) or len(written) != len(shapes):
         return shapes
     return tuple(map(completed, shapes, written))
+
+
+def with_assumed(properties: NodeProperties, shapes: Shapes) -> Shapes:
+    """Shapes whose unknown sizes are those of the attr `_assumed_shapes`; the same object where it adds nothing.
+
+    Raises InvalidArgumentError for an attr that has not one shape for each output.
+    """
+    assumed = properties.attrs.get(ASSUMED_SHAPES)
+    if assumed is None or all(shape is not None and None not in shape for shape in shapes):
+        return shapes
+    if not isinstance(assumed, Sequence) or len(assumed) != len(shapes):
+        raise InvalidArgumentError(
+            f"attr {ASSUMED_SHAPES} of a {properties.op} must have a shape for each of {len(shapes)} outputs"
+        )
+    return tuple(map(completed, shapes, assumed))
 
 
 def completed(shape: Shape, written: Shape) -> Shape:

@@ -22,13 +22,15 @@ NOTHING: Mapping[int, Array] = {}
 class InferenceOutcome:
     """The shapes of all outputs, their values as far as they are followed, and the shapes behind the handles they are.
 
-    `contradicts`: the op's rule refused the inputs, whose shapes were assumed.
+    `contradicts`: the op's rule refused the inputs, whose shapes were assumed. `before` are the shapes before sizes
+    were taken from what the graph says of them, if any were.
     """
 
     shapes: Shapes
     values: Sequence[Array | None] = field(default=())
     behind: Behind = ()
     contradicts: bool = False
+    before: Shapes | None = None
 
 
 def passed_on(facts: TensorFacts, source: int) -> InferenceOutcome:

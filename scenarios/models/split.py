@@ -28,7 +28,7 @@ ContextKind: TypeAlias = Literal["heads", "ring"]
 """how attention sees the whole sequence: heads are exchanged for rows, or keys and values go round"""
 Recomputation: TypeAlias = Literal["none", "selective", "full", "products"]
 """what the backward pass computes again"""
-Precision: TypeAlias = Literal["float32", "bfloat16", "float16", "fp8"]
+Precision: TypeAlias = Literal["float32", "bfloat16", "float16", "fp8", "float64"]
 """the type of products and activations"""
 OVERLAPS = ("tp", "dp", "pp", "ep", "cp")
 """the axes whose communication may hide behind computation"""

@@ -22,13 +22,15 @@ from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
 from ..models.split import Split
-from .model_step import ModelStep, names_of_ranks
+from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import RankForward, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
 from .transformers.parameters import RankParameters
 
 Inference = Literal["prefill", "decode"]
+
+
 @collector_paused()
 def build_model(
     model: ModelDescription,
@@ -71,6 +73,7 @@ def build_model(
         split=split,
         mesh=mesh,
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
+        weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
         warnings=warnings,
     )
 
@@ -117,9 +120,8 @@ class _Building:
     def forward_only(self) -> Graph:
         """The logits of the batch."""
         logits = forward(self.network, self.model).logits()
-        with self.network.last("logits"):
-            self.b.identity(logits, name="whole_batch")
-        self.fetch = logits.name
+        self.fetch = logits.node
+        self.targets.append(self.fetch)
         self._start()
         return self.b.graph()
 
@@ -166,6 +168,7 @@ class _Building:
         with self._on_last():
             whole = self.program.all_reduce(part, "dp+cp", name="correction/loss")
             self.fetch = self.b.op("Mul", whole, correction, name="loss").name
+        self.targets.append(self.fetch)
 
     def _on_last(self) -> AbstractContextManager[None]:
         """Makes nodes on the last stage."""

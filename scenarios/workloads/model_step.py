@@ -22,21 +22,36 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, NotFoundError
 from ...graph import Graph, GraphDef
 from ...graph.dtypes import Array
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.write_out import prefix_of
+from ...graph.suggestions import suggestion
 from ..models.split import Split
 from .transformers.sequence import order_of_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class WeightPlace:
+    """A trained weight: the tensor with its value on the first rank of its stage, and how ranks share it out.
+
+    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it.
+    """
+
+    tensor: str
+    stage: int
+    axis: int | None
+    over: str
 
 
 @dataclass(frozen=True)
 class ModelStep:
     """The graph of a step, and what to feed, fetch and run.
 
-    `feeds` are the placeholders with the shapes that each rank is fed, `targets` the updates and `initialise` the
-    initial values, by rank and stage; `tokens` are those of the global batch.
+    `feeds` are the placeholders with the shapes that each rank is fed, `targets` the updates and what ranks compute
+    together, `initialise` the initial values, by rank and stage; `tokens` are those of the global batch. A step runs
+    all targets: ranks wait for each other.
     """
 
     graph: Graph
@@ -49,6 +64,8 @@ class ModelStep:
     mesh: Mesh
     sequence_axes: Mapping[str, int | None] = field(repr=False)
     """by input ("tokens") the axis along which it is a sequence, None for an input without one"""
+    weights: Mapping[str, WeightPlace] = field(repr=False)
+    """by name where the parts of a weight are"""
     warnings: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     """what values would decide, and the clock assumes"""
@@ -75,6 +92,15 @@ class ModelStep:
                 if placeholder in self.feeds:
                     found[placeholder] = self._part(name, np.asarray(values), number)
         return found
+
+    def parts_of(self, weight: str) -> tuple[str, ...]:
+        """The tensors whose values, joined along the weight's `axis`, are the whole weight; NotFoundError for no name."""
+        if weight not in self.weights:
+            raise NotFoundError(f"the step has no weight {weight!r}{suggestion(weight, self.weights)}")
+        place = self.weights[weight]
+        first = place.stage * self.mesh.per_stage
+        ranks = (first,) if place.axis is None else self.mesh.group(place.over, first)
+        return tuple(f"{prefix_of(rank - first)}{place.tensor}" for rank in ranks)
 
     def _part(self, name: str, values: Array, number: int) -> Array:
         mesh, axis = self.mesh, self.sequence_axes[name]

@@ -6,7 +6,8 @@
 
 Every device has a communication stream for each group, on which one collective runs at a time. A collective begins when
 its last member has joined and the streams of all members are free; among several that wait for a stream, the first to
-be complete begins first. A member that waits for others does not stop a later collective that is complete. No device
+be complete begins first, or the one with the highest priority, if there are any: that of the first of its members, by
+row. A member that waits for others does not stop a later collective that is complete. No device
 launches anything for it. All members have the same entry times; the cause is what let the last one begin.
 """
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan, FlowPhase
     from ..collectives.seats import CollectiveSeat
     from .network import Network
+    from .prioritised import PriorityOf
     from .streams import Feeder
 
 FIRST_FLOW = 1 << 48
@@ -98,9 +100,13 @@ class Collectives:
         shares: Callable[[int, bool], None],
         *,
         is_unlimited: bool,
+        priority_of: PriorityOf | None = None,
     ) -> None:
         """`shares` is told when a device begins to take part in collectives, and when it ends to."""
         self.were_used = False
+        self.begun: list[Meeting] | None = None if priority_of is None else []
+        """those that have begun, in order, if they are taken by priority"""
+        self._priority_of = priority_of
         self._instants = instants
         self._log = log
         self._feeder = feeder
@@ -166,13 +172,21 @@ class Collectives:
         self._is_asked = False
         waiting = self._complete + sorted(self._fresh, key=_first_row)
         self._complete, self._fresh = [], []
+        if self._priority_of is not None:
+            waiting.sort(key=self._below)  # equal ones stay as they are
         for meeting in waiting:
             if any(stream in self._busy for stream in meeting.streams):
                 self._complete.append(meeting)
             else:
                 self._begin(meeting)
 
+    def _below(self, meeting: Meeting) -> float:
+        assert self._priority_of is not None  # as they are sorted by it
+        return -self._priority_of(_first_row(meeting))
+
     def _begin(self, meeting: Meeting) -> None:
+        if self.begun is not None:
+            self.begun.append(meeting)
         now, members, log = self._instants.now(), meeting.members, self._log
         devices = tuple(sorted(meeting.devices))
         plan = self._plan_of(meeting.seat.kind, devices, max(member.size_bytes for member in members))

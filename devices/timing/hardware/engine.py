@@ -28,6 +28,7 @@ from .collectives import FIRST_FLOW, Collectives, PlanOf
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
+from .prioritised import PrioritisedLanes, PriorityOf, PriorityQueue
 from .profile import EndOf, Profile, at_full_speed
 from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
 from .yielding_gpu import YieldingGpu
@@ -51,8 +52,19 @@ class Engine:
     time of a step is then its longest chain of durations.
     """
 
-    def __init__(self, cluster: Cluster, feeder: Feeder, plan_of: PlanOf, *, is_unlimited: bool = False) -> None:
-        """Devices are numbered in their order; `plan_of` plans collectives among them."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        feeder: Feeder,
+        plan_of: PlanOf,
+        *,
+        is_unlimited: bool = False,
+        priority_of: PriorityOf | None = None,
+    ) -> None:
+        """Devices are numbered in their order; `plan_of` plans collectives among them.
+
+        With `priority_of` ready rows and complete collectives are taken by priority, without it as they come.
+        """
         profile = Profile(cluster.profiles)
         self.env = Environment()
         self.log = Log()
@@ -60,8 +72,16 @@ class Engine:
         self._feeder = feeder
         self.network = Network(self.env, self, profile)
         self.collectives = Collectives(
-            self._instants, self.log, feeder, self.network, plan_of, self._shares, is_unlimited=is_unlimited
+            self._instants,
+            self.log,
+            feeder,
+            self.network,
+            plan_of,
+            self._shares,
+            is_unlimited=is_unlimited,
+            priority_of=priority_of,
         )
+        self._priority_of = priority_of
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
         self.streams: list[Gpu | None] = []
@@ -79,15 +99,23 @@ class Engine:
         is_gpu = spec.launches_kernels
         stream: Gpu | None = None
         if is_gpu and not self._is_unlimited and spec.communication_share:
-            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share)
+            stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share, self._queue())
         elif is_gpu and not self._is_unlimited:
-            stream = Gpu(*parts, spec.launch_overhead_ns, end_of)
+            stream = Gpu(*parts, spec.launch_overhead_ns, end_of, self._queue())
         self.streams.append(stream)
-        compute: ComputePlace = stream or Lanes(*parts, spec.lanes, end_of)
-        host: ComputePlace = Lanes(*parts, 1, at_full_speed)
+        compute: ComputePlace = stream or self._lanes(spec.lanes, end_of)
+        host: ComputePlace = self._lanes(1, at_full_speed)
         if self._is_unlimited:
             compute, host = Delays(*parts, launches=is_gpu), self._waits
         return {Duty.COMPUTE: compute, Duty.HOST: host, Duty.WAIT: self._waits}
+
+    def _lanes(self, lanes: int, end_of: EndOf) -> Lanes:
+        parts, queue = (self._instants, self.log, self._feeder), self._queue()
+        return Lanes(*parts, lanes, end_of) if queue is None else PrioritisedLanes(*parts, lanes, end_of, queue)
+
+    def _queue(self) -> PriorityQueue | None:
+        """Where rows wait; None if they are taken as they come."""
+        return None if self._priority_of is None else PriorityQueue(self._priority_of, self._feeder.turn)
 
     def _of_iterations(self, places: dict[Duty, ComputePlace]) -> dict[Duty, ComputePlace]:
         """Where the rows of overlapping iterations run."""

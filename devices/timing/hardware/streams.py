@@ -1,7 +1,7 @@
 """What ops run on: the lanes of a CPU, the launch thread and stream of a GPU.
 
 Ready rows are taken in the order in which they became ready, those of one instant by their number; those of loops whose
-iterations overlap as `iterations` says.
+iterations overlap as `iterations` says. A simulation may have an order of its own, see `prioritised`.
 
 A GPU's kernels are launched one after the other by a host thread and run one after the other in the order of their
 launches. With n independent kernels of k ns each, and l ns a launch, the last one ends at
@@ -63,6 +63,23 @@ class ComputePlace(Protocol):
 
     def take(self, row: int, cause: int) -> None:
         """A row is ready to run here, released by the entry `cause` at this instant."""
+
+
+class RowQueue(Protocol):
+    """Rows that are ready and wait for a lane or a launch."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any waits."""
+
+    def add(self, row: int, cause: int, now: int) -> None:
+        """Adds a row that has become ready."""
+
+    def pop(self, now: int, before: int) -> tuple[int, int]:
+        """The next row and the cause of its start: `before` if it had to wait, else what made it ready."""
+
+    def state(self, name: RowName, now: int) -> Hashable:
+        """The rows that wait, by name."""
 
 
 class _Queue:
@@ -130,13 +147,21 @@ class Lanes:
         "of_iterations",
     )
 
-    def __init__(self, instants: Instants, log: Log, feeder: Feeder, lanes: int, end_of: EndOf) -> None:
-        """`of_iterations` takes the rows of overlapping iterations."""
+    def __init__(
+        self,
+        instants: Instants,
+        log: Log,
+        feeder: Feeder,
+        lanes: int,
+        end_of: EndOf,
+        queue: RowQueue | None = None,
+    ) -> None:
+        """`of_iterations` takes the rows of overlapping iterations; without a queue the first to be ready is first."""
         self._instants = instants
         self._log = log
         self._feeder = feeder
         self._end_of = end_of
-        self._queue = _Queue()
+        self._queue = queue or _Queue()
         self._iterations: WaitingIterations | None = None  # few devices have any, so none is asked whether it waits
         self.of_iterations: ComputePlace = _OfIterations(self)
         self._idle = list(range(lanes))  # a heap
@@ -155,6 +180,9 @@ class Lanes:
         if self._iterations is None:
             self._iterations = WaitingIterations(self._feeder.turn)
         self._iterations.add(row, cause, self._instants.now())
+        self._ask()
+
+    def _ask(self) -> None:
         if self._idle and not self._is_asked:
             self._is_asked = True
             self._instants.second_half(self._fill)
@@ -222,13 +250,22 @@ class Gpu:
         "_queue",
     )
 
-    def __init__(self, instants: Instants, log: Log, feeder: Feeder, launch_ns: int, end_of: EndOf) -> None:
+    def __init__(
+        self,
+        instants: Instants,
+        log: Log,
+        feeder: Feeder,
+        launch_ns: int,
+        end_of: EndOf,
+        queue: RowQueue | None = None,
+    ) -> None:
+        """Without a queue the first kernel to be ready is launched first."""
         self._instants = instants
         self._log = log
         self._feeder = feeder
         self._launch_ns = launch_ns
         self._end_of = end_of
-        self._queue = _Queue()
+        self._queue = queue or _Queue()
         self._is_asked = self._is_launching = False
         self._last_launch = self._last_kernel = -1  # entries
         self._free_at = 0

@@ -20,7 +20,7 @@ from simpy import Event
 from .instants import Instants
 from .log import KINDS, Log
 from .profile import EndOf
-from .streams import Feeder, Gpu
+from .streams import Feeder, Gpu, RowQueue
 
 _FULL = Fraction(1)
 
@@ -31,10 +31,17 @@ class YieldingGpu(Gpu):
     __slots__ = ("_notified", "_pending", "_slow", "_slowness")
 
     def __init__(
-        self, instants: Instants, log: Log, feeder: Feeder, launch_ns: int, end_of: EndOf, share: float
+        self,
+        instants: Instants,
+        log: Log,
+        feeder: Feeder,
+        launch_ns: int,
+        end_of: EndOf,
+        share: float,
+        queue: RowQueue | None = None,
     ) -> None:
         """`share` is above 0 and below 1."""
-        super().__init__(instants, log, feeder, launch_ns, end_of)
+        super().__init__(instants, log, feeder, launch_ns, end_of, queue)
         self._slow = 1 / (1 - Fraction(share).limit_denominator(10**6))
         self._slowness = _FULL
         self._pending: list[int] = []  # entries of kernels that had not ended at the last look, in order

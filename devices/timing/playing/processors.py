@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def only_computes(body: Body, shared: SharedHardware) -> bool:
     """Whether a body runs on processors alone, each of which has its full speed all the time."""
     profiles = shared.cluster.profiles
-    if shared.is_unlimited or profiles.slow or profiles.degrade:
+    if shared.is_unlimited or shared.is_ordered or profiles.slow or profiles.degrade:
         return False
     if body.routes or body.seats or body.launch_consumers is not None:
         return False

@@ -11,7 +11,7 @@ player of its activation:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -33,17 +33,37 @@ if TYPE_CHECKING:
     from ..hardware.streams import ComputePlace, Feeder
 
 
+class Priorities(Protocol):
+    """Who runs first where several could."""
+
+    def of(self, activation: Activation) -> Sequence[float]:
+        """By node of its body; asked once, when the activation begins."""
+
+
 class SharedHardware:
     """The engine of a cluster, its log, and by row the activation that owns it and its time."""
 
-    def __init__(self, cluster: Cluster, calibration: Calibration | None = None, *, is_unlimited: bool = False) -> None:
-        """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        calibration: Calibration | None = None,
+        *,
+        is_unlimited: bool = False,
+        ordered_by: Callable[[SharedHardware], Priorities] | None = None,
+    ) -> None:
+        """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's.
+
+        `ordered_by` makes the priorities by which ready nodes are taken; without it they are as they come.
+        """
         self.cluster = cluster
         self.is_unlimited = is_unlimited
         self.launched: Callable[[int, int, int], bool] = self._launched
         self.ended: Callable[[int, int], None] = self._ended
         self.time_ns: Callable[[int], int] = self._time_ns
-        self.engine = Engine(cluster, self, self._plan_of, is_unlimited=is_unlimited)
+        self.priorities: list[float] = []
+        """by row, if there are any"""
+        priority_of = None if ordered_by is None else self.priorities.__getitem__
+        self.engine = Engine(cluster, self, self.plan_of, is_unlimited=is_unlimited, priority_of=priority_of)
         self.log = self.engine.log
         self.owners: list[Activation] = []
         self.times: list[int] = []
@@ -52,6 +72,7 @@ class SharedHardware:
         self._plans: dict[tuple[str, tuple[int, ...], int], CollectivePlan] = {}
         self._places: dict[tuple[int, bool], tuple[Body, Sequence[ComputePlace | None]]] = {}
         self._tables: dict[bool, NDArray[np.object_]] = {}
+        self._ordered_by = None if ordered_by is None else ordered_by(self)
 
     def begin(self, body: Body, place: Place, run: PlayedRun | None, player: Feeder) -> Activation:
         """An activation of a player, with rows of its own."""
@@ -59,7 +80,14 @@ class SharedHardware:
         activation = Activation(body, len(self.owners), place, run, player, places)
         self.owners += [activation] * len(body)
         self.times += body.time_ns
+        if self._ordered_by is not None:
+            self.priorities += self._ordered_by.of(activation)
         return activation
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether ready nodes are taken by priority."""
+        return self._ordered_by is not None
 
     def _places_of(self, body: Body, *, overlaps: bool) -> Sequence[ComputePlace | None]:
         """By node where it waits for its device; None of nodes that pass, and of transfers."""
@@ -81,7 +109,7 @@ class SharedHardware:
                     table[device * len(Duty) + duty] = self.engine.place(duty, device, overlaps=overlaps)
         return table
 
-    def _plan_of(self, kind: str, devices: tuple[int, ...], size_bytes: int) -> CollectivePlan:
+    def plan_of(self, kind: str, devices: tuple[int, ...], size_bytes: int) -> CollectivePlan:
         """The plan of a collective among devices by number; equal ones are planned once."""
         key = kind, devices, size_bytes
         plan = self._plans.get(key)

@@ -16,16 +16,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
-from ...analysis.collective_seats import AXIS, INSTANCE, MESH
+from ...analysis.collective_seats import AXIS, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...attrs import encode
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Input, Tensor
 
-INSTANCE_STEP = 1 << 24
-"""between the instance key of an op and that of its gradient"""
 _ROOT, _NUMBER = "_gradient_of", "_gradient_number"
+_ASSUMED, _ASSUMED_SENT = "_assumed_shapes", "_assumed_sent_shapes"
 
 
 def _marks(op: Forward) -> tuple[dict[str, Any], int]:
@@ -129,11 +129,18 @@ def all_to_all(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Partita>AllToAllV")
 def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> Gradients:
-    """The rows go back: as many to each member as came from it."""
+    """The rows go back: as many to each member as came from it, and as many on the clock."""
     marks, step = _marks(op)
+    marks |= _exchanged_assumptions(op)
     kept = op.own_attrs("communication_hint", "timeout_seconds")
     seat = (*op.inputs[2:4], _moved(op, 4, step), [])
     return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
+
+
+def _exchanged_assumptions(op: Forward) -> dict[str, Any]:
+    """On the clock a gradient has the shapes that were assumed of what `op` sent."""
+    pairs = (_ASSUMED, _ASSUMED_SENT), (_ASSUMED_SENT, _ASSUMED)
+    return {theirs: encode(op.attrs[own], "list(shape)") for own, theirs in pairs if own in op.attrs}
 
 
 @gradient("Partita>CopiedOver")

@@ -184,9 +184,12 @@ class _Construction:
         whole = self._tensor((placeholder, 0))
         if count == 1 or not any(node in region.nodes for node in region.readers(placeholder)):
             return [whole] * count
-        host = host_of(region.graph.requested_device(placeholder) or self.staged.devices[0])
-        with self.e.within(None, host):
+        with self.e.within(None, self._fed_on(placeholder)):
             return list(self.e.op("Split", 0, whole, num_split=count, name=f"{_SCOPE}/{whole.node}"))
+
+    def _fed_on(self, placeholder: int) -> str:
+        """The host that gets what is fed to a placeholder."""
+        return host_of(self.staged.region.graph.requested_device(placeholder) or self.staged.devices[0])
 
     # Calls
 
@@ -236,7 +239,7 @@ class _Construction:
             stage, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
             here = self.staged.devices[stage]
         elif source[0] in self.pieces:
-            here, tensor = host_of(self.staged.devices[0]), self.pieces[source[0]][call.microbatch]
+            here, tensor = self._fed_on(source[0]), self.pieces[source[0]][call.microbatch]
         else:
             here = self.staged.devices[self.staged.outside.get(source[0], call.stage)]
             tensor = self._tensor(source)
@@ -256,7 +259,8 @@ class _Construction:
         if key not in self.numbers:
             name = f"{_SCOPE}/s{call.stage}_number_{call.microbatch}"
             with self.e.within(None, device):
-                self.numbers[key] = self.e.constant(call.microbatch, DataType.INT32, name)
+                value = call.microbatch * self.staged.region.number_step
+                self.numbers[key] = self.e.constant(value, DataType.INT32, name)
         return self.numbers[key]
 
     def _result(self, source: Output, microbatch: int) -> Tensor:

@@ -20,7 +20,7 @@ from ..training_step import training_step
 from .outputs import read_outside, with_outputs
 from .refusals import check_batch, check_nodes, check_region
 from .region import MicroBatchRegion, micro_batch_region
-from .seats import check_seats
+from .seats import instances_per_call
 
 MICRO_BATCH = "microbatch"
 
@@ -63,7 +63,7 @@ def sized_region(
     step = training_step(whole, batch=batch, loss=loss, shapes=UnknownRows(), gradients=gradients)
     region = micro_batch_region(whole, step)
     check_nodes(region)
-    check_seats(region, microbatches)
+    number_step = instances_per_call(region, microbatches)
     lost = {reader for _, reader in read_outside(region)}
     lost.update(reader for node in region.batch for reader in region.readers(node) if reader not in region.nodes)
     dropped = step.flow.descendants(lost) - region.nodes
@@ -74,7 +74,7 @@ def sized_region(
             "for itself; give a graph without it",
             node=region.name(statistic),
         )
-    return replace(region, dropped=frozenset(dropped))
+    return replace(region, dropped=frozenset(dropped), number_step=number_step)
 
 
 def grow_batch(graph: Graph, region: MicroBatchRegion, microbatches: int) -> None:

@@ -84,12 +84,19 @@ class ShardCollectives:
     # One member
 
     def shard(self, whole: Tensor, cut: Cut, name: str) -> Tensor:
-        """The member's true rows of a tensor that it has as a whole."""
+        """The member's rows of a tensor that it has as a whole."""
         make = self._edits.make
-        flat = make.op("Reshape", whole, self.fixed((-1,)), name=f"{name}/flat")
-        begin = self.numbers(lambda place: [cut.begin(place)], f"{name}/begin")
+        if cut.keeps_padding:
+            flat = self._padded_parts(whole, cut, name)
+        else:
+            flat = make.op("Reshape", whole, self.fixed((-1,)), name=f"{name}/flat")[0]
+        begin = self._begin(cut, f"{name}/begin")
         rows = self.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
         return make.op("Slice", flat, begin, rows, name=name)[0]
+
+    def _begin(self, cut: Cut, name: str) -> Tensor:
+        """Where the member's rows begin, as a vector of one."""
+        return self.numbers(lambda place: [cut.begin(place)], name)
 
     def _padded_parts(self, whole: Tensor, cut: Cut, name: str) -> Tensor:
         """A whole tensor as a vector of equal parts."""
@@ -101,14 +108,14 @@ class ShardCollectives:
 
     def _padded_shard(self, shard: Tensor, cut: Cut, name: str) -> Tensor:
         """A shard with the rows of a whole part."""
-        if cut.is_even:
+        if cut.has_whole_parts:
             return shard
         missing = self.numbers(lambda place: [[0, cut.part - cut.rows(place)]], f"{name}/missing")
         return self._edits.make.op("Pad", shard, missing, name=f"{name}/padded")[0]
 
     def _true_rows(self, part: Tensor, cut: Cut, name: str) -> Tensor:
-        """A part without its padding."""
-        if cut.is_even:
+        """A part without the padding that shards do not keep."""
+        if cut.has_whole_parts:
             return part
         rows = self.numbers(lambda place: [cut.rows(place)], f"{name}/rows")
         return self._edits.make.op("Slice", part, self.fixed((0,)), rows, name=f"{name}/true")[0]
@@ -154,6 +161,10 @@ class ShardCollectives:
         pieces = self._split(gathered, [cut.part for cut in cuts], 1, name)
         return [self._whole(p, c, f"{name}/{n}") for n, (p, c) in enumerate(zip(pieces, cuts, strict=True))], node
 
+    def without_padding(self, shard: Tensor, cut: Cut, merge: str, name: str) -> Tensor:
+        """A shard whose padding, if it keeps any, does not count when it is merged by `merge`."""
+        return shard
+
     def merged(self, scalars: Sequence[Tensor], merge: str, name: str) -> list[Tensor]:
         """Scalars of one type, each merged over the members of a group."""
         if self.sharding.parts == 1:
@@ -190,11 +201,18 @@ class ShardCollectives:
 
     def _reduce_scatter(self, value: Tensor, final: bytes, name: str) -> Tensor:
         """The member's part of the sum, or mean, over its group; there is no form of it with attrs."""
-        first = self._first_group()
-        key = self.numbers(lambda place: first + place.group, f"{name}/group_key")
-        where = [self.fixed(self.sharding.parts), key, self.fixed(next(self._keys.instances)), []]
-        attrs = {"merge_op": b"Add", "final_op": final}
+        where = [self.fixed(self.sharding.parts), self._key(name), self.fixed(next(self._keys.instances)), []]
+        attrs = {"merge_op": b"Add", "final_op": final, **self._marks(peers=False)}
         return self._edits.make.op("CollectiveReduceScatterV2", value, *where, name=name, attrs=attrs)[0]
+
+    def _key(self, name: str) -> Tensor:
+        """The key of the member's group."""
+        first = self._first_group()
+        return self.numbers(lambda place: first + place.group, f"{name}/group_key")
+
+    def _marks(self, *, peers: bool) -> dict[str, Any]:
+        """Other attrs of a collective of the group, or of peers."""
+        return {}
 
     def _gather(self, value: Tensor, rows: int, name: str) -> Tensor:
         """The parts of all members of a group, one after the other."""

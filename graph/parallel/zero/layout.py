@@ -60,10 +60,14 @@ class Sharding:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A tensor of some shape, flattened and cut into `parts` parts."""
+    """A tensor of some shape, flattened and cut into `parts` parts.
+
+    With `keeps_padding` shards are parts with their padding, so that all members have equally much.
+    """
 
     shape: tuple[int, ...]
     parts: int
+    keeps_padding: bool = False
 
     @property
     def size(self) -> int:
@@ -85,12 +89,19 @@ class Cut:
         """Whether no part is padded."""
         return self.padded == self.size
 
+    @property
+    def has_whole_parts(self) -> bool:
+        """Whether shards are whole parts, on every member."""
+        return self.is_even or self.keeps_padding
+
     def begin(self, place: ShardPlace) -> int:
         """The first element of a shard; the size of the tensor for an empty one."""
-        return min(place.position * self.part, self.size)
+        return min(place.position * self.part, self.padded if self.keeps_padding else self.size)
 
     def rows(self, place: ShardPlace) -> int:
-        """The true elements of a shard."""
+        """The elements of a shard."""
+        if self.keeps_padding:
+            return self.part
         return min(self.begin(place) + self.part, self.size) - self.begin(place)
 
 

@@ -15,7 +15,7 @@ inputs to outputs: an elementwise op makes a shard if an input is one and the ot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from math import prod
 
@@ -43,10 +43,12 @@ class ShardRegion:
         boundary: Sequence[Output],
         loss: int,
         outputs: Sequence[int],
+        among: Collection[int] | None = None,
     ) -> None:
         """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write.
 
-        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes.
+        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes. Variables that
+        are not `among` these stay whole.
         """
         self.flow = flow
         self.graph: Graph = flow.graph
@@ -68,7 +70,7 @@ class ShardRegion:
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
         self.seeds = [output for output in boundary if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""
-        found = find_variables(flow, self.shape, self.updates, self.before, self.nodes)
+        found = find_variables(flow, self.shape, self.updates, self.before, self.nodes, among)
         self.variables = found.sharded
         self.whole = found.whole
         """why other variables that are updated stay whole, by name"""

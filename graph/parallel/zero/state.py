@@ -62,7 +62,7 @@ class StateShards:
             self._edits.connect(self._initial(self._region.flow.sources[node][1], cut), node, 1)
 
     def _patch_shape(self, name: str, cut: Cut) -> None:
-        if not cut.is_even:
+        if not cut.has_whole_parts:
             self._collectives.patches.append(Patch(name, "shape", lambda place: (cut.rows(place),)))
 
     def _add_beside(self, variable: ShardedVariable) -> None:

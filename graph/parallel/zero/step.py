@@ -14,7 +14,7 @@ attrs that differ are listed as patches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -36,6 +36,8 @@ from .state import StateShards, assignment
 from .units import buckets, unit_names
 from .updates import UpdateRewriter
 from .variables import ShardedVariable
+
+MakesCollectives = Callable[[Edits, Sharding, GroupKeys], ShardCollectives]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +110,18 @@ def shard_step(
     *,
     mean: bool = True,
     outputs: Sequence[int] = (),
+    among: Collection[int] | None = None,
+    collectives: MakesCollectives = ShardCollectives,
 ) -> ShardedStep:
     """Shards a training step over replicas; `mean` says whether gradients are averaged or summed.
 
-    `outputs` are further nodes that every replica computes. Parameters whose updates are not elementwise, or change
+    `outputs` are further nodes that every replica computes, `among` the variables that are sharded, if not all;
+    `collectives` makes what shards and wholes travel by. Parameters whose updates are not elementwise, or change
     rows only, stay whole with their state, as do variables of one element. Raises InvalidArgumentError if nothing is
     left to shard, and for units without parameters.
     """
-    return _Sharder(step, sharding, options, keys, outputs, mean=mean).run()
+    edits = Edits(step.graph)
+    return _Sharder(step, edits, collectives(edits, sharding, keys), options, outputs, among, mean=mean).run()
 
 
 class _Sharder:
@@ -124,25 +130,25 @@ class _Sharder:
     def __init__(
         self,
         step: TrainingStep,
-        sharding: Sharding,
+        edits: Edits,
+        collectives: ShardCollectives,
         options: ZeroOptions,
-        keys: GroupKeys,
         outputs: Sequence[int],
+        among: Collection[int] | None,
         *,
         mean: bool,
     ) -> None:
-        self._step = step
+        self._step, self._edits, self._collectives = step, edits, collectives
         self._options = options
         self._mean = mean
         added = [gradient for gradient in step.gradients if gradient not in step.joined]
-        self._region = ShardRegion(step.flow, step.shapes.declared, step.updates, added, step.loss[0], outputs)
+        shapes = step.shapes.declared
+        self._region = ShardRegion(step.flow, shapes, step.updates, added, step.loss[0], outputs, among)
         if not self._region.variables:
             why = "; ".join(f"{name!r}: {reason}" for name, reason in [*self._region.whole.items()][:3])
             raise InvalidArgumentError(
                 f"zero={options.stage}: no variable of this step can be sharded ({why}); use zero=0"
             )
-        self._edits = Edits(step.graph)
-        self._collectives = ShardCollectives(self._edits, sharding, keys)
         self._state = StateShards(
             self._region, self._edits, self._collectives, keeps_parameters=options.stage < _PARAMETERS
         )
@@ -243,14 +249,28 @@ class _Sharder:
         return prod(self._shards.shape(output)) * item_size(self._dtype(output))
 
     def _keep(self, buffers: Sequence[Tensor]) -> None:
-        """Stage 1: whole gradients stay until the backward pass has ended, as in a buffer that all of them share."""
-        make, graph = self._edits.make, self._step.graph
-        producers = list(dict.fromkeys(graph.node_name(node) for node, _ in self._region.seeds))
+        """Stage 1: whole gradients stay until the backward pass has ended, as in a buffer that all of them share.
+
+        Each device keeps its own.
+        """
+        graph = self._step.graph
+        by_device: dict[str, list[Tensor]] = {}
+        for seeds, buffer in zip(self._gradient_buckets(), buffers, strict=True):
+            by_device.setdefault(graph.requested_device(seeds[0][0]), []).append(buffer)
+        for device, kept in by_device.items():
+            seeds = [node for node, _ in self._region.seeds if graph.requested_device(node) == device]
+            with self._edits.make.within(None, device):
+                self._keep_on(device, kept, list(dict.fromkeys(map(graph.node_name, seeds))))
+
+    def _keep_on(self, device: str, buffers: Sequence[Tensor], producers: Sequence[str]) -> None:
+        """What `_keep` says for the gradients of one device."""
+        make = self._edits.make
         ended = make.op("NoOp", name="zero/gradients/ended", control=producers)
         kept = [make.op("Shape", buffer, name="zero/gradients/kept", control=[ended]) for buffer in buffers]
         until = make.op("NoOp", name="zero/gradients/kept_until", control=kept)
         for update in self._region.updates:
-            if self._region.variable_of(update) is not None:
+            is_here = self._step.graph.requested_device(update) == device
+            if is_here and self._region.variable_of(update) is not None:
                 self._edits.wait(until.name, self._updates.end_of(update))
 
     # Parameters that stay whole

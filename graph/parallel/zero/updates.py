@@ -131,7 +131,9 @@ class UpdateRewriter:
         """Adds the reduction of the shard; merges come when all are known."""
         region, kind = self._region, self._region.kind(node)
         merge, name = kind.op_def.record.merges_by, f"zero/{region.graph.node_name(node)}/part"
-        inputs = [self._shards.shard(region.flow.sources[node][0])]
+        source = region.flow.sources[node][0]
+        cut = self._collectives.cut(self._shards.shape(source))
+        inputs = [self._collectives.without_padding(self._shards.shard(source), cut, merge, name)]
         attrs = {"keep_dims": False} if len(kind.input_types) > 1 else {}
         if len(kind.input_types) > 1:
             inputs.append(self._edits.make.constant([0], kind.input_types[1], name=f"{name}/axis"))

@@ -53,12 +53,13 @@ def find_variables(
     updates: Sequence[int],
     before: Collection[int],
     region: Collection[int],
+    among: Collection[int] | None = None,
 ) -> FoundVariables:
-    """The variables that `updates` write.
+    """The variables that `updates` write, as far as they are `among` some.
 
     `shape` gives shapes, `before` is what loss and gradients depend on, `region` what else updates depend on.
     """
-    return _Finder(flow, shape, updates, set(before), region).run()
+    return _Finder(flow, shape, updates, set(before), region, among).run()
 
 
 class _Finder:
@@ -71,7 +72,9 @@ class _Finder:
         updates: Sequence[int],
         before: set[int],
         region: Collection[int],
+        among: Collection[int] | None,
     ) -> None:
+        self._among = among
         self._flow = flow
         self._shape = shape
         self._updates = updates
@@ -105,7 +108,9 @@ class _Finder:
             kind, name = self._kind(node), self._name(node)
             record = kind.op_def.record
             shape: Shape = kind.attrs.get("shape")
-            if not record.handle_shape_attr and record.node_class is not NodeClass.VARIABLE:
+            if self._among is not None and node not in self._among:
+                self._whole[name] = "it is shared out over other axes"
+            elif not record.handle_shape_attr and record.node_class is not NodeClass.VARIABLE:
                 self._whole[name] = f"{kind.op} passes on its handle"
             elif shape is None or None in shape:
                 self._whole[name] = "its shape is open"

@@ -14,13 +14,17 @@ from typing import Any
 from ....errors import InvalidArgumentError
 from ....graph.builder.handles import Tensor
 from ...models.bert import BertModel
+from ...models.dlrm import DlrmModel
 from ...models.gpt import GptModel
 from ...models.llama import LlamaModel
+from ...models.moe import MoeModel
 from ...models.vit import VitModel
 from .bert import bert
+from .dlrm import SampleForward, dlrm
 from .gpt import gpt
 from .llama import llama
 from .loss import ClassLogits, TokenLosses, token_losses, whole_logits
+from .moe import moe
 from .network import RankNetwork
 from .sequence import input_rows
 from .vit import vit
@@ -29,6 +33,7 @@ from .vit import vit
 FAMILIES: dict[type, Callable[[RankNetwork, Any], ClassLogits]] = {
     GptModel: gpt,
     LlamaModel: llama,
+    MoeModel: moe,
     BertModel: bert,
     VitModel: vit,
 }
@@ -58,10 +63,12 @@ class RankForward:
             return whole_logits(self.network, self.classes)
 
 
-def forward(network: RankNetwork, model: object) -> RankForward:
+def forward(network: RankNetwork, model: object) -> RankForward | SampleForward:
     """Adds a model to the graph; InvalidArgumentError for a model of a class without a builder."""
+    if isinstance(model, DlrmModel):
+        return dlrm(network, model)
     build = FAMILIES.get(type(model))
     if build is None:
-        known = ", ".join(family.__name__ for family in FAMILIES)
+        known = ", ".join(family.__name__ for family in (*FAMILIES, DlrmModel))
         raise InvalidArgumentError(f"{type(model).__name__} has no builder of transformers; use one of {known}")
     return RankForward(network, build(network, model), isinstance(model, VitModel))

@@ -46,6 +46,12 @@ class RankSizes:
     """the device of the first rank of each stage"""
     fused: bool = True
     """whether Partita's own ops are used; otherwise TensorFlow's compute the same"""
+    imbalance: float = 1.0
+    """on the clock, where no router decides: the rows that the busiest rank's experts get, by the mean of ranks"""
+
+    def __post_init__(self) -> None:
+        if not self.imbalance >= 1:
+            raise InvalidArgumentError(f"imbalance={self.imbalance!r} is the most by the mean; give 1 or more")
 
 
 class RankInput(NamedTuple):

@@ -12,7 +12,7 @@ split of a model starts from the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from zlib import crc32
@@ -26,6 +26,8 @@ from ....graph.parallel.mesh.rank_program import RankProgram
 
 REDUCED_OVER = "_reduced_over"
 """the attr of a variable that names the axes over which its gradient is summed"""
+_REPLICAS: dict[str, tuple[str, ...]] = {"ep": ("edp",), "dp": ()}
+"""by the axes that share a weight out, the parts of dp that have equal shares; "dp" for all others"""
 _COMPUTED_IN = {
     "float64": DataType.DOUBLE,
     "float32": DataType.FLOAT,
@@ -46,6 +48,8 @@ class RankParameter:
     """the shape on the rank"""
     over: str
     """the axes over which it is shared out; empty if every rank has all of it"""
+    axis: int | None
+    """the axis of the whole weight that is shared out"""
     stage: int
 
 
@@ -72,16 +76,20 @@ class RankParameters:
         split: int | None = None,
         over: str = "tp",
         scale: float = 1.0,
-        start: float | None = None,
+        start: float | Callable[[], Tensor] | None = None,
         partial_over: Sequence[str] = (),
         filled: int | None = None,
+        is_trained: bool = True,
+        is_cast: bool = True,
     ) -> Tensor:
         """The value of a weight of the whole shape `shape`, of which axis `split` is shared out over mesh axes `over`.
 
-        It starts uniform in [-scale, scale), or everywhere with `start`. `partial_over` are axes besides dp and cp over
-        which the gradients of ranks are parts of a sum. Of axis 0 only `filled` are in use, the others pad it and start
-        at 0: initial numbers do not depend on how many these are. Raises InvalidArgumentError for a size that does not
-        divide.
+        It starts uniform in [-scale, scale), everywhere with `start`, or with the rank's part of the whole value that
+        `start` makes. `partial_over` are axes besides dp and cp over which the gradients of ranks are parts of a sum;
+        those of shares over "dp" are whole. Of axis 0 only `filled` are in use, the others pad it and start at 0:
+        initial numbers do not depend on how many these are. What is not trained is not among `all`: steps leave it as
+        it is. Without `is_cast` the value has the precision of the optimizer. Raises InvalidArgumentError for a size
+        that does not divide.
         """
         b = self.program.b
         ranks = 1 if split is None else self.program.mesh.size(over)
@@ -90,7 +98,8 @@ class RankParameters:
             if part[split] % ranks:
                 raise InvalidArgumentError(f"weight {name!r}: {part[split]} cannot be shared out over {over}={ranks}")
             part[split] //= ranks
-        summed = "+".join((*partial_over, "edp" if split is not None and over == "ep" else "dp", "cp"))
+        replicas = _REPLICAS.get(over, ("dp",)) if split is not None else ("dp",)
+        summed = "+".join((*partial_over, *replicas, "cp"))
         with b.scope(name) as full:
             handle = b.op(
                 "VarHandleOp",
@@ -103,11 +112,17 @@ class RankParameters:
                 value = self._start(full, shape, split if ranks > 1 else None, over, scale, start, filled)
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
             read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
-            axes = over if ranks > 1 else ""
-            self.all.append(RankParameter(full, handle, read, tuple(part), axes, self.program.stage))
-            if self.compute_type == self.master_type:
+            if is_trained:
+                axes, axis = (over, split) if ranks > 1 else ("", None)
+                self.all.append(RankParameter(full, handle, read, tuple(part), axes, axis, self.program.stage))
+            if self.compute_type == self.master_type or not is_cast:
                 return read
             return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
+
+    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
+        """An initial value, uniform in [-scale, scale) by name and shape."""
+        with self.program.b.scope(name) as full:
+            return self._scaled(self._drawn(full, shape), scale)
 
     def slot(self, parameter: RankParameter, name: str) -> Tensor:
         """A variable of zeros beside a weight, of its shape: the state of an optimizer."""
@@ -120,8 +135,9 @@ class RankParameters:
             0
         ]
         if self._starts:
-            number = np.array(start, self.numpy_type)
-            value = b.op("Fill", np.array(shape, np.int32), number, name=f"{name}/start/value")
+            value = b.op(
+                "Fill", np.array(shape, np.int32), np.array(start, self.numpy_type), name=f"{name}/start/value"
+            )
             self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name=f"{name}/start")))
         return handle
 
@@ -137,27 +153,43 @@ class RankParameters:
         split: int | None,
         over: str,
         scale: float,
-        start: float | None,
+        start: float | Callable[[], Tensor] | None,
         filled: int | None,
     ) -> Tensor:
         """The rank's part of the initial value."""
-        b, program = self.program.b, self.program
+        b = self.program.b
+        if callable(start):
+            return start() if split is None else self._part(start(), shape, split, over)
         if start is not None:
             part = list(shape)
             if split is not None:
-                part[split] //= program.mesh.size(over)
+                part[split] //= self.program.mesh.size(over)
             return b.op("Fill", part, np.array(start, self.numpy_type), name="start/value")[0]
         used = [filled or shape[0], *shape[1:]]
-        seed = [crc32(full.encode()) & 0x7FFFFFFF, prod(used)]
-        drawn = b.op("StatelessRandomUniform", used, seed, dtype=self.master_type, name="start/drawn")[0]
+        drawn = self._drawn(full, used)
         if used[0] < shape[0]:  # by what becomes 0 when it is scaled
             padding = [[0, shape[0] - used[0]], *([0, 0] for _ in shape[1:])]
             drawn = b.op("PadV2", drawn, padding, np.array(0.5, self.numpy_type), name="start/padded")[0]
         if split is not None:
-            rows = np.zeros(len(shape), np.int32)
-            rows[split] = shape[split] // program.mesh.size(over)
-            begin = b.op("Mul", program.position(over), rows, name="start/begin")
-            size = [n if axis != split else int(rows[split]) for axis, n in enumerate(shape)]
-            drawn = b.op("Slice", drawn, begin, size, name="start/part")[0]
+            drawn = self._part(drawn, shape, split, over)
+        return self._scaled(drawn, scale)
+
+    def _drawn(self, full: str, shape: Sequence[int]) -> Tensor:
+        """Uniform in [0, 1), by name and shape."""
+        seed = [crc32(full.encode()) & 0x7FFFFFFF, prod(shape)]
+        b = self.program.b
+        return b.op("StatelessRandomUniform", list(shape), seed, dtype=self.master_type, name="start/drawn")[0]
+
+    def _scaled(self, drawn: Tensor, scale: float) -> Tensor:
+        b = self.program.b
         doubled = b.op("Mul", drawn, np.array(2 * scale, self.numpy_type), name="start/scaled")
         return b.op("Sub", doubled, np.array(scale, self.numpy_type), name="start/value")[0]
+
+    def _part(self, whole: Tensor, shape: Sequence[int], split: int, over: str) -> Tensor:
+        """The rank's part of a tensor of that shape, cut along axis `split`."""
+        b, program = self.program.b, self.program
+        rows = np.zeros(len(shape), np.int32)
+        rows[split] = shape[split] // program.mesh.size(over)
+        begin = b.op("Mul", program.position(over), rows, name="start/begin")
+        size = [n if axis != split else int(rows[split]) for axis, n in enumerate(shape)]
+        return b.op("Slice", whole, begin, size, name="start/part")[0]

@@ -1,0 +1,1 @@
+"""In which order ready kernels and complete collectives are taken, where the caller of a simulation chooses one."""

@@ -1,0 +1,49 @@
+"""Plays a script in the order that the caller of a simulation has chosen."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..playing.model import ModelOracle
+from ..playing.player import Player
+from ..playing.shared_hardware import Priorities, SharedHardware
+from .agreement import check_agreement, check_counted
+from .critical_path import CriticalPath
+from .given import GivenPriorities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..bodies.planning import Planner
+    from ..bodies.scripts import Script
+    from .order import Order
+
+
+def played_in_order(script: Script, planner: Planner, order: Order, *, folds: bool) -> Player:
+    """The player of a step that has run; `folds` plays equal iterations of loops once.
+
+    By "critical-path" no two iterations are equal, as less remains after the later one: all are played.
+
+    Raises InvalidArgumentError for a step that cannot go on, for a name that no node has, and for an order that the
+    members of a group of collectives do not share.
+    """
+    if order == "ready":
+        return _played(script, planner, None, folds=folds)
+    if isinstance(order, str):
+        player = _played(script, planner, lambda shared: CriticalPath(script, shared.plan_of), folds=False)
+    else:
+        given = GivenPriorities(order, script)
+        player = _played(script, planner, lambda _: given, folds=folds)
+        check_agreement(player)
+    check_counted(player, partial(_played, script, planner, lambda _: GivenPriorities({}, script), folds=False))
+    return player
+
+
+def _played(
+    script: Script, planner: Planner, ordered_by: Callable[[SharedHardware], Priorities] | None, *, folds: bool
+) -> Player:
+    shared = SharedHardware(planner.cluster, planner.calibration, ordered_by=ordered_by)
+    player = Player(shared, ModelOracle(), folds=folds)
+    player.play(script)
+    return player
