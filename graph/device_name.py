@@ -119,6 +119,12 @@ def parse_full_name(name: str) -> ParsedName:
     return parsed
 
 
+def device_order(device: str) -> tuple[str, int, int, str, int]:
+    """What the members of a collective are ranked by, of a full name: job, replica, task, kind and number."""
+    name = parse_full_name(device)
+    return name.job or "", name.replica or 0, name.task or 0, name.type or "", name.id or 0
+
+
 def find_local_name(name: str) -> ParsedName | None:
     """The parsed "TYPE:ID", or None when `name` is malformed."""
     match = _LOCAL.fullmatch(name)

@@ -37,14 +37,15 @@ ALL_TO_ALL_V = """
     attr Nordering_token: int >= 0 = 0
     stateful
 """
-ALL_GATHER = """
-    Partita>AllGather
-    input input: T
+COLLECTIVE_PERMUTE = """
+    Partita>CollectivePermute
+    input input: T                               # of one shape on all members
     input group_size: int32
     input group_key: int32
     input instance_key: int32
     input ordering_token: Nordering_token * resource
-    output data: T                               # the rows of all members, in the order of their ranks
+    output output: T                             # what the member has that is `shift` before, in the ring of members
+    attr shift: int = 1
     attr T: {bfloat16, float, half, double, int32, int64}
     attr communication_hint: string = "auto"
     attr timeout_seconds: float = 0.0
@@ -62,10 +63,11 @@ COPIED_OVER = """
     attr T: {bfloat16, float, half, double, int32, int64}
 """
 
-DECLARATIONS = (ALL_GATHER, ALL_TO_ALL_V, COPIED_OVER)
+DECLARATIONS = (ALL_GATHER, ALL_TO_ALL_V, COLLECTIVE_PERMUTE, COPIED_OVER)
 HOST_ARGS = {
     "Partita>AllGather": _SEAT,
     "Partita>AllToAllV": _SEAT | {"send_counts", "received_counts"},
+    "Partita>CollectivePermute": _SEAT,
     "Partita>CopiedOver": frozenset({"gradient_group_size", "gradient_group_key", "gradient_instance_key"}),
 }
 """the arguments in host memory, by op"""

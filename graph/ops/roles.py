@@ -96,6 +96,7 @@ class Exchange(Enum):
     REDUCE_SCATTER = "reduce_scatter"
     ALL_TO_ALL = "all_to_all"
     BROADCAST = "broadcast"
+    PERMUTE = "permute"
     NOTHING = "nothing"
     """it has no members: it says who they are, or what other devices have comes by transfers"""
 

@@ -22,7 +22,7 @@ from ....graph.dtypes import Array
 from ..carried import carried, carrying
 from ..checks import require, scalar_of, vector_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel, simple
-from .combining import broadcast, exchanged, gathered, reduced, scattered
+from .combining import broadcast, exchanged, gathered, permuted, reduced, scattered
 from .meeting import Combine, InstanceKey, Member, Terms, meetings_of
 
 
@@ -144,6 +144,11 @@ def _all_to_all(_node: Construction) -> Form:
     return Form("an all-to-all", exchanged, _has_row_for_each)
 
 
+def _permute(node: Construction) -> Form:
+    shift = int(node.attrs["shift"])
+    return Form(f"a permutation by {shift}", permuted(shift))
+
+
 def _has_rows(value: Array, _size: int) -> None:
     require(value.ndim > 0, "a gather joins along axis 0, but its input is a scalar; reshape it to one row")
 
@@ -167,6 +172,7 @@ collective("CollectiveGatherV2", "Partita>AllGather", seat=by_inputs, form=_gath
 collective("CollectiveReduceScatterV2", seat=by_inputs, form=_reduce_scatter)
 collective("CollectiveAllToAllV2", seat=by_inputs, form=_all_to_all)
 collective("CollectiveAllToAllV3", seat=by_communicator, form=_all_to_all)
+collective("Partita>CollectivePermute", seat=by_inputs, form=_permute)
 
 
 def _broadcast(

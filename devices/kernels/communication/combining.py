@@ -5,6 +5,7 @@
     gather              [1 3] [5 7]           [1 3 5 7]  for both
     all-to-all          [1 3] [5 7]           [1 5]  [3 7]
     reduce-scatter Add  [1 3] [5 7]           [6]  [10]
+    permute by 1        [1] [2] [3]           [3]  [1]  [2]
 
 Arrays are merged one by one in the order of ranks, so that every member has the same bits, in one array that they share
 and that nobody may write to. Numbers keep their type in between, as in TensorFlow's rings.
@@ -18,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ....errors import InternalError, InvalidArgumentError
+from ....graph.device_name import device_order
 from ....graph.dtypes import Array
 from ..elementwise.division import cut_quotient
-from .meeting import Combine, Member, device_order
+from .meeting import Combine, Member
 
 MERGES: dict[bytes, Any] = {b"Add": np.add, b"Mul": np.multiply, b"Min": np.minimum, b"Max": np.maximum}
 """numpy's function by the name of a merge op"""
@@ -68,6 +70,15 @@ def exchanged(members: Sequence[Member]) -> Sequence[Array]:
     rows = np.stack([_value(member) for member in members])
     number = {device: n for n, device in enumerate(sorted((member.device for member in members), key=device_order))}
     return [_shared(np.ascontiguousarray(rows[:, number[member.device]])) for member in members]
+
+
+def permuted(shift: int) -> Combine:
+    """Each member gets what the one has that comes `shift` before it in order of rank, round and round."""
+
+    def combine(members: Sequence[Member]) -> Sequence[Array]:
+        return [_value(members[(rank - shift) % len(members)]) for rank in range(len(members))]
+
+    return combine
 
 
 def merged(values: Sequence[Array], merge: bytes) -> Array:

@@ -12,7 +12,7 @@ free("CollectiveAssignGroupV2", "NcclBroadcast")
 moves(
     *("CollectiveAllToAllV2", "CollectiveAllToAllV3", "CollectiveBcastRecv", "CollectiveBcastRecvV2"),
     *("CollectiveBcastSend", "CollectiveBcastSendV2", "CollectiveGather", "CollectiveGatherV2"),
-    *("Partita>AllGather", "Partita>AllToAllV"),
+    *("Partita>AllGather", "Partita>AllToAllV", "Partita>CollectivePermute"),
 )
 
 

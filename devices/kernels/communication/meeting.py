@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ....errors import DeadlineExceededError, InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
-from ....graph.device_name import parse_full_name
+from ....graph.device_name import device_order
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import WaitingTensors
 from ..registry import Call
@@ -145,12 +145,6 @@ class Meetings:
 def meetings_of(call: Call) -> Meetings:
     """The meetings of the step that a call belongs to."""
     return call.step.state(_KEY, Meetings)
-
-
-def device_order(device: str) -> tuple[str, int, int, str, int]:
-    """What devices are ranked by: job, replica, task, kind and number."""
-    name = parse_full_name(device)
-    return name.job or "", name.replica or 0, name.task or 0, name.type or "", name.id or 0
 
 
 def _agree(key: InstanceKey, first: Member, other: Member) -> None:

@@ -9,6 +9,7 @@ bytes are data; LL128: 120 of 128).
                    tree               2 ceil(log2 n) steps      2, pipelined in both directions
                    switch             2 steps                   1, where the switch reduces
     others         ring               n - 1 steps               (n - 1) / n
+    permute        pairs              1 step                    1
 
     8 ranks at 450 GB/s and 2 us, 1 KiB:  LL, 2 * 3 steps of 0.8 us and the 6 us of the kernel = 10.8 us
 """

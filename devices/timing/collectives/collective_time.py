@@ -4,7 +4,8 @@
 
 Placement decides. Ranks of one host and one model of GPU whose curves were measured: those curves (`measured`). Ranks
 of one host without curves: the fastest algorithm over their links (`algorithms`). Ranks of several hosts: inside each,
-over all network ports at once, inside again (`hierarchy`). The order of the ranks does not matter.
+over all network ports at once, inside again (`hierarchy`); in a permute, as the slowest pair of neighbours. Which is
+whose neighbour, the names of the devices decide; the order in which they are given does not matter.
 
 Without curves 80 % of times are taken to lie within a factor of 1.7 on either side: so many of the 840 rows of NCCL
 curves of nine systems (2 to 8 GPUs of one host) do. Half of them take more than 1.38 times the time said here, and the
@@ -49,13 +50,14 @@ def collective_time(
     group = group_of(kind, ranks, cluster, calibration)
     if isinstance(size_bytes, bool) or not isinstance(size_bytes, int) or size_bytes < 0:
         raise InvalidArgumentError(f"{kind}: size_bytes = {size_bytes!r} must be a whole number of bytes, 0 or more")
-    if len(group.by_host) > 1:
+    if len(group.by_host) == 1 and (model := group.hosts[0].model) is not None:
+        return _from_curves(model, kind, group.hosts[0].ranks, size_bytes)
+    if kind == "permute":
+        planned = _to_neighbours(group, size_bytes)
+    elif len(group.by_host) > 1:
         planned = over_hosts(phases_of(kind, group, size_bytes))
     else:
-        (host,) = group.hosts
-        if host.model is not None:
-            return _from_curves(host.model, kind, host.ranks, size_bytes)
-        planned = fastest(kind, host.ranks, size_bytes, host.way)
+        planned = fastest(kind, group.hosts[0].ranks, size_bytes, group.hosts[0].way)
     return _wide(planned, "roofline")
 
 
@@ -63,6 +65,13 @@ def _from_curves(model: CollectiveModel, kind: str, ranks: int, size_bytes: int)
     time_ns, low_ns, high_ns, provenance = model.predict(kind, ranks, np.array([size_bytes]))
     time, low, high = (round(float(column[0])) for column in (time_ns, low_ns, high_ns))
     return CollectiveCost(time, low, high, "measured", "measured", provenance)
+
+
+def _to_neighbours(group: RankGroup, size_bytes: int) -> PlannedCost:
+    """All ranks send to the next one at once: as the slowest way says, or a host's curves if that takes longer."""
+    measured = [host for host in group.hosts if host.model is not None]
+    over_links = fastest("permute", 2, size_bytes, group.way_to_neighbour)
+    return max(over_links, _slowest(measured, "permute", 2, size_bytes)) if measured else over_links
 
 
 def phases_of(kind: str, group: RankGroup, size_bytes: float) -> list[HostPhase]:

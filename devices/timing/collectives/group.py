@@ -18,6 +18,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ....errors import InvalidArgumentError
+from ....graph.device_name import device_order
 from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...device import Device
@@ -78,6 +79,17 @@ class RankGroup:
         """By host of several ranks the ways from each rank to the next, the last one back to the first."""
         return [self._ring(devices) for devices in self.by_host if len(devices) > 1]
 
+    @cached_property
+    def neighbours(self) -> list[Route]:
+        """The ways from each rank to the next, in the order of collectives, the last one back to the first."""
+        ranks = [device for devices in self.by_host for device in devices]
+        return self._ring(sorted(ranks, key=lambda device: device_order(device.name)))
+
+    @cached_property
+    def way_to_neighbour(self) -> GroupWay:
+        """The slowest of these ways, links that several of them share counted."""
+        return _slowest_way(self.neighbours)
+
     def _ring(self, devices: Sequence[Device]) -> list[Route]:
         pairs = zip(devices, [*devices[1:], devices[0]], strict=True)
         return [network_route(self.topology, a, b) for a, b in pairs]
@@ -90,8 +102,7 @@ class RankGroup:
 
     def _inside_way(self, devices: Sequence[Device]) -> GroupWay:
         """The slowest way between ranks that follow each other, links that several ways share counted."""
-        routes = self._ring(devices)
-        return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
+        return _slowest_way(self._ring(devices))
 
 
 _NO_WAY = GroupWay(_SAME_MEMORY_BYTES_PER_S, 0)  # of ranks with curves, which nobody asks for
@@ -126,7 +137,7 @@ def _devices(kind: str, ranks: Sequence[str], cluster: Cluster) -> list[list[Dev
     if len(found) < 2:
         raise InvalidArgumentError(f"{kind}: {len(found)} ranks; a collective needs at least two")
     by_host: dict[str, list[Device]] = {}
-    for name in filter(found.__contains__, cluster.names):
+    for name in sorted(found, key=cluster.numbers.__getitem__):
         by_host.setdefault(found[name].host, []).append(found[name])
     return list(by_host.values())
 
@@ -139,6 +150,11 @@ def _model(devices: Sequence[Device], calibration: Calibration | None) -> Collec
     fits = (calibration or Calibration.of_catalog()).device(names.pop())
     model: CollectiveModel | None = fits.collectives if fits is not None else None
     return model
+
+
+def _slowest_way(routes: Sequence[Route]) -> GroupWay:
+    """Rate and latency of the slowest of routes that are used at once."""
+    return GroupWay(_rate_of_slowest(routes), max(route.latency_ns for route in routes))
 
 
 def _rate_of_slowest(routes: Sequence[Route]) -> float:

@@ -7,8 +7,10 @@
     all_to_all       buffer of a rank        n - 1         (n - 1) / n
     broadcast        buffer of a rank        n - 1         1
     send_recv        what a rank sends       1             1
+    permute          buffer of a rank        1             1
 
-Bus bandwidth, as nccl-tests prints it, is that share of the size / time.
+In a permute every rank sends its buffer to the next one, the last to the first. Bus bandwidth, as nccl-tests prints it,
+is that share of the size / time.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from __future__ import annotations
 from ....errors import InvalidArgumentError
 from ....graph.suggestions import suggestion
 
-KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_recv")
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_recv", "permute")
 MEASURED_KINDS = KINDS[:4]
-"""kinds with curves of their own; the other two follow from them"""
+"""kinds with curves of their own; the others follow from them"""
 
 _OTHER_NAMES = {"alltoall": "all_to_all", "all2all": "all_to_all", "p2p": "send_recv", "sendrecv": "send_recv"}
 
@@ -35,4 +37,4 @@ def bus_share(kind: str, ranks: int) -> float:
     """Share of the size that leaves each rank."""
     if kind == "all_reduce":
         return 2 * (ranks - 1) / ranks
-    return 1.0 if kind in ("broadcast", "send_recv") else (ranks - 1) / ranks
+    return 1.0 if kind in ("broadcast", "send_recv", "permute") else (ranks - 1) / ranks

@@ -8,7 +8,8 @@ interpolated linearly in log size and in log ranks; above the last knot bytes pe
     model.predict("all_reduce", 4, np.array([1e3, 1e9]))     -> times 14.4 us, 3.72 ms with their 80 % intervals
 
 A broadcast takes as long as an all-gather whose ranks each receive as much, a send as long as a rank of an all-gather
-of two takes to send its half: both are said to be "transferred", as is a time for more ranks than were measured.
+of two takes to send its half, also where all ranks send at once, to the next one: these are said to be "transferred",
+as is a time for more ranks than were measured.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class CollectiveModel:
         base, base_ranks, factor = kind, ranks, 1.0
         if kind == "broadcast":
             base, factor = "all_gather", ranks / (ranks - 1)
-        elif kind == "send_recv":
+        elif kind in ("send_recv", "permute"):
             base, base_ranks, factor = "all_gather", 2, 2.0
         log_ns, sd = self._at(MEASURED_KINDS.index(base), base_ranks, np.log2(sizes * factor))
         is_measured = (kind, ranks) in self.measured

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
@@ -27,17 +27,22 @@ if TYPE_CHECKING:
 
 ValueOf = Callable[[int, int], Array | None]
 """the value of an output of a node, None if it is unknown before the run"""
+_IMBALANCE = "_imbalance"
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEXT_ITERATION)
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveSeat:
-    """Where a member takes part. `instance` is None where the instances of a group are counted as they begin."""
+    """Where a member takes part. `instance` is None where the instances of a group are counted as they begin.
+
+    Where members stand for others, `size` counts those who come, and `devices` are all of the group, by number.
+    """
 
     kind: str
     group: str
     instance: int | None
     size: int
+    devices: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"group {self.group}" if self.instance is None else f"group {self.group}, instance {self.instance}"
@@ -69,7 +74,18 @@ def seat_from(
         case SeatPlace.COMMUNICATOR:
             group, size = communicator(ports.ports[0])
             instance = None
+    _check_shift(kind, size)
     return CollectiveSeat(exchange.value, ports.place.group_name(group), instance, size)
+
+
+def _check_shift(kind: NodeProperties, size: int) -> None:
+    """UnimplementedError for a permutation that does not go to a neighbour: the plan is that of a ring."""
+    shift = kind.attrs.get("shift", 1)
+    if kind.op_def.record.exchange is Exchange.PERMUTE and size > 1 and shift % size not in (1, size - 1):
+        raise UnimplementedError(
+            f"the clock knows permutations among {size} members by 1 and by -1, not by {shift}; write it as several",
+            op=kind.op,
+        )
 
 
 def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
@@ -114,8 +130,28 @@ def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueO
 
 
 def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
-    """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input."""
+    """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input.
+
+    That of an all-to-all is what the busiest member sends, by its attr `_imbalance` so many times the input.
+    """
     if seat.kind == Exchange.BROADCAST.value:
         return prod(outputs[0]) * item_size(kind.output_types[0])
     own = prod(inputs[0]) * item_size(kind.input_types[0])
+    if seat.kind == Exchange.ALL_TO_ALL.value:
+        return ceil(own * imbalance_of(kind))
     return own * seat.size if seat.kind == Exchange.ALL_GATHER.value else own
+
+
+def imbalance_of(kind: NodeProperties) -> float:
+    """How many times as much as the mean the busiest member sends; InvalidArgumentError for what can be no such number.
+
+    It is an assumption about values, which the clock does not have.
+    """
+    imbalance = kind.attrs.get(_IMBALANCE, 1.0)
+    if not isinstance(imbalance, float) or not 1 <= imbalance < inf:
+        raise InvalidArgumentError(
+            f"attr {_IMBALANCE} = {imbalance!r} must be a float from 1.0 on: how many times the mean the busiest "
+            "member sends",
+            op=kind.op,
+        )
+    return imbalance

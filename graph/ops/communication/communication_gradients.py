@@ -4,6 +4,7 @@
     y of every member = rows of all x         d x = its rows of the sum of d y     a reduce-scatter
     y = own rows of the sum of x              d x = rows of all d y                a gather
     y[j] = row i of member j                  d x[j] = row i of member j's d y     an all-to-all (unequal too)
+    y = x of the member `shift` before        d x = d y of the one `shift` behind  a permutation
     y = x, which all members have copies of   d x = sum of all d y                 a reduction
 
 They are collectives again, of the same group, mesh and axis. The n-th of an op, and of the gradients of its gradients,
@@ -135,6 +136,12 @@ def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> G
     kept = op.own_attrs("communication_hint", "timeout_seconds")
     seat = (*op.inputs[2:4], _moved(op, 4, step), [])
     return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
+
+
+@gradient("Partita>CollectivePermute")
+def permute(op: Forward, grad: Tensor) -> Gradients:
+    """The other way round."""
+    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
 
 
 def _exchanged_assumptions(op: Forward) -> dict[str, Any]:

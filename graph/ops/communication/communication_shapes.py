@@ -11,7 +11,8 @@ from ...dtypes import Shape
 
 shape_fn(
     *("CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "CollectiveAllToAllV2", "CollectiveAllToAllV3"),
-    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast", "Partita>CopiedOver"),
+    *("CollectiveBcastSendV2", "NcclAllReduce", "NcclBroadcast", "Partita>CollectivePermute"),
+    "Partita>CopiedOver",
 )(unchanged)
 shape_fn("CollectiveInitializeCommunicator")(scalar)
 

@@ -24,6 +24,8 @@ from tests.strategies import cpu
 
 ROWS = 12
 _MERGES: dict[bytes, Any] = {b"Add": np.add, b"Mul": np.multiply, b"Min": np.minimum, b"Max": np.maximum}
+_SHIFTS = dict(zip(_MERGES, (1, -1, 2, -3), strict=True))
+"""of permutations, by what stands for a merge op"""
 
 
 def all_reduce(
@@ -43,7 +45,7 @@ def meshes(draw: st.DrawFn) -> tuple[int, list[tuple[list[list[int]], str, bytes
         order = draw(st.permutations(range(count)))
         size = draw(st.sampled_from([n for n in range(1, count + 1) if count % n == 0]))
         groups = [list(order[at : at + size]) for at in range(0, count, size)]
-        kind = draw(st.sampled_from(["reduce", "gather", "scatter", "exchange", "broadcast"]))
+        kind = draw(st.sampled_from(["reduce", "gather", "scatter", "exchange", "broadcast", "permute"]))
         rounds.append((groups, kind, draw(st.sampled_from([*_MERGES]))))
     return count, rounds
 
@@ -60,6 +62,8 @@ def expected_of(kind: str, values: Sequence[Array], merge: bytes) -> list[Array]
             return list(np.split(merged, len(values)))
         case "exchange":
             return [np.stack([value[rank] for value in values]) for rank in range(len(values))]
+        case "permute":
+            return [values[(rank - _SHIFTS[merge]) % len(values)] for rank in range(len(values))]
     return [values[0]] * len(values)
 
 
@@ -76,6 +80,8 @@ def member(
             return b.op("CollectiveGatherV2", x, *who, [])[0]
         case "exchange":
             return b.op("CollectiveAllToAllV2", x, *who, [])[0]
+        case "permute":
+            return b.op("Partita>CollectivePermute", x, *who, [], shift=_SHIFTS[merge])[0]
     if sends:
         return b.op("CollectiveBcastSendV2", x, *who)[0]
     return b.op("CollectiveBcastRecvV2", *who, np.array([rows], np.int32), T="float32", control=[x.node])[0]
@@ -336,3 +342,14 @@ async def test_a_failed_member_ends_the_group_once() -> None:
             await session.run(["y0", "y1"], {"x": [1.0, 2.0]})
         assert caught.value.op == "Reshape"
         assert await session.run(["y0", "y1"], {"x": [1.0]}) == [[2.0], [2.0]]
+
+
+async def test_members_of_a_permutation_agree_on_the_shift() -> None:
+    """By 1 here and by 2 there would give one value to two members."""
+    b = GraphBuilder()
+    for n in range(3):
+        with b.device(cpu(n)):
+            b.op("Partita>CollectivePermute", np.float32([n]), 3, 1, 1, [], shift=1 + n // 2, name=f"y{n}")
+    async with open_session(b.graph_def(), "cpu:3") as session:
+        with pytest.raises(InternalError, match=r"for a permutation by [12], .* for a permutation by [12]"):
+            await session.run(["y0", "y1", "y2"])

@@ -193,3 +193,40 @@ def test_shapes_are_known_but_for_the_rows() -> None:
     assert shapes("Partita>AllToAllV", None, (4,), (), *group[1:], **OF_FLOATS) == [None, (4,)]
     with pytest.raises(InvalidArgumentError, match="Dimension 0 in both shapes must be equal, but are 2 and 3"):
         shapes("Partita>AllToAllV", (7, 2), (2,), *group, **OF_FLOATS)
+
+
+def test_on_the_clock_as_many_rows_come_as_go() -> None:
+    """What reads the rows is priced by those that are sent, and the timeline says what was assumed; a feed wins."""
+    b, cluster = GraphBuilder(), local_cluster("cpu:2")
+    for n in range(2):
+        with b.device(cpu(n)):
+            x, counts = b.placeholder(f"x{n}", "float32", (30, 4)), b.placeholder(f"n{n}", "int32", (2,))
+            rows, _ = exchange(b, x, counts, 2, name=f"rows{n}")
+            b.op("MatMul", rows, np.ones((4, 5), np.float32), name=f"y{n}")
+    feeds = ["x0", "n0", "x1", "n1"]
+    timeline = simulate(cut(b.graph_def(), cluster, feeds=feeds, targets=["y0", "y1"]), cluster)
+    assert timeline.find("y0").flops == 2 * 30 * 4 * 5
+    assert [(name, value) for name, _, value in timeline.assumed if name == "rows0"] == [("rows0", (30, 4))]
+    assert "rows that values decide were taken as many as come in: 2 x Partita>AllToAllV" in timeline.warnings
+    fed = cut(b.graph_def(), cluster, feeds=[*feeds, "rows0"], targets=["y0"])
+    assert simulate(fed, cluster, feeds={"rows0": (7, 4)}).find("y0").flops == 2 * 7 * 4 * 5
+
+
+def test_on_the_clock_the_busiest_member_may_send_more() -> None:
+    """By the attr `_imbalance` so many times the mean; a number below 1, or none, is refused."""
+
+    def duration(op: str, rows: int, **attrs: Any) -> int:
+        b, cluster = GraphBuilder(), local_cluster("gpu:2")
+        for n in range(2):
+            with b.device(cpu(n).replace("CPU", "GPU")):
+                counts = [b.placeholder(f"n{n}", "int32", (2,))] if op == "Partita>AllToAllV" else []
+                x = b.op("Empty", b.constant([rows, 1 << 10]), dtype="float32")[0]
+                b.op(op, x, *counts, 2, 1, 1, [], name=f"y{n}", attrs=attrs)
+        fed = ["n0", "n1"] if op == "Partita>AllToAllV" else []
+        return simulate(cut(b.graph_def(), cluster, feeds=fed, targets=["y0", "y1"]), cluster).find("y0").duration_ns
+
+    assert duration("Partita>AllToAllV", 2000, _imbalance=1.5) == duration("CollectiveAllToAllV2", 3000)
+    assert duration("Partita>AllToAllV", 2000, _imbalance=1.0) == duration("Partita>AllToAllV", 2000)
+    for wrong in (0.5, float("inf"), float("nan"), b"much", 2):
+        with pytest.raises(InvalidArgumentError, match=r"attr _imbalance = .* must be a float from 1.0 on"):
+            duration("Partita>AllToAllV", 2000, _imbalance=wrong)

@@ -1,4 +1,4 @@
-"""The cross entropy over parts of the classes: joined over shards it is that of all, whatever the cut and the padding."""
+"""The cross entropy over parts of the classes: joined over shards it is that of all, for any cut and padding."""
 
 from __future__ import annotations
 

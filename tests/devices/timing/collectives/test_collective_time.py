@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
@@ -66,6 +67,24 @@ def test_ranks_of_a_host_share_its_port() -> None:
     for gpus in (1, 2, 4, 8):
         cluster = hosts(2, gpus)
         assert collective_time("all_reduce", cluster.names, size, cluster).time_ns >= size / 12.5
+
+
+@given(SIZES)
+def test_a_permute_takes_what_its_slowest_pair_takes(size: int) -> None:
+    """A send between two GPUs of a host, or over the network where the ring leaves a host: ports are not shared."""
+    host = local_cluster("gpu:8")
+    gpus = [name for name in host.names if "GPU" in name]
+    assert time_of("permute", gpus, size, host) == time_of("send_recv", gpus[:2], size, host)
+    slow = hosts(3, 4, 10**9)
+    pair = [slow.names[3], slow.names[4]]
+    assert time_of("permute", slow.names, size, slow) == time_of("send_recv", pair, size, slow)
+    fast = hosts(2, 2, 10**13)
+    assert time_of("permute", fast.names, size, fast) >= time_of("send_recv", fast.names[:2], size, fast)
+
+
+def time_of(kind: str, ranks: Sequence[str], size: int, cluster: Cluster) -> int:
+    """Nanoseconds of a collective."""
+    return collective_time(kind, ranks, size, cluster).time_ns
 
 
 def test_short_messages_take_a_low_latency_protocol() -> None:

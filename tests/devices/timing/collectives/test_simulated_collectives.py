@@ -27,7 +27,7 @@ CLUSTERS = {
     "3 hosts of 4 GPUs": parse_cluster('[[device]]\njob = "w"\ntasks = 3\nspec = "A100-80GB"\ncount = 4\n'),
     "5 tasks": parse_cluster('[[device]]\njob = "w"\ntasks = 5\nspec = "generic-cpu"\n'),
 }
-KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"]
+KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "permute"]
 
 
 def member(b: GraphBuilder, kind: str, x: Any, rank: int, size: int, key: int = 1, instance: int = 1) -> Tensor:
@@ -44,6 +44,8 @@ def member(b: GraphBuilder, kind: str, x: Any, rank: int, size: int, key: int = 
             return b.op("CollectiveReduceScatterV2", x, *seat, **own, name=name)[0]
         case "all_to_all":
             return b.op("CollectiveAllToAllV2", x, *seat, name=name)[0]
+        case "permute":
+            return b.op("Partita>CollectivePermute", x, *seat, shift=1 - 2 * (key % 2), name=name)[0]
     if rank == 0:
         return b.op("CollectiveBcastSendV2", x, *seat[:3], name=name)[0]
     return b.op("CollectiveBcastRecvV2", *seat[:3], b.op("Shape", x)[0], T=np.float32, name=name)[0]
@@ -361,3 +363,33 @@ def test_a_collective_takes_its_share_of_the_units(share: int) -> None:
         work = beside * (100 - share) / 100 + (kernel.duration_ns - beside)
         assert work == pytest.approx(full, abs=2)
         assert kernel.start_ns == before.end_ns or kernel is kernels[-1]
+
+
+@pytest.mark.parametrize(("size", "shift"), [(4, 2), (5, 3), (3, 0)])
+def test_a_permutation_beyond_the_neighbours_is_refused(size: int, shift: int) -> None:
+    """Its ways are not those of a ring; among two, or by 1 from either side, it is one."""
+    b, outputs = GraphBuilder(), []
+    for rank in range(size):
+        with b.device(f"/cpu:{rank}"):
+            x = b.op("Fill", [1000], np.float32(rank))[0]
+            outputs.append(b.op("Partita>CollectivePermute", x, size, 1, 1, [], shift=shift)[0])
+    message = f"permutations among {size} members by 1 and by -1, not by {shift}"
+    with pytest.raises(UnimplementedError, match=message):
+        timeline_of(b, local_cluster(f"cpu:{size}"), outputs, {})
+
+
+def test_the_flows_of_a_permutation_go_to_the_neighbours() -> None:
+    """Each of twelve ranks sends its buffer once, over the network where the next rank is on another host."""
+    cluster, b, outputs = CLUSTERS["3 hosts of 4 GPUs"], GraphBuilder(), []
+    gpus = [name for name in cluster.names if "GPU" in name]
+    for rank, device in enumerate(gpus):
+        with b.device(device):
+            x = b.op("Fill", [1 << 20], np.float32(rank))[0]
+            outputs.append(b.op("Size", member(b, "permute", x, rank, len(gpus)))[0].node)
+    timeline = simulate(cut(b, cluster, targets=outputs), cluster)
+    carried = [
+        [sum((end - start) * load for start, end, load in timeline.link_loads(link)) / 1e9 for link in route.links]
+        for route in (cluster.topology.route(gpus[a], gpus[a + 1]) for a in (0, 3))
+    ]
+    for of_links in carried:
+        assert of_links == pytest.approx([4 << 20] * len(of_links), rel=1e-4)  # of whole ns

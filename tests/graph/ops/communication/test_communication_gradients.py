@@ -60,6 +60,10 @@ def _unequal(b: GraphBuilder, x: Tensor, n: int) -> Operation:
     return b.op("Partita>AllToAllV", x, _COUNTS[n].astype(np.int32), MEMBERS, 1, 5, [])
 
 
+def _permute(shift: int) -> Make:
+    return _v2("Partita>CollectivePermute", shift=shift)
+
+
 LINEAR = {
     "sum": _reduce(b"Id"),
     "mean": _reduce(b"Div"),
@@ -71,6 +75,8 @@ LINEAR = {
     "means of rows": _scatter(b"Div"),
     "all-to-all": _v2("CollectiveAllToAllV2"),
     "all-to-all of unequal parts": _unequal,
+    "permutation by 1": _permute(1),
+    "permutation by -2": _permute(-2),
     "NCCL": _nccl,
 }
 
