@@ -41,6 +41,7 @@ def build_model(
     training: bool = True,
     representatives: bool = False,
     fused: bool = True,
+    imbalance: float = 1.0,
     optimizer: Optimizer | None = None,
 ) -> ModelStep:
     """The graph of a training step of a model, spread over the first devices of a cluster by a split.
@@ -52,11 +53,13 @@ def build_model(
     With `representatives` one rank of each stage stands for all that do the same: `simulate` gives the same times as
     for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock too.
 
-    `fused` False spells attention, norms and the like in TensorFlow's ops. Raises InvalidArgumentError, with the
+    `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
+    router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError, with the
     nearest values that work, for a split that does not fit the model, the sequence or the devices.
     """
     used, warnings = _used_devices(model, split, devices, sequence_length)
-    build = _Building(model, split, used, _rows(model, sequence_length), fused=fused, starts=not representatives)
+    rows = _rows(model, sequence_length)
+    build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
     graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
     mesh = build.mesh
     graph = as_representatives(graph, mesh) if representatives else write_out(graph, mesh, used)
@@ -102,7 +105,15 @@ class _Building:
     """The graph of one rank of each stage, through all passes."""
 
     def __init__(
-        self, model: ModelDescription, split: Split, devices: Sequence[str], rows: int, *, fused: bool, starts: bool
+        self,
+        model: ModelDescription,
+        split: Split,
+        devices: Sequence[str],
+        rows: int,
+        *,
+        fused: bool,
+        imbalance: float,
+        starts: bool,
     ) -> None:
         self.model, self.split = model, split
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
@@ -111,7 +122,7 @@ class _Building:
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts)
-        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused)
+        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance)
         self.network = RankNetwork(self.program, self.parameters, split, sizes)
         self.fetch = ""
         self.targets: list[str] = []
