@@ -59,8 +59,8 @@ def build_model(
     too.
 
     `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
-    router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError, with the
-    nearest values that work, for a split that does not fit the model, the sequence or the devices.
+    router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
+    with the nearest values that work, for a split that does not fit the model, the sequence or the devices.
     """
     used, warnings = _used_devices(model, split, devices, sequence_length)
     rows = _rows(model, sequence_length)
