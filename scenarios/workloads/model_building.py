@@ -22,10 +22,11 @@ from ...graph.parallel.mesh.write_out import as_representatives, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
+from ..models.moe import MoeModel
 from ..models.split import Split
 from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
-from .transformers.forward import RankForward, forward
+from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
 from .transformers.parameters import RankParameters
@@ -86,7 +87,16 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
         warnings=warnings,
+        assumptions=_assumptions(model, imbalance),
     )
+
+
+def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+    """What the clock assumes of a model for want of values."""
+    if not isinstance(model, MoeModel) or not model.expert_layers:
+        return ()
+    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
 
 
 def _rows(model: ModelDescription, sequence_length: int | None) -> int:
@@ -169,7 +179,7 @@ class _Building:
             if mine:
                 self.initialise.append(self._group(mine, "initialise", stage))
 
-    def _loss(self, end: RankForward) -> tuple[Tensor, Tensor]:
+    def _loss(self, end: ForwardEnd) -> tuple[Tensor, Tensor]:
         """The sum of the rank's losses divided by the tokens of the global batch, and how many of them count."""
         total, count = end.losses()
         with self._on_last():

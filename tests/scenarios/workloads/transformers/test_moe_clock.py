@@ -71,3 +71,11 @@ def test_no_rank_gets_more_than_all_rows() -> None:
     timeline = step(True, 100.0, dp=2, ep=2)
     rows = {entry.value for entry in timeline.assumed if entry.node == "layer_1/feed_forward/experts/received"}
     assert rows == {(SEQUENCE * MODEL.topk * 2, MODEL.hidden)}
+
+
+def test_a_step_says_what_the_clock_assumes_of_its_routers() -> None:
+    """A step without experts assumes nothing."""
+    (sentence,) = build_model(MODEL, Split(), "cpu:1", sequence_length=4, imbalance=1.25).assumptions
+    assert "each expert gets tokens * 2 / 8 rows, those of the busiest rank 1.25 times as many" in sentence
+    dense = MoeModel(*(1, 8, 2, 8, 16), experts=2, topk=1, expert_intermediate=4, dense_layers=1)
+    assert build_model(dense, Split(), "cpu:1", sequence_length=4).assumptions == ()
