@@ -27,6 +27,7 @@ from ....graph.builder.handles import Tensor
 from ....graph.dtypes import DataType
 from ....graph.parallel.devices_of_nodes import host_of
 from ....graph.parallel.mesh.rank_program import RankProgram
+from ...models.nearest import nearest_multiples, or_text
 from ...models.split import Split
 from .parameters import RankParameters
 
@@ -197,9 +198,9 @@ class RankNetwork:
     @staticmethod
     def _shared(number: int, ranks: int, what: str, axis: str) -> int:
         if number % ranks:
-            below = number - number % ranks
+            near = or_text(nearest_multiples(number, ranks))
             raise InvalidArgumentError(
-                f"{number} {what} are not divisible by the {ranks} ranks of {axis}; choose {below} or {below + ranks}"
+                f"{number} {what} are not divisible by the {ranks} ranks of {axis}; choose {near}"
             )
         return number // ranks
 
