@@ -17,6 +17,7 @@ from ....graph.dtypes import Array
 from ...models.nearest import nearest_divisors, or_text
 from .attention_core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
+from .key_value_cache import attended_in_cache, store
 from .network import RankNetwork
 from .products import column, entered, row
 from .ring import attended_in_ring
@@ -65,13 +66,19 @@ def core(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: Attenti
 
     The nodes are in a scope "core": what selective recomputation computes again.
     """
+    if network.sizes.cache and not kind.causal:
+        raise InvalidArgumentError("a model whose tokens see those behind them has nothing to keep; use cache=0")
     with network.b.scope("core"):
-        if network.cp == 1:
+        if network.decodes:
+            output = attended_in_cache(network, qkv, kind)
+        elif network.cp == 1:
             output = attended(network, qkv, kind, (network.length, network.length)).output
         elif network.split.cp_kind == "ring":
             output = attended_in_ring(network, qkv, kind)
         else:
             output = attended_by_heads(network, qkv, kind)
+        if network.sizes.cache and not network.decodes:
+            store(network, *qkv[1:], kind)
     return network.reshaped(output, [network.rows, kind.heads * kind.value_size], "mixed")
 
 

@@ -36,6 +36,8 @@ def order_of_tokens(sequence: int, cp: int, cp_kind: str) -> Array:
 def positions(network: RankNetwork, *, own: bool = False) -> Tensor:
     """The positions of the rank's tokens, int32 [length]; with `own` those of its own rows only [own rows / batch]."""
     b, sizes = network.b, network.sizes
+    if network.decodes:
+        return network.reshaped(network.position, [1], "positions")
     order = b.constant(order_of_tokens(sizes.sequence, network.cp, network.split.cp_kind), name="positions/all")
     begin, length = _begin(network), network.length
     if own and network.scatters_rows:
