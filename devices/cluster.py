@@ -7,7 +7,7 @@ another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import evolve
@@ -70,6 +70,11 @@ class Cluster:
     def names(self) -> list[str]:
         """Full names of all devices, in order."""
         return [device.name for device in self.devices]
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The place of every device in the order, by its full name."""
+        return {device.name: number for number, device in enumerate(self.devices)}
 
     @cached_property
     def short_names(self) -> ShortNames:

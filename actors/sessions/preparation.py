@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...collector import collector_paused
-from ...devices.pipeline.groups import check_groups
+from ...devices.pipeline.groups import check_groups, check_stands_alone
 from ...errors import InvalidArgumentError, PartitaError
 from ...graph.passes.wiring import NO_WIRING
 from ...rendezvous.key import ROOT_FRAME, stem
@@ -150,10 +150,11 @@ def prepare(
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
 
     Raises InvalidArgumentError, NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and
-    what placing, `check_groups`, partitioning and `check` raise.
+    what placing, `check_stands_alone`, `check_groups`, partitioning and `check` raise.
     """
     check_names(stage.graph, signature)
     check_devices(stage.graph, signature)
+    check_stands_alone(stage.graph)
     by_rendezvous = signature.is_partial or workers.is_distributed
     cut_names = rendezvous_signature(signature) if by_rendezvous else signature
     pruned = stage.prune(

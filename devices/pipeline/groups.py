@@ -3,6 +3,8 @@
     group 1, instance 5, of 3 members     a on CPU:0, b on CPU:1         refused: one is missing
     the same                              a, b on CPU:0, c on CPU:1      refused: CPU:0 comes twice
 
+A graph whose nodes stand for those of several ranks lacks members too, and is refused as a whole.
+
 TensorFlow waits for ever. Only what is certain is refused: sizes and keys are attrs or constants, all nodes run, and no
 function may have members of its own. The rest is found in the step, when nothing else can go on.
 """
@@ -18,6 +20,7 @@ from ...errors import InvalidArgumentError
 from ...graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
 from ...graph.analysis.data_edges import DataEdges
 from ...graph.ops.record import NodeClass
+from ...graph.parallel.mesh.marks import MULTIPLICITY
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -30,6 +33,20 @@ class _Members:
     members: list[tuple[str, str]] = field(default_factory=list)
     sizes: set[int] = field(default_factory=set)
     has_limit: bool = False
+
+
+def check_stands_alone(graph: Graph) -> None:
+    """InvalidArgumentError for a node that stands for those of several ranks, whose values nobody would compute."""
+    for kind in graph.distinct_properties()[0]:
+        count = kind.attrs.get(MULTIPLICITY, 1)
+        if count > 1:
+            node = next(node for node in graph.op_nodes() if node.properties is kind)
+            raise InvalidArgumentError(
+                f"it stands for the nodes of {count} ranks ({MULTIPLICITY}), which a run needs all: simulate this "
+                "graph, or run the one of all ranks (write_out, or representatives=False)",
+                node=node.name,
+                op=node.op,
+            )
 
 
 def check_groups(graph: Graph) -> None:

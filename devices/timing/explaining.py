@@ -33,6 +33,7 @@ from .collectives.seats import seated
 from .costs.explanation import Explanation, explanation_of
 from .costs.fitted import FittedSource
 from .costs.source import CostSource, UnknownCost, unknown_cost
+from .representatives.representatives import representatives_of
 from .step_shapes import step_shapes
 from .unmodelled import check_modelled
 
@@ -77,7 +78,7 @@ def explain(
         _check_computes(graph, numbers)
         check_sizes(inferred, _with_neighbours(graph, is_asked))
         members = set(seated(graph))
-        planner = Planner(cluster, source)
+        planner = Planner(cluster, source, representatives=representatives_of(graph, cluster))
         computing = [number for number in numbers if number not in members]
         requests = planner.requests(inferred, computing)
     try:
@@ -91,7 +92,13 @@ def explain(
 
 def _of_collective(n: int, inferred: InferredShapes, planner: Planner) -> Explanation:
     """The time of a collective that a node takes part in, if it has its links to itself."""
-    graph, cluster = inferred.graph, planner.cluster
+    graph, cluster, standing = inferred.graph, planner.cluster, planner.representatives
+    if standing is not None:
+        own, size = planner.seats(inferred, [n])[n]
+        device = cluster.find(graph.devices[graph.device_of[n]]).name
+        seat = standing.seat(graph, n, cluster.numbers[device], own)
+        names = [cluster.devices[number].name for number in seat.devices]
+        return explanation_of_plan(graph.op(n), plan_of(seat.kind, names, size, cluster, planner.calibration))
     seat, members = members_of(graph, n, lambda source, output: inferred.values.get((source, output)))
     sizes = [planner.seats(inferred, [member])[member].size_bytes for member in members]
     ranks = [cluster.find(graph.devices[number]).name for number in graph.device_of[members].tolist()]

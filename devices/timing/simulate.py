@@ -33,6 +33,7 @@ from .playing.model import ModelOracle
 from .playing.player import Player
 from .playing.recording import events_of
 from .playing.shared_hardware import SharedHardware
+from .representatives.representatives import representatives_of
 from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
 
@@ -88,10 +89,13 @@ def simulate(
     with collector_paused():
         step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
         facts = step.facts
-        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None)
+        standing = representatives_of(step.inferred.graph, cluster)
+        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None, standing)
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(step.inferred)
+        if standing is not None:
+            standing.settle(planner.calibration)
         try:
             player, memory = _played(script, planner, order)
         except OverflowError:  # of a column of 64 bits
@@ -111,35 +115,42 @@ def _played(script: Script, planner: Planner, order: Order) -> tuple[Player, Mem
 
 def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:
     """The timeline of what was played, with what its planning assumed."""
-    cluster = scripts.planner.cluster
+    cluster, standing = scripts.planner.cluster, scripts.planner.representatives
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
-    used = [cluster.names[number] for number in numbers]
+    used = [cluster.devices[number].name for number in numbers]
+    linked = used if standing is None else standing.linked(used)
+    events = with_blocks(events_of(player, cluster.names), player)
+    if standing is not None:
+        standing.check(events)
     return Timeline(
-        with_blocks(events_of(player, cluster.names), player),
+        events,
         warnings=[*scripts.warnings, *facts.warnings] + spec_warnings(used, cluster) + memory.warnings(),
-        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster),
+        assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster, linked),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
         models={device.name: device.spec.name for device in cluster},
-        link_loads=player.link_loads,
+        link_loads=player.link_loads if standing is None else lambda link: player.link_loads(standing.like(link)),
+        representatives=None if standing is None else standing.stands_for,
         trace_coverage=facts.coverage,
     )
 
 
 def _dependency_bound_ns(script: Script, planner: Planner) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    shared = SharedHardware(planner.cluster, planner.calibration, is_unlimited=True)
-    player = Player(shared, ModelOracle(), folds=True)
+    hardware = SharedHardware(
+        planner.cluster, planner.calibration, is_unlimited=True, representatives=planner.representatives
+    )
+    player = Player(hardware, ModelOracle(), folds=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 
 
-def spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
-    """The defaults that devices in this step and the links between them rely on, one by one."""
+def spec_assumptions(devices: Sequence[str], cluster: Cluster, linked: Sequence[str] | None = None) -> list[Assumption]:
+    """The defaults that devices in this step, and the links between those `linked`, rely on, one by one."""
     specs = {name: cluster.find(name).spec for name in devices}
     numbers = [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
-    return numbers + [Assumption(*link) for link in cluster.topology.assumed(devices)]
+    return numbers + [Assumption(*link) for link in cluster.topology.assumed(linked or devices)]
 
 
 def spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:

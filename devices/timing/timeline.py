@@ -30,6 +30,7 @@ from .events import COMPUTE_STREAM, OCCUPYING, Events, TimelineEvent
 from .interval import interval_of, runs_by_source
 from .memory.kinds import MemoryPlace
 from .memory.use import MemoryPeak, MemoryUse
+from .representatives.ranks import StandsFor
 
 BASIS = "assumed, not calibrated"
 """printed beside simulated times that follow from models of devices and links, not from measurements"""
@@ -86,6 +87,7 @@ class Timeline:
         models: Mapping[str, str] | None = None,
         link_loads: Callable[[str], list[LinkLoad]] | None = None,
         trace_coverage: Coverage | None = None,
+        representatives: StandsFor | None = None,
     ) -> None:
         """Raises InvalidArgumentError when there is no event, or when no event takes time.
 
@@ -100,6 +102,7 @@ class Timeline:
         self._dependency_bound_ns = dependency_bound_ns
         self._link_loads = link_loads
         self.trace_coverage = trace_coverage
+        self._stands_for = representatives or StandsFor()
         if not len(self.columns):
             raise InvalidArgumentError(
                 "the timeline is empty: 0 nodes executed; check feeds, fetches and placement"
@@ -114,6 +117,14 @@ class Timeline:
     def events(self) -> tuple[TimelineEvent, ...]:
         """All events, in the order in which they were recorded."""
         return tuple(self.columns)
+
+    @property
+    def representatives(self) -> StandsFor:
+        """The devices that each device of the timeline stands for, by names; empty if each stands for itself alone.
+
+        Events are those of the representatives; totals are of all devices.
+        """
+        return self._stands_for
 
     @cached_property
     def dependency_bound_ns(self) -> int:
@@ -197,12 +208,12 @@ class Timeline:
     def transferred_bytes(self) -> int:
         """Bytes of all transfers; a byte that crosses several links counts once."""
         copies = self.columns.of_kind("copy")
-        return _total(self.columns.bytes[copies], self.columns.runs[copies])
+        return _total(self.columns.bytes[copies], self.columns.runs[copies]) * self._stands_for.multiplicity
 
     @property
     def flops(self) -> int:
-        """Operations of all ops."""
-        return _total(self.columns.flops, self.columns.runs)
+        """Operations of all ops, on all devices."""
+        return _total(self.columns.flops, self.columns.runs) * self._stands_for.multiplicity
 
     def find(self, node: str) -> TimelineEvent:
         """The first event of a node that is no launch; InvalidArgumentError when it has none."""
@@ -234,7 +245,8 @@ class Timeline:
     @cached_property
     def sources(self) -> dict[str, int]:
         """Runs of ops that took time by the source of the time: {"fitted": 120, "roofline": 3}."""
-        return runs_by_source(self.columns)
+        many = self._stands_for.multiplicity
+        return {source: many * runs for source, runs in runs_by_source(self.columns).items()}
 
     @property
     def basis(self) -> str:
@@ -244,7 +256,7 @@ class Timeline:
         return FROM_MEASUREMENTS if self.sources.keys() <= _MEASURED else PARTLY_FROM_MEASUREMENTS
 
     def totals_by_op(self) -> list[OpTotal]:
-        """Totals per op over the events that occupy their stream, longest first, ties by name."""
+        """Totals per op over the events that occupy their stream, of all devices, longest first, ties by name."""
         columns = self.columns
         counted = columns.of_kind(*OCCUPYING)
         names, ops = np.unique(columns.op.numbers[counted], return_inverse=True)
@@ -254,7 +266,9 @@ class Timeline:
             values = column if at == 0 else column[counted]
             for number, total in zip(names.tolist(), _grouped_totals(values, runs, ops, len(names)), strict=True):
                 sums[columns.op.texts[number]][at] += total
-        return sorted((OpTotal(op, *total) for op, total in sums.items()), key=lambda t: (-t.time_ns, t.op))
+        many = self._stands_for.multiplicity
+        totals = [OpTotal(op, *(many * number for number in total)) for op, total in sums.items()]
+        return sorted(totals, key=lambda t: (-t.time_ns, t.op))
 
     def render(self, width: int = 60) -> str:
         """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly."""
@@ -270,7 +284,9 @@ class Timeline:
     def _title(self, device: str) -> str:
         """The line above the bars of a device."""
         model = f"{self.models[device]}, " if device in self.models else ""
-        return f"{device}  {model}peak memory {format_bytes(self.peak_memory_bytes(device))}"
+        others = len(self._stands_for.get(device, ()))
+        stands_for = f"stands for {others} devices, " if others else ""
+        return f"{device}  {model}{stands_for}peak memory {format_bytes(self.peak_memory_bytes(device))}"
 
     def _bar(self, device: str, stream: str, width: int) -> str:
         """Busy share of each of `width` equal parts of the makespan, as one character."""

@@ -119,9 +119,11 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     if timeline.trace_coverage is not None:
         screen.line(timeline.trace_coverage.text())
     has_collectives = bool(timeline.columns.of_kind("collective").any())
+    stands_for = timeline.representatives
     rows = [
         [
             short(device),
+            *((f"{len(stands_for[device])}",) if stands_for else ()),
             cluster.find(device).spec.name,
             f"{100 * timeline.busy_fraction(device):.1f} %",
             format_ns(timeline.busy_ns(device)),
@@ -132,7 +134,9 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
         if device in timeline.devices
     ]
     communication = ["exposed comm.", "hidden comm."] if has_collectives else []
-    screen.table(["device", "model", "busy", "compute", *communication, "peak memory"], rows, left=2)
+    counts = ["stands for"] if stands_for else []
+    heads = ["device", *counts, "model", "busy", "compute", *communication, "peak memory"]
+    screen.table(heads, rows, left=2 + len(counts))
     screen.line()
     screen.text(short(timeline.render(_bar_width(timeline, short, screen))))
     if timeline.basis == BASIS:
@@ -168,11 +172,13 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
         "sources": timeline.sources,
         "dependency_bound_ns": timeline.dependency_bound_ns,
         "events": int(timeline.columns.runs.sum()),
+        "mesh": timeline.representatives.mesh or None,
         "flops": timeline.flops,
         "transferred_bytes": timeline.transferred_bytes,
         "devices": [
             {
                 "device": name,
+                "stands_for": len(timeline.representatives.get(name, (name,))),
                 "model": cluster.find(name).spec.name,
                 "busy_fraction": timeline.busy_fraction(name),
                 "busy_ns": timeline.busy_ns(name),
@@ -192,7 +198,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
                     for stream in timeline.streams(name)
                 },
             }
-            for name in dict.fromkeys([*cluster.names, *timeline.devices])
+            for name in (timeline.representatives or dict.fromkeys([*cluster.names, *timeline.devices]))
         ],
         "memory": [_peak(timeline, device, place) for device, place in timeline.peak_bytes],
         "ops": [total._asdict() for total in timeline.totals_by_op()],

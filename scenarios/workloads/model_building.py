@@ -15,6 +15,7 @@ from ...graph import Graph
 from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Operation, Tensor
 from ...graph.gradients.backward import gradients
+from ...graph.parallel.devices_of_nodes import host_of
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
 from ...graph.parallel.mesh.write_out import as_representatives, write_out
@@ -22,6 +23,7 @@ from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
 from ..models.split import Split
+from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import RankForward, forward
 from .transformers.network import RankNetwork, RankSizes
@@ -40,6 +42,7 @@ def build_model(
     sequence_length: int | None = None,
     training: bool = True,
     representatives: bool = False,
+    local_inputs: bool = False,
     fused: bool = True,
     optimizer: Optimizer | None = None,
 ) -> ModelStep:
@@ -49,8 +52,10 @@ def build_model(
     none. `sequence_length` are tokens of a sequence (of images None: they follow from the model). Without `training`
     it is the forward pass alone, whose fetch are the logits [tokens of a rank, vocabulary].
 
-    With `representatives` one rank of each stage stands for all that do the same: `simulate` gives the same times as
-    for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock too.
+    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there. With
+    `representatives`, which have local inputs, one rank of each stage stands for all that do the same: `simulate` gives
+    the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
+    too.
 
     `fused` False spells attention, norms and the like in TensorFlow's ops. Raises InvalidArgumentError, with the
     nearest values that work, for a split that does not fit the model, the sequence or the devices.
@@ -58,15 +63,18 @@ def build_model(
     used, warnings = _used_devices(model, split, devices, sequence_length)
     build = _Building(model, split, used, _rows(model, sequence_length), fused=fused, starts=not representatives)
     graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
-    mesh = build.mesh
+    mesh, count = build.mesh, split.microbatches
+    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
+    local_inputs = local_inputs or representatives
+    if local_inputs:
+        devices_of = {name: host_of(build.devices[given.stage]) for name, given in build.network.inputs.items()}
+        with_local_inputs(graph, devices_of, count)
     graph = as_representatives(graph, mesh) if representatives else write_out(graph, mesh, used)
     names = {name: names_of_ranks([name], mesh, representatives=representatives) for name in build.network.inputs}
-    count = split.microbatches
-    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
     return ModelStep(
         graph=graph,
-        feeds={of_rank: shapes[name] for name in names for of_rank in names[name]},
-        fetches=(build.fetch,),
+        feeds={} if local_inputs else {of_rank: shapes[name] for name in names for of_rank in names[name]},
+        fetches=() if local_inputs else (build.fetch,),
         targets=names_of_ranks(build.targets, mesh, representatives=representatives),
         initialise=names_of_ranks(build.initialise, mesh, representatives=representatives),
         tokens=build.tokens,
@@ -120,9 +128,8 @@ class _Building:
     def forward_only(self) -> Graph:
         """The logits of the batch."""
         logits = forward(self.network, self.model).logits()
-        with self.network.last("logits"):
-            self.b.identity(logits, name="whole_batch")
-        self.fetch = logits.name
+        self.fetch = logits.node
+        self.targets.append(self.fetch)
         self._start()
         return self.b.graph()
 
@@ -169,6 +176,7 @@ class _Building:
         with self._on_last():
             whole = self.program.all_reduce(part, "dp+cp", name="correction/loss")
             self.fetch = self.b.op("Mul", whole, correction, name="loss").name
+        self.targets.append(self.fetch)
 
     def _on_last(self) -> AbstractContextManager[None]:
         """Makes nodes on the last stage."""

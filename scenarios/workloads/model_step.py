@@ -49,8 +49,9 @@ class WeightPlace:
 class ModelStep:
     """The graph of a step, and what to feed, fetch and run.
 
-    `feeds` are the placeholders with the shapes that each rank is fed, `targets` the updates and `initialise` the
-    initial values, by rank and stage; `tokens` are those of the global batch.
+    `feeds` are the placeholders with the shapes that each rank is fed, `targets` the updates and what ranks compute
+    together, `initialise` the initial values, by rank and stage; `tokens` are those of the global batch. A step runs
+    all targets: ranks wait for each other.
     """
 
     graph: Graph

@@ -13,7 +13,7 @@ questions here:
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,19 @@ if TYPE_CHECKING:
     from ...topology import Route
 
 
+class RouteEnds(NamedTuple):
+    """The two devices of a transfer, and whether it begins and ends in the memory of their hosts."""
+
+    src: str
+    dst: str
+    src_on_host: bool
+    dst_on_host: bool
+
+    def route(self, cluster: Cluster) -> Route:
+        """The links between them."""
+        return cluster.topology.route(self.src, self.dst, src_on_host=self.src_on_host, dst_on_host=self.dst_on_host)
+
+
 class NodePlaces:
     """By joint number of a graph: `device`, a number in the cluster; `priced_on`, the device whose model prices it.
 
@@ -41,12 +54,13 @@ class NodePlaces:
         """Raises InvalidArgumentError for a device that the cluster does not have."""
         self.graph = graph
         self.cluster = cluster
-        number_of = {name: number for number, name in enumerate(cluster.names)}
-        find = cluster.find
+        number_of, find = cluster.numbers, cluster.find
         numbers = [number_of[name] if name in number_of else number_of[find(name).name] for name in graph.devices]
         self.device: Numbers = np.array(numbers, np.int64)[graph.device_of]
         self.memory = HostMemory(graph, self.device, cluster)
         self.is_transfer: Flags = graph.of_class(*TRANSFERS)
+        self.ways: dict[RouteEnds, Route] = {}
+        """the routes that `routes` has found, by their ends"""
 
     @cached_property
     def is_call(self) -> Flags:
@@ -91,9 +105,10 @@ class NodePlaces:
         routes = {}
         for way in dict.fromkeys(ways):  # of which a million receives have a few hundred
             between, hosts = divmod(way, 4)
-            route = self.cluster.topology.route(*ends[between], src_on_host=hosts >= 2, dst_on_host=hosts % 2 == 1)
+            way_ends = RouteEnds(*ends[between], hosts >= 2, hosts % 2 == 1)
+            route = way_ends.route(self.cluster)
             if route.links:
-                routes[way] = route
+                routes[way] = self.ways[way_ends] = route
         return {n: routes[way] for n, way in zip(receives.tolist(), ways, strict=True) if way in routes}
 
 

@@ -37,15 +37,24 @@ if TYPE_CHECKING:
     from ....graph.arrays import Numbers
     from ....graph.shape_inference.infer import InferredShapes
     from ...cluster import Cluster
+    from ..representatives.representatives import Representatives
     from ..tracing.measured import MeasuredTimes
 
 
 class Planner:
     """Plans bodies for one cluster and one source of costs."""
 
-    def __init__(self, cluster: Cluster, cost_source: CostSource, times: MeasuredTimes | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        cost_source: CostSource,
+        times: MeasuredTimes | None = None,
+        representatives: Representatives | None = None,
+    ) -> None:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
+        self.representatives = representatives
+        """whom the nodes stand for; None if each stands for itself"""
         self.calibration = calibration_of(cost_source)
         """which times collectives, None for that of the catalog"""
         self._cost_source = cost_source
@@ -87,7 +96,7 @@ class Planner:
         into_merges = merges_after(graph)
         waits, consumers, launch_consumers = dependencies(graph, edges, on_stream, into_merges)
         times = [cost.time_ns for cost in costs]
-        return Body(
+        body = Body(
             graph=graph,
             shapes=shapes,
             device=places.device,
@@ -105,6 +114,16 @@ class Planner:
             warnings=warnings,
             seats=self.seats(shapes, members),
         )
+        if self.representatives is not None:
+            self._stand_for_others(body, places)
+        return body
+
+    def _stand_for_others(self, body: Body, places: NodePlaces) -> None:
+        assert self.representatives is not None
+        for n, (seat, size) in body.seats.items():
+            seat = self.representatives.seat(body.graph, n, int(body.device[n]), seat)
+            body.seats[n] = SeatedNode(seat, size)
+        self.representatives.note(body, places.ways)
 
     def seats(self, shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
         """Where members of collectives take part, and with how many bytes."""

@@ -137,7 +137,7 @@ def _devices(kind: str, ranks: Sequence[str], cluster: Cluster) -> list[list[Dev
     if len(found) < 2:
         raise InvalidArgumentError(f"{kind}: {len(found)} ranks; a collective needs at least two")
     by_host: dict[str, list[Device]] = {}
-    for name in filter(found.__contains__, cluster.names):
+    for name in sorted(found, key=cluster.numbers.__getitem__):
         by_host.setdefault(found[name].host, []).append(found[name])
     return list(by_host.values())
 

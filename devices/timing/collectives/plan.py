@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...device import Device
     from ...topology import Route
     from ..fits.calibration import Calibration
+    from ..hardware.equals import EqualGroups
 
 _ALONE = CollectiveCost(0, 0, 0, "none", "", "free")
 
@@ -35,7 +36,7 @@ class FlowPhase(NamedTuple):
     """Flows that begin together; the phase takes `alone_ns` if nobody else uses their links.
 
     Each moves `moved_bytes` and, alone, gets `rate` of `shares` at worst: the bandwidth of the slowest link in bytes/s,
-    and how many of the flows share it. Without routes only the time passes.
+    and how many of the flows share it. Without routes only the time passes. Flows of representatives have `equals`.
     """
 
     alone_ns: int
@@ -43,6 +44,7 @@ class FlowPhase(NamedTuple):
     moved_bytes: float
     rate: int
     shares: int
+    equals: EqualGroups | None = None
 
 
 class CollectivePlan(NamedTuple):

@@ -32,12 +32,16 @@ _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEX
 
 @dataclass(frozen=True, slots=True)
 class CollectiveSeat:
-    """Where a member takes part. `instance` is None where the instances of a group are counted as they begin."""
+    """Where a member takes part. `instance` is None where the instances of a group are counted as they begin.
+
+    Where members stand for others, `size` counts those who come, and `devices` are all of the group, by number.
+    """
 
     kind: str
     group: str
     instance: int | None
     size: int
+    devices: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"group {self.group}" if self.instance is None else f"group {self.group}, instance {self.instance}"

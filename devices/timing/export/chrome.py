@@ -23,7 +23,10 @@ _Places = dict[tuple[str, str], ChromeEvent]  # by device and stream its process
 
 
 def chrome_trace(timeline: Timeline) -> ChromeEvent:
-    """The trace as an object for `json.dump`; `otherData` has the makespan in ns, the models and all warnings."""
+    """The trace as an object for `json.dump`; `otherData` has the makespan in ns, the models and all warnings.
+
+    Where devices stand for others, it has the mesh, and by device for how many.
+    """
     processes = {device: pid for pid, device in enumerate(timeline.devices, 1)}
     threads: dict[tuple[str, str], int] = {}
     for device in timeline.devices:
@@ -42,7 +45,14 @@ def chrome_trace(timeline: Timeline) -> ChromeEvent:
         "models": dict(timeline.models),
         "warnings": list(timeline.warnings),
     }
+    if timeline.representatives:
+        other["representatives"] = _stood_for(timeline)
     return {"displayTimeUnit": "ns", "otherData": other, "traceEvents": events}
+
+
+def _stood_for(timeline: Timeline) -> ChromeEvent:
+    stands_for = timeline.representatives
+    return {"mesh": stands_for.mesh, "devices": {name: len(devices) for name, devices in stands_for.items()}}
 
 
 def write_chrome_trace(timeline: Timeline, path: str | Path) -> None:

@@ -1,7 +1,7 @@
 """Timeline -> CSV, one row per event, in the order of the events, with units in the header.
 
 Four of five runs of an event take from `low_ns` to `high_ns`. The timeline of a session has the number of the step in a
-last column.
+last column, one whose devices stand for others in `devices` for how many that of the event does.
 
 Lines end in LF, and the same timeline gives the same bytes.
 """
@@ -17,17 +17,22 @@ from ..events import TimelineEvent
 from ..timeline import Timeline
 
 _LEFT_OUT = {"cause", "iteration", "runs", "step"}
+_DEVICES = "devices"
 COLUMNS = tuple(name for name in TimelineEvent._fields if name not in _LEFT_OUT)
 
 
 def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:
     """The columns of every event, in order; the bounds are empty where nobody knows them."""
-    names = _columns(timeline)
-    return (tuple(_cell(getattr(event, name)) for name in names) for event in timeline.events)
+    counts = {device: len(others) for device, others in timeline.representatives.items()}
+    names = [name for name in _columns(timeline) if name != _DEVICES]
+    for event in timeline.events:
+        cells = tuple(_cell(getattr(event, name)) for name in names)
+        yield (*cells, counts[event.device]) if counts else cells
 
 
 def _columns(timeline: Timeline) -> tuple[str, ...]:
-    return COLUMNS if timeline.columns.step is None else (*COLUMNS, "step")
+    step = () if timeline.columns.step is None else ("step",)
+    return (*COLUMNS, *step, *((_DEVICES,) if timeline.representatives else ()))
 
 
 def _cell(value: str | int | None) -> str | int:

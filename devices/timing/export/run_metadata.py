@@ -7,6 +7,7 @@ It is laid out as TensorFlow's tracer does, since tfprof counts by the names of 
     .../device:GPU:0/link          transfers, which no tool of TensorFlow counts as ops
 
 Nodes are in order of start. Microsecond fields are cut to whole numbers, the nanosecond fields beside them are exact.
+Where devices stand for others, the names of their threads say for how many.
 The step starts at 1 us, because tools take a start of 0 for none and leave the node out. Nodes that take no time are
 included, because a graph view colours every node that ran.
 """
@@ -55,10 +56,12 @@ def _part(event: TimelineEvent, launched: Container[tuple[str, str]]) -> str:
 def _device(timeline: Timeline, device: str, part: str, events: list[TimelineEvent]) -> DeviceStepStats:
     streams = {stream: i for i, stream in enumerate(timeline.streams(device))}
     used = {event.stream for event in events}
+    others = len(timeline.representatives.get(device, ()))
+    stood_for = f" of {others} devices" if others else ""
     return DeviceStepStats(
         device=f"{device}{part}",
         node_stats=[_node(e, streams[e.stream], part) for e in sorted(events, key=lambda e: (e.start_ns, e.end_ns))],
-        thread_names={i: stream for stream, i in streams.items() if stream in used},
+        thread_names={i: f"{stream}{stood_for}" for stream, i in streams.items() if stream in used},
     )
 
 

@@ -25,6 +25,7 @@ from .log import KINDS, Log, Taken
 if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan, FlowPhase
     from ..collectives.seats import CollectiveSeat
+    from .equals import EqualFlows
     from .network import Network
     from .prioritised import PriorityOf
     from .streams import Feeder
@@ -96,6 +97,7 @@ class Collectives:
         log: Log,
         feeder: Feeder,
         network: Network,
+        equals: EqualFlows,
         plan_of: PlanOf,
         shares: Callable[[int, bool], None],
         *,
@@ -111,6 +113,7 @@ class Collectives:
         self._log = log
         self._feeder = feeder
         self._network = network
+        self._equals = equals
         self._plan_of = plan_of
         self._shares = shares
         self._under_way: dict[int, int] = {}  # by device: how many collectives
@@ -188,7 +191,7 @@ class Collectives:
         if self.begun is not None:
             self.begun.append(meeting)
         now, members, log = self._instants.now(), meeting.members, self._log
-        devices = tuple(sorted(meeting.devices))
+        devices = meeting.seat.devices or tuple(sorted(meeting.devices))
         plan = self._plan_of(meeting.seat.kind, devices, max(member.size_bytes for member in members))
         meeting.phases = deque(plan.phases)
         cause = members[-1].cause
@@ -205,7 +208,7 @@ class Collectives:
             self._instants.after(plan.cost.time_ns, lambda _: self._end(meeting))
             return
         self._busy.update(dict.fromkeys(meeting.streams, meeting))
-        for device in devices:
+        for device in sorted(meeting.devices):
             self._count(device, 1)
         self._instants.after(plan.latency_ns, lambda _: self._next_phase(meeting))
 
@@ -227,7 +230,9 @@ class Collectives:
         self._next_flow = flows.stop
         meeting.flows = len(flows)
         self._flows.update(dict.fromkeys(flows, meeting))
-        self._network.flow(flows, phase)
+        self._network.flow(flows, phase.routes, phase)
+        if phase.equals is not None:
+            self._network.flow(self._equals.phase(flows, phase.equals), phase.equals.routes, phase)
 
     def _end(self, meeting: Meeting) -> None:
         now = self._instants.now()

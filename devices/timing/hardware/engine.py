@@ -25,6 +25,7 @@ from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
 from .collectives import FIRST_FLOW, Collectives, PlanOf
+from .equals import FIRST_EQUAL, EqualFlows, SharedRoute
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
@@ -71,15 +72,10 @@ class Engine:
         self._instants = Instants(self.env)
         self._feeder = feeder
         self.network = Network(self.env, self, profile)
+        self._equals = EqualFlows(self._instants)
+        parts = self._instants, self.log, feeder, self.network, self._equals
         self.collectives = Collectives(
-            self._instants,
-            self.log,
-            feeder,
-            self.network,
-            plan_of,
-            self._shares,
-            is_unlimited=is_unlimited,
-            priority_of=priority_of,
+            *parts, plan_of, self._shares, is_unlimited=is_unlimited, priority_of=priority_of
         )
         self._priority_of = priority_of
         self._is_unlimited = is_unlimited
@@ -164,12 +160,17 @@ class Engine:
             self._instants.after(route.transfer_ns(size_bytes), partial(self._arrived_alone, row))
         else:
             self.network.request(row, route, size_bytes)
+            if isinstance(route, SharedRoute) and route.others:
+                for number, other in zip(self._equals.transfer(row, route), route.others, strict=True):
+                    self.network.request(number, other, size_bytes)
 
     def _arrived_alone(self, row: int, _: Event) -> None:
         self.arrived(row)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
         """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""
+        if transfer >= FIRST_EQUAL:
+            return
         cause = self._released_by.pop(transfer)
         if cause_transfer >= 0:
             cause = self._copies[cause_transfer]
@@ -177,9 +178,12 @@ class Engine:
 
     def arrived(self, transfer: int) -> None:
         """The last byte of a transfer has arrived: the copy ended when it was sent, the latency is the receive's."""
+        if self._equals.were_used:
+            self._equals.arrived(transfer)
         if transfer >= FIRST_FLOW:
             self.network.bottlenecks.pop(transfer, None)
-            self.collectives.arrived(transfer)
+            if transfer < FIRST_EQUAL:
+                self.collectives.arrived(transfer)
             return
         now, copy = self._instants.now(), self._copies[transfer]
         sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
@@ -212,10 +216,10 @@ class Engine:
         """Everything that decides how the hardware goes on, relative to the present.
 
         Two equal states, rows told by `name`, go on alike. None in the middle of an instant, while rates of transfers
-        have to be found, and of steps with collectives.
+        have to be found, and of steps with collectives or with equal flows of other ranks.
         """
         transfers = self.network.state(name)
-        if transfers is None or self.collectives.were_used:
+        if transfers is None or self.collectives.were_used or self._equals.were_used:
             return None
 
         def named(action: object) -> Hashable:

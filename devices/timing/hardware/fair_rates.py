@@ -91,6 +91,8 @@ def _keeps_rates(port: ActiveLink, search: Search) -> bool:
 
 def has_ports_for_itself(group: FlowGroup) -> bool:
     """Whether no other group is on the ports of a group."""
+    if group.is_weighted:
+        return not [port for port in group.ports if port.flows != group.crossings[port].count]
     flows = group.flows
     return not [port for port in group.ports if port.flows != flows]
 
@@ -98,12 +100,24 @@ def has_ports_for_itself(group: FlowGroup) -> bool:
 def find_one_rate(group: FlowGroup) -> None:
     """The same for a group that has its ports for itself."""
     flows, ports = group.flows, group.ports
+    if group.is_weighted:
+        _find_weighted_rate(group)
+        return
     group.fair_rate = rate = min([port.capacity for port in ports]) // flows
     taken = rate * flows
     for port in ports:
         port.left = left = port.capacity - taken
         port.is_full = left < flows
     group.full = ports if len(ports) == 1 else tuple([port for port in ports if port.is_full])
+
+
+def _find_weighted_rate(group: FlowGroup) -> None:
+    """The same, where the group has another number of flows on each of its ports."""
+    group.fair_rate = rate = min([port.capacity // port.flows for port in group.ports])
+    for port in group.ports:
+        port.left = left = port.capacity - rate * port.flows
+        port.is_full = left < port.flows
+    group.full = tuple([port for port in group.ports if port.is_full])
 
 
 def _fill(ports: list[ActiveLink]) -> None:
@@ -131,6 +145,12 @@ def _settle(full: list[ActiveLink], share: int) -> None:
             if not group.fair_rate:
                 group.fair_rate = share
                 group.full = only or tuple([port for port in group.ports if port in full])
+                if group.is_weighted:
+                    for port in group.ports:
+                        flows = group.crossings[port].count
+                        port.left -= share * flows
+                        port.waits -= flows
+                    continue
                 flows, taken = group.flows, share * group.flows
                 for port in group.ports:
                     port.left -= taken

@@ -18,6 +18,7 @@ from array import array
 from heapq import heapify, heappop, heappush
 
 from ...topology import Route
+from .equals import SharedRoute
 from .ports import NS, UNITS, WHOLE, ActiveLink, Crossing
 
 _FEW = 16  # entries of a heap that are not worth a search for stale ones
@@ -59,20 +60,22 @@ class ActiveFlow:
 class Path:
     """The ports of a route, its flows and when they end; transfers need a copy engine of each of `engines`.
 
-    `weight` says, in parts of `WHOLE`, how much of their rate is bytes that they carry.
+    `weight` says, in parts of `WHOLE`, how much of their rate is bytes that they carry. A flow of a path with `counts`
+    stands for several, of which by port so many cross it, as `SharedRoute.counts` has it.
     """
 
     __slots__ = (
+        "counts",
         "crossings",
         "ends",
         "engines",
         "flows",
         "full",
         "group",
-        "is_paced",
         "latency_ns",
         "limits",
         "mark",
+        "never_alone",
         "number",
         "offset",
         "ports",
@@ -94,7 +97,10 @@ class Path:
         for port in ports:
             if self.slowest is None or port.capacity < self.slowest.capacity:
                 self.slowest = port
-        self.is_paced = bool([port for port in ports if port.pace is not None])
+        counts = route.counts if isinstance(route, SharedRoute) else ()
+        self.counts = counts if any(count != 1 for count in counts) else ()
+        # Whether a flow may not be treated as a lone one, whose ports have one capacity for ever.
+        self.never_alone = bool(self.counts) or bool([port for port in ports if port.pace is not None])
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.ends: list[tuple[int, int, ActiveFlow]] = []  # a heap: virtual time, number of the flow
         self.group: FlowGroup | None = None
@@ -139,6 +145,7 @@ class FlowGroup:
         "flows",
         "full",
         "is_tied",
+        "is_weighted",
         "limit",
         "limits",
         "mark",
@@ -168,6 +175,7 @@ class FlowGroup:
         self.rates_in, self.rates = array("q"), list[int]()  # from which search on it had which rate
         self.fair_rate = 0  # while rates are found: 0 before it has one
         self.full: tuple[ActiveLink, ...] = ()  # the ports that gave it its rate at once
+        self.is_weighted = False  # whether a path has `counts`: only then are they other numbers than `flows`
         self.is_tied = False  # whether its component knows that it is limited by several ports
         self.mark = 0  # the last search that came here
         self.entry, self.wakes_at = 0, 0  # the entry in the calendar that counts, and its instant

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import repeat
 
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .ports import ActiveLink, Crossing
@@ -57,11 +58,12 @@ class PathGrouping:
         assert group is not None  # as the caller knows
         group.flows += flows
         self.touched[group] = None
-        for crossing in path.crossings:
+        of_ports: Iterable[int] = [flows * count for count in path.counts] if path.counts else repeat(flows)
+        for crossing, more in zip(path.crossings, of_ports, strict=False):
             port = crossing.port
-            crossing.count += flows
-            crossing.weight = weight = crossing.weight + flows * path.weight
-            port.flows += flows
+            crossing.count += more
+            crossing.weight = weight = crossing.weight + more * path.weight
+            port.flows += more
             groups = port.changed_groups
             if groups and groups[-1] is group and port.changed_in[-1] == search:
                 port.changed_weights[-1] = weight
@@ -82,7 +84,8 @@ class PathGrouping:
         watched = tuple([port for port in ports if port.is_watched])
         if not watched:
             flows = len(path.flows)
-            shares = [(port.capacity - port.load()) // (port.flows + flows) for port in ports]
+            more = [flows * count for count in path.counts] or [flows] * len(ports)
+            shares = [(port.capacity - port.load()) // (port.flows + n) for port, n in zip(ports, more, strict=True)]
             least = min(shares)
             watched = tuple([port for port, share in zip(ports, shares, strict=True) if share == least])
             for port in watched:
@@ -99,6 +102,7 @@ class PathGrouping:
         path.group, path.offset = group, virtual - group.virtual_at(now)
         path.crossings = [_crossing(group, port) for port in path.ports]
         path.seen = len(group.limits)
+        group.is_weighted |= bool(path.counts)
         group.paths += 1
         self.count(path, len(path.flows))
         group.note_end(path)

@@ -54,5 +54,5 @@ class LoneFlows:
 
 
 def is_idle(path: Path) -> bool:
-    """Whether the ports of a path have no flows, and one capacity for ever."""
-    return not path.is_paced and not sum([port.flows for port in path.ports])
+    """Whether a flow of a path would be alone: its ports have no flows, and one capacity for ever."""
+    return not path.never_alone and not sum([port.flows for port in path.ports])

@@ -91,15 +91,15 @@ class Network:
         self._requests.append(ActiveFlow(transfer, self._path(route), size_bytes, now))
         self._ask()
 
-    def flow(self, transfers: range, phase: FlowPhase) -> None:
-        """Begins the flows of a phase of a collective now: no latency, no copy engines, only `arrived` is called.
+    def flow(self, transfers: Sequence[int], routes: Sequence[Route], phase: FlowPhase) -> None:
+        """Begins flows of a phase of a collective now: no latency, no copy engines, only `arrived` is called.
 
         They use the rate that they get for as long as the phase takes alone, and carry the bytes that they move.
         """
         work = phase.alone_ns * (phase.rate * UNITS // phase.shares)
         weight = min(round(phase.moved_bytes * NS * UNITS * WHOLE / work), WHOLE)
         now = self._instants.now()
-        for transfer, route in zip(transfers, phase.routes, strict=True):
+        for transfer, route in zip(transfers, routes, strict=True):
             self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work))
         self._ask()
 

@@ -43,7 +43,9 @@ def played_in_order(script: Script, planner: Planner, order: Order, *, folds: bo
 def _played(
     script: Script, planner: Planner, ordered_by: Callable[[SharedHardware], Priorities] | None, *, folds: bool
 ) -> Player:
-    shared = SharedHardware(planner.cluster, planner.calibration, ordered_by=ordered_by)
+    shared = SharedHardware(
+        planner.cluster, planner.calibration, representatives=planner.representatives, ordered_by=ordered_by
+    )
     player = Player(shared, ModelOracle(), folds=folds)
     player.play(script)
     return player

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..collectives.plan import CollectivePlan
     from ..fits.calibration import Calibration
     from ..hardware.streams import ComputePlace, Feeder
+    from ..representatives.representatives import Representatives
 
 
 class Priorities(Protocol):
@@ -49,6 +50,7 @@ class SharedHardware:
         calibration: Calibration | None = None,
         *,
         is_unlimited: bool = False,
+        representatives: Representatives | None = None,
         ordered_by: Callable[[SharedHardware], Priorities] | None = None,
     ) -> None:
         """`is_unlimited` is as in `Engine`; `calibration` times collectives, None is the catalog's.
@@ -56,6 +58,8 @@ class SharedHardware:
         `ordered_by` makes the priorities by which ready nodes are taken; without it they are as they come.
         """
         self.cluster = cluster
+        self.representatives = representatives
+        """whom the nodes of the step stand for; None if each stands for itself"""
         self.is_unlimited = is_unlimited
         self.launched: Callable[[int, int, int], bool] = self._launched
         self.ended: Callable[[int, int], None] = self._ended
@@ -114,8 +118,11 @@ class SharedHardware:
         key = kind, devices, size_bytes
         plan = self._plans.get(key)
         if plan is None:
-            ranks = [self.cluster.names[number] for number in devices]
-            plan = self._plans[key] = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
+            ranks = [self.cluster.devices[number].name for number in devices]
+            plan = plan_of(kind, ranks, size_bytes, self.cluster, self._calibration)
+            if self.representatives is not None:
+                plan = self.representatives.plan(plan, devices)
+            self._plans[key] = plan
         return plan
 
     def serve(self, player: Feeder) -> None:

@@ -27,13 +27,9 @@ from typing import Any
 from ...builder.builder import GraphBuilder
 from ...builder.handles import Tensor
 from ...dtypes import DataType
+from .marks import AXIS, COUNTS_MICROBATCHES, INSTANCE, MESH, OF_RANK
 from .mesh import Mesh
 
-MESH = "_mesh"
-AXIS = "_axis"
-INSTANCE = "_instance"
-OF_RANK = "_of_rank"
-COUNTS_MICROBATCHES = "_counts_microbatches"
 _OVERRIDE = "_gradient_op_type"
 
 

@@ -33,11 +33,8 @@ from ...tensor import numpy_to_tensor
 from ..devices_of_nodes import host_of
 from ..replicas.copies import ReplicaProgram, replicated
 from ..replicas.own_names import own_names
+from .marks import AXIS, MESH, MULTIPLICITY, OF_RANK
 from .mesh import Mesh
-from .rank_program import AXIS, MESH, OF_RANK
-
-MULTIPLICITY = "_multiplicity"
-"""the attr that says how many devices a node stands for"""
 
 
 def prefix_of(rank: int) -> str:

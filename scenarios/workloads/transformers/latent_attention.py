@@ -23,7 +23,6 @@ from .network import RankNetwork
 from .norms import rms_norm
 from .products import column, entered, row
 from .rotary import rotary_tables, rotated
-from .sequence import by_rows, by_sequence
 
 
 def latent_attention(network: RankNetwork, x: Tensor, model: MoeModel, latent: LatentAttention) -> Tensor:
@@ -31,10 +30,10 @@ def latent_attention(network: RankNetwork, x: Tensor, model: MoeModel, latent: L
     sizes = latent.query_size, latent.value_size
     kind = AttentionKind(model.heads, model.heads, *sizes, causal=True, scale=model.softmax_scale)
     own = share_of(network, kind)
-    tables = rotary_tables(network, model.rope.frequencies(latent.rope_size), model.rope.attention_scale, x.dtype)
+    tables = rotary_tables(network, model.rope.frequencies(latent.rope_size), model.rope.attention_scale)
     query = _query(network, x, model, latent, tables)
     key, value = _key_value(network, x, model, latent, tables)
-    mixed = by_rows(network, core(network, (query, key, value), own), own.heads * latent.value_size)
+    mixed = core(network, (query, key, value), own)
     return row(network, mixed, "output", (model.heads * latent.value_size, model.hidden), bias=False)
 
 
@@ -47,9 +46,8 @@ def _query(
         narrow = _down(network, x, "query_down", width, latent.q_rank)
         x, width = rms_norm(network, narrow, latent.q_rank, "query_norm", latent.epsilon), latent.q_rank
     flat = column(network, entered(network, x), "query_up", (width, model.heads * size), bias=False)
-    plain, turning = _parted(
-        network, by_sequence(network, flat, model.heads // network.tp, size), latent.nope_size, size
-    )
+    heads = network.heads(flat, model.heads // network.tp, size)
+    plain, turning = _parted(network, heads, latent.nope_size, size)
     turned = rotated(network, turning, tables, latent.rope_size, interleaved=latent.interleaved)
     return network.b.op("ConcatV2", [plain, turned], -1, name="query")[0]
 
@@ -63,8 +61,8 @@ def _key_value(
     narrow = rms_norm(network, narrow, rank, "key_value_norm", latent.epsilon)
     size = latent.nope_size + latent.value_size
     flat = column(network, entered(network, narrow), "key_value_up", (rank, model.heads * size), bias=False)
-    plain, value = _parted(network, by_sequence(network, flat, heads, size), latent.nope_size, size)
-    shared = by_sequence(network, entered(network, turning), 1, latent.rope_size)
+    plain, value = _parted(network, network.heads(flat, heads, size), latent.nope_size, size)
+    shared = network.heads(entered(network, turning), 1, latent.rope_size)
     turned = rotated(network, shared, tables, latent.rope_size, interleaved=latent.interleaved)
     of_all = network.b.op("Tile", turned, [1, 1, heads, 1], name="shared_by_heads")
     return network.b.op("ConcatV2", [plain, of_all], -1, name="key")[0], value

@@ -54,10 +54,11 @@ class RankSizes:
 
 
 class RankInput(NamedTuple):
-    """A placeholder of a micro-batch: its shape, and which axis is the sequence, if one is."""
+    """A placeholder of a micro-batch: its shape, which axis is the sequence, if one is, and its stage."""
 
     shape: tuple[int, ...]
     sequence_axis: int | None
+    stage: int
 
 
 class RankNetwork:
@@ -106,7 +107,7 @@ class RankNetwork:
         self, name: str, dtype: DataType, shape: Sequence[int], stage: int, sequence_axis: int | None = None
     ) -> Tensor:
         """A placeholder of the micro-batch, on the host of a stage; a rank of cp has its part of `sequence_axis`."""
-        self.inputs[name] = RankInput(tuple(shape), sequence_axis)
+        self.inputs[name] = RankInput(tuple(shape), sequence_axis, stage)
         with self.program.on_stage(stage, host_of(self.sizes.devices[stage])):
             return self.b.placeholder(name, dtype, list(shape))
 

@@ -1,0 +1,56 @@
+"""Drawn models, split over devices, against one device.
+
+    python -m tests.laws.models [--count N] [--seed FIRST] [--family NAME]
+
+Prints what differs, what is refused by reason, and the counts. The exit code is 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+
+import trio
+
+from tests.laws.models.cases import FAMILIES, drawn
+from tests.laws.models.running import DIFFERENT, EQUAL, REFUSED, Outcome, outcome
+
+
+async def safe_outcome(seed: int, family: str) -> Outcome:
+    """An exception of a step counts as different."""
+    try:
+        return await outcome(drawn(seed, family))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the case
+        return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
+
+
+async def run(seeds: range, family: str) -> int:
+    """Runs the cases; how many differ."""
+    kinds, reasons = Counter[str](), Counter[str]()
+    for seed in seeds:
+        kind, why = await safe_outcome(seed, family)
+        kinds[kind] += 1
+        if kind == REFUSED:
+            reasons[re.sub(r"'[^']*'|\d+", "..", why)] += 1
+        if kind == DIFFERENT:
+            print(f"seed {seed}: {drawn(seed, family)}\n    {why[:600]}", flush=True)
+    for reason, count in reasons.most_common():
+        print(f"refused {count}: {reason}")
+    print(f"{kinds[EQUAL]} equal, {kinds[DIFFERENT]} different, {kinds[REFUSED]} refused")
+    return kinds[DIFFERENT]
+
+
+def main() -> int:
+    """Runs the command; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.laws.models", description=__doc__)
+    parser.add_argument("--count", type=int, default=500, help="how many cases")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
+    parser.add_argument("--family", choices=FAMILIES, default="", help="models of one family only")
+    arguments = parser.parse_args()
+    seeds = range(arguments.seed, arguments.seed + arguments.count)
+    return 1 if trio.run(run, seeds, arguments.family) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

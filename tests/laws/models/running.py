@@ -1,0 +1,91 @@
+"""Trains a drawn case and compares it with one device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import trio
+
+from partita.actors import open_session
+from partita.errors import InvalidArgumentError, UnimplementedError
+from partita.graph.dtypes import Array
+from partita.scenarios.workloads.model_building import build_model
+from partita.scenarios.workloads.model_step import ModelStep
+from tests.laws.models.cases import SEQUENCE, ModelCase
+
+EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
+STEPS = 5
+LIMITS = {"float64": 1e-10, "float32": 1e-5, "bfloat16": 1e-2, "float16": 1e-2}
+"""how far losses may be off, relative"""
+
+
+class Trained(NamedTuple):
+    """The losses of the steps, and the weights behind them."""
+
+    losses: list[float]
+    weights: dict[str, Array]
+
+
+class Outcome(NamedTuple):
+    """Whether a case is equal, different or refused, and why."""
+
+    kind: str
+    why: str = ""
+
+
+async def outcome(case: ModelCase) -> Outcome:
+    """Runs the case on as many CPUs as it has ranks."""
+    try:
+        step = built(case)
+    except (InvalidArgumentError, UnimplementedError) as error:
+        return Outcome(REFUSED, error.message)
+    several = await trained(case, step)
+    one = await trained(case.one_device, _built_once(case.one_device))
+    found = [*_differences(one, several, case)]
+    return Outcome(DIFFERENT, "; ".join(found)) if found else Outcome(EQUAL)
+
+
+def built(case: ModelCase) -> ModelStep:
+    """The step of a case."""
+    cluster = f"cpu:{case.split.devices}"
+    length = None if case.model.rows_of(1) == case.model.rows_of(2) else SEQUENCE
+    return build_model(
+        case.model, case.split, cluster, sequence_length=length, fused=case.fused, optimizer=case.optimizer
+    )
+
+
+_built_once = lru_cache(maxsize=8)(built)
+
+
+async def trained(case: ModelCase, step: ModelStep) -> Trained:
+    """Five steps."""
+    async with open_session(step.graph, f"cpu:{case.split.devices}") as session:
+        await session.run([], targets=step.initialise)
+        losses = []
+        for number in range(STEPS):
+            with trio.fail_after(60):
+                (loss,) = await session.run(step.fetches, step.feed(**case.inputs(number)), targets=step.targets)
+            losses.append(float(loss))
+        weights = {}
+        for name, place in step.weights.items():
+            parts = await session.run(step.parts_of(name))
+            weights[name] = parts[0] if place.axis is None else np.concatenate(parts, place.axis)
+    return Trained(losses, weights)
+
+
+def _differences(one: Trained, several: Trained, case: ModelCase) -> Iterator[str]:
+    """What is further off than the law allows: losses, in float64 weights too, as far as the tables are not padded."""
+    limit = LIMITS[case.split.precision]
+    for step, (ours, theirs) in enumerate(zip(several.losses, one.losses, strict=True)):
+        if not abs(ours - theirs) <= limit * abs(theirs):
+            yield f"loss {step} is {ours}, not {theirs}"
+    for name, value in one.weights.items() if case.split.precision == "float64" else ():
+        other = several.weights[name]
+        rows = min(len(value), len(other)) if value.ndim else None
+        scale = max(case.optimizer.learning_rate, float(np.max(np.abs(value))))
+        difference = float(np.max(np.abs(other[:rows] - value[:rows])))
+        if not difference <= limit * scale:
+            yield f"{name} is off by {difference} of {scale}"

@@ -1,0 +1,102 @@
+"""Representatives and all ranks of a case are simulated, and compared: the makespan, and every event."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, NamedTuple
+
+from partita.devices import cut, parse_cluster
+from partita.devices.timing import Timeline, simulate
+from partita.errors import UnimplementedError
+from partita.graph.parallel.mesh.write_out import as_representatives, prefix_of, write_out
+from tests.laws.representatives.cases import Program, RanksCase
+
+EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
+
+
+class Compared(NamedTuple):
+    """What came out, and why it is not equal."""
+
+    kind: str
+    why: str = ""
+
+
+def timelines(case: RanksCase) -> tuple[Timeline | str, Timeline]:
+    """The timelines of representatives, or why they are refused, and of all ranks."""
+    cluster, mesh = parse_cluster(case.cluster), case.mesh
+    devices = [device.name for device in cluster if device.type == "GPU"][: mesh.devices]
+    program = Program(case, devices)
+
+    def simulated(graph: Any, copies: int) -> Timeline:
+        targets = [prefix_of(rank) + name for rank in range(copies) for name in program.targets]
+        return simulate(cut(graph, cluster, targets=targets), cluster)
+
+    whole = simulated(write_out(program.b.graph(), mesh, devices), mesh.per_stage)
+    try:
+        return simulated(as_representatives(program.b.graph(), mesh), 1), whole
+    except UnimplementedError as error:
+        return str(error), whole
+
+
+def compared(case: RanksCase) -> Compared:
+    """Whether the representatives of a case do what all ranks do."""
+    played, whole = timelines(case)
+    if isinstance(played, str):
+        return (
+            Compared(DIFFERENT, f"ranks are alike, but {played}")
+            if _are_alike(case, whole)
+            else Compared(REFUSED, played)
+        )
+    if played.makespan_ns != whole.makespan_ns:
+        return Compared(DIFFERENT, f"makespan {played.makespan_ns}, of all ranks {whole.makespan_ns}")
+    devices = set(played.devices)
+    own, others = (Counter(map(_facts, events)) for events in (played.events, whole.events))
+    others = Counter({facts: count for facts, count in others.items() if facts[0] in devices})
+    if own != others:
+        return Compared(DIFFERENT, f"only {_first(own - others)}, of all ranks {_first(others - own)}")
+    return _totals(case, played, whole)
+
+
+def _are_alike(case: RanksCase, whole: Timeline) -> bool:
+    """Whether all ranks of each stage do the same at the same time."""
+    cluster, per_stage = parse_cluster(case.cluster), case.mesh.per_stage
+    names = [device.name for device in cluster if device.type == "GPU"]
+    did: dict[str, list[tuple[Any, ...]]] = {}
+    for event in whole.events:
+        name = re.sub(r"rank_\d+/|_\d+", "", event.node)
+        did.setdefault(event.device, []).append((name, event.kind, event.start_ns, event.end_ns))
+    stages = [names[stage * per_stage : (stage + 1) * per_stage] for stage in range(case.mesh.pp)]
+    return all(sorted(did.get(name, [])) == sorted(did.get(stage[0], [])) for stage in stages for name in stage)
+
+
+def _totals(case: RanksCase, played: Timeline, whole: Timeline) -> Compared:
+    """Totals are of all devices."""
+    if played.dependency_bound_ns > whole.dependency_bound_ns:
+        return Compared(DIFFERENT, f"bound {played.dependency_bound_ns}, of all ranks {whole.dependency_bound_ns}")
+    for what in ("flops", "transferred_bytes", "sources"):
+        if getattr(played, what) != getattr(whole, what):
+            return Compared(DIFFERENT, f"{what} {getattr(played, what)}, of all ranks {getattr(whole, what)}")
+    if played.totals_by_op() != whole.totals_by_op():
+        return Compared(DIFFERENT, f"totals {played.totals_by_op()}, of all ranks {whole.totals_by_op()}")
+    for device, others in played.representatives.items():
+        if len(others) != case.mesh.per_stage or any(
+            played.peak_bytes[device, "device"] != whole.peak_bytes[other, "device"] for other in others
+        ):
+            return Compared(DIFFERENT, f"{device} does not stand for {others}")
+    return Compared(EQUAL)
+
+
+def _facts(event: Any) -> tuple[Any, ...]:
+    """What is compared of an event: all but its cause, which is a number, and the numbers in names of transfers.
+
+    Where several links limit a copy alike, any of them may be named.
+    """
+    known = event._replace(cause=-1, low_ns=event.low_ns or -1, high_ns=event.high_ns or -1)
+    if event.kind in ("compute", "collective", "launch"):
+        return (*known,)
+    return (*known._replace(node=re.sub(r"_\d+", "", event.node), provenance=""),)
+
+
+def _first(facts: Counter[tuple[Any, ...]]) -> object:
+    return min(facts, key=lambda fact: (fact[5], fact[6]), default=None)

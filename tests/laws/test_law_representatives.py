@@ -1,0 +1,34 @@
+"""Law: a step of representatives is that of all ranks, to the nanosecond, or it is refused as ranks are not alike.
+
+`python -m tests.laws.representatives --count 300` asks for more cases.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.laws.representatives.cases import drawn
+from tests.laws.representatives.running import EQUAL, REFUSED, Compared, compared
+
+SEEDS = range(1000, 1030)
+
+
+@cache
+def outcome(seed: int) -> Compared:
+    """What comes out of a case."""
+    return compared(drawn(seed))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_representatives_do_what_all_ranks_do(seed: int) -> None:
+    """Makespan, every event of the representatives and the totals are equal; ranks of refused cases do differ."""
+    result = outcome(seed)
+    assert result.kind in (EQUAL, REFUSED), result.why
+
+
+def test_most_cases_are_not_refused() -> None:
+    """The law is not kept by refusing."""
+    kinds = [outcome(seed).kind for seed in SEEDS]
+    assert kinds.count(EQUAL) >= len(kinds) // 2
