@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -18,14 +18,16 @@ from ...graph.gradients.backward import gradients
 from ...graph.parallel.devices_of_nodes import host_of
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
+from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
 from ...graph.parallel.mesh.write_out import as_representatives, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
+from ..models.moe import MoeModel
 from ..models.split import Split
 from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
-from .transformers.forward import RankForward, forward
+from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
 from .transformers.parameters import RankParameters
@@ -44,6 +46,7 @@ def build_model(
     representatives: bool = False,
     local_inputs: bool = False,
     fused: bool = True,
+    imbalance: float = 1.0,
     optimizer: Optimizer | None = None,
 ) -> ModelStep:
     """The graph of a training step of a model, spread over the first devices of a cluster by a split.
@@ -57,11 +60,13 @@ def build_model(
     the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
     too.
 
-    `fused` False spells attention, norms and the like in TensorFlow's ops. Raises InvalidArgumentError, with the
-    nearest values that work, for a split that does not fit the model, the sequence or the devices.
+    `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
+    router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
+    with the nearest values that work, for a split that does not fit the model, the sequence or the devices.
     """
     used, warnings = _used_devices(model, split, devices, sequence_length)
-    build = _Building(model, split, used, _rows(model, sequence_length), fused=fused, starts=not representatives)
+    rows = _rows(model, sequence_length)
+    build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
     graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
@@ -83,7 +88,16 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
         warnings=warnings,
+        assumptions=_assumptions(model, imbalance),
     )
+
+
+def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+    """What the clock assumes of a model for want of values."""
+    if not isinstance(model, MoeModel) or not model.expert_layers:
+        return ()
+    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
 
 
 def _rows(model: ModelDescription, sequence_length: int | None) -> int:
@@ -110,7 +124,15 @@ class _Building:
     """The graph of one rank of each stage, through all passes."""
 
     def __init__(
-        self, model: ModelDescription, split: Split, devices: Sequence[str], rows: int, *, fused: bool, starts: bool
+        self,
+        model: ModelDescription,
+        split: Split,
+        devices: Sequence[str],
+        rows: int,
+        *,
+        fused: bool,
+        imbalance: float,
+        starts: bool,
     ) -> None:
         self.model, self.split = model, split
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
@@ -119,7 +141,7 @@ class _Building:
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts)
-        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused)
+        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance=imbalance)
         self.network = RankNetwork(self.program, self.parameters, split, sizes)
         self.fetch = ""
         self.targets: list[str] = []
@@ -145,8 +167,8 @@ class _Building:
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()
-        added_up = [*(slope.name for slope in slopes), count.name]
-        return self._passed(self.b.graph(), part.name, added_up)
+        by_variable = {p.handle.node: slope.name for p, slope in zip(self.parameters.all, slopes, strict=True)}
+        return self._passed(self.b.graph(), part.name, by_variable, count.name)
 
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
         name = name if stage == 0 else f"{name}/stage_{stage}"
@@ -158,7 +180,7 @@ class _Building:
             if mine:
                 self.initialise.append(self._group(mine, "initialise", stage))
 
-    def _loss(self, end: RankForward) -> tuple[Tensor, Tensor]:
+    def _loss(self, end: ForwardEnd) -> tuple[Tensor, Tensor]:
         """The sum of the rank's losses divided by the tokens of the global batch, and how many of them count."""
         total, count = end.losses()
         with self._on_last():
@@ -184,26 +206,40 @@ class _Building:
 
     # Passes
 
-    def _passed(self, graph: Graph, loss: str, added_up: Sequence[str]) -> Graph:
-        """The graph behind all passes; `loss` is that of the rank and `added_up` what micro-batches add up."""
-        split = self.split
+    def _passed(self, graph: Graph, loss: str, slopes: Mapping[str, str], count: str) -> Graph:
+        """The graph behind all passes.
+
+        `loss` is that of the rank, `slopes` are its gradients by variable, `count` is how many labels count.
+        """
+        split, inputs = self.split, list(self.network.inputs)
         layers = [f"layer_{number}" for number in range(self.model.layers)]
         if split.recompute == "selective":
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        graph = reduce_gradients(
+            graph,
+            self.mesh,
+            self.devices,
+            slopes,
+            batch=inputs,
+            loss=loss,
+            others=[count],
+            zero=split.zero if self.mesh.dp > 1 else 0,
+            zero_group=split.zero_group if self.mesh.dp > 1 else None,
+        )
         if split.pp == 1 and split.microbatches == 1:
             return graph
         return pipeline(
             graph,
             self._stages(layers),
-            batch=list(self.network.inputs),
+            batch=inputs,
             loss=loss,
             microbatches=split.microbatches,
             schedule=split.schedule,
             reduction="sum",
             sized="microbatch",
-            gradients=added_up,
+            gradients=[*slopes.values(), count],
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

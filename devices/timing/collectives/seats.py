@@ -131,13 +131,15 @@ def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueO
 def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
     """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input.
 
-    That of an all-to-all is what the busiest member sends, by its attr `_imbalance` so many times the input.
+    That of an all-to-all is what a member sends or, if it is assumed to get more, gets; times the attr `_imbalance`, as
+    it is that of the busiest member.
     """
     if seat.kind == Exchange.BROADCAST.value:
         return prod(outputs[0]) * item_size(kind.output_types[0])
     own = prod(inputs[0]) * item_size(kind.input_types[0])
     if seat.kind == Exchange.ALL_TO_ALL.value:
-        return ceil(own * imbalance_of(kind))
+        most = max(own, prod(outputs[0]) * item_size(kind.output_types[0]))
+        return ceil(most * imbalance_of(kind))
     return own * seat.size if seat.kind == Exchange.ALL_GATHER.value else own
 
 
