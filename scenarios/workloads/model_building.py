@@ -18,6 +18,7 @@ from ...graph.gradients.backward import gradients
 from ...graph.parallel.devices_of_nodes import host_of
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
+from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
 from ...graph.parallel.mesh.write_out import as_representatives, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
@@ -146,6 +147,7 @@ class _Building:
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()
         added_up = [*(slope.name for slope in slopes), count.name]
+        self.slope_of = {p.handle.node: s.name for p, s in zip(self.parameters.all, slopes, strict=True)}
         return self._passed(self.b.graph(), part.name, added_up)
 
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
@@ -192,6 +194,17 @@ class _Building:
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        graph = reduce_gradients(
+            graph,
+            self.mesh,
+            self.devices,
+            self.slope_of,
+            batch=list(self.network.inputs),
+            loss=loss,
+            others=[name for name in added_up if name not in self.slope_of.values()],
+            zero=split.zero,
+            zero_group=split.zero_group,
+        )
         if split.pp == 1 and split.microbatches == 1:
             return graph
         return pipeline(
