@@ -76,7 +76,7 @@ class MeshCollectives(ShardCollectives):
         if key not in self._of_rank:
             mesh, rank = self._ranks.mesh, self._ranks.of(self._edits.device)
             value = mesh.position(axes, rank) if what == "position" else mesh.key(axes, rank)
-            name, attrs = f"zero/{what}/{axes}", {OF_RANK: key[0]}
+            name, attrs = f"zero/{what}/{axes.replace(':', '_')}", {OF_RANK: key[0]}
             self._of_rank[key] = self._edits.make.constant(value, DataType.INT32, name=name, attrs=attrs)
         return self._of_rank[key]
 

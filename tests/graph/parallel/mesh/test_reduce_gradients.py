@@ -42,12 +42,13 @@ async def test_axes_of_variables(mesh: Mesh, zero: int) -> None:
     assert_close(await one_rank(model.total, clips=True), await model.trained(graph))
 
 
-async def test_groups_of_neighbours() -> None:
-    """ZeRO inside of ep neighbours, with peers along edp."""
-    model = RankModel(Mesh(dp=4, ep=2), rows=1, clips=True)
+@pytest.mark.parametrize(("mesh", "over"), [(Mesh(dp=4), "tp"), (Mesh(dp=4, cp=2), "tp"), (Mesh(dp=8, ep=2), "ep")])
+async def test_groups_of_neighbours(mesh: Mesh, over: str) -> None:
+    """ZeRO inside of groups of two, whose peers are summed besides."""
+    model = RankModel(mesh, rows=1, clips=True, over=over)
     graph = reduced(model, model.graph(), zero=1, zero_group=2)
     axes = {node.attrs["_axis"] for node in graph.op_nodes() if node.name.startswith("zero") and "_axis" in node.attrs}
-    assert axes == {b"ep", b"edp+cp"}
+    assert axes == {b"dp:2", b"dp/2+cp"} | ({b"edp:2", b"edp/2+cp"} if over == "ep" else set())
     assert_close(await one_rank(model.total, clips=True), await model.trained(graph))
 
 
@@ -77,7 +78,6 @@ def test_axes_of_one_rank() -> None:
     ("changes", "error", "message"),
     [
         ({"zero_group": 3, "zero": 1}, InvalidArgumentError, "zero_group=3: 4 replicas cannot be cut into groups"),
-        ({"zero_group": 2, "zero": 1}, UnimplementedError, "zero_group=2: mesh .* has no axis of so many neighbours"),
         ({"zero": 4}, InvalidArgumentError, "there are stages 1, 2 and 3"),
     ],
 )
