@@ -41,12 +41,11 @@ from ..zero.collectives import GroupKeys
 from ..zero.layout import Sharding
 from ..zero.region import SharedOut
 from ..zero.step import ZeroOptions, shard_step, zero_options
+from .marks import REDUCED_OVER
 from .mesh import Mesh
 from .shard_collectives import MeshCollectives, ShardAxes, shard_axes
 from .stage_ranks import StageRanks
 
-REDUCED_OVER = "_reduced_over"
-"""the attr of a variable that names the axes over which its gradient is summed"""
 _OVER_DATA = "dp+cp"
 _FIRST_INSTANCE = 1 << 30
 """above the instances of the program's own collectives, and of their gradients"""

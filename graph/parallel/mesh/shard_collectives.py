@@ -19,7 +19,7 @@ from ...dtypes import DataType, numpy_dtype
 from ..zero.collectives import GroupKeys, ShardCollectives
 from ..zero.edits import Edits
 from ..zero.layout import Cut, Sharding
-from .rank_program import OF_RANK
+from .marks import OF_RANK
 from .stage_ranks import StageRanks
 
 _SHARDED_ALONG = ("dp", "edp")
