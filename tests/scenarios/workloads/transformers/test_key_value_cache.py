@@ -12,6 +12,7 @@ from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph import Graph
 from partita.graph.builder.builder import GraphBuilder
 from partita.graph.dtypes import Array
+from partita.graph.parallel.mesh.marks import REDUCED_OVER
 from partita.graph.parallel.mesh.mesh import Mesh
 from partita.graph.parallel.mesh.rank_program import RankProgram
 from partita.graph.parallel.mesh.write_out import prefix_of, write_out
@@ -22,7 +23,7 @@ from partita.scenarios.models.moe import MoeModel
 from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.transformers.forward import forward
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
-from partita.scenarios.workloads.transformers.parameters import REDUCED_OVER, RankParameters
+from partita.scenarios.workloads.transformers.parameters import RankParameters
 
 BATCH, LENGTH, VOCABULARY = 2, 6, 10
 MODELS: dict[str, Any] = {  # Any: models of several families
