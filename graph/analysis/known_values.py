@@ -8,15 +8,20 @@ rows of a tensor. The value of a list is its length.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from math import isfinite
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from ...errors import PartitaError
 from ..dtypes import Array
 from ..edge_ends import Output
 from ..functions.body import instantiate_call
 from ..library.calls import arguments_of_its_own, called_function
+from ..library.function_library import FunctionLibrary
 from ..ops.record import LOOPS, Holding, NodeClass
+from ..protos import NameAttrList
 from .counters import ALWAYS, COUNTERS, NEVER, Number, Value
 from .joined import JoinedGraph
 
@@ -118,16 +123,50 @@ class KnownValues:
         function = called_function(graph.properties[n], library) if library else None
         if function is None or function.name not in library:
             return None
-        try:
-            body = instantiate_call(library, function)
-            inner = JoinedGraph({"": body.graph})
-        except PartitaError:
-            return None  # the run, or the simulation, reports the error
-        numbers = {name: number for number, name in enumerate(inner.names)}
-        if len(body.arguments) != len(graph.inputs_of(n)) or output >= len(body.results):
+        called = _called(library, function)
+        if called is None or len(called.arguments) != len(graph.inputs_of(n)) or output >= len(called.results):
             return None
-        arguments = {(numbers[node.name], 0): self.input(n, k) for k, node in enumerate(body.arguments)}
-        return KnownValues(inner, {}, arguments, depth=self.depth).input(numbers[body.results[output].name])
+        ports = {number: port for port, number in enumerate(called.arguments)}
+        inner = _InCall(called.graph, lambda number: self.input(n, ports[number]), frozenset(ports), self.depth)
+        return inner.input(called.results[output])
+
+
+class _InCall(KnownValues):
+    """The values of a function's body; those of its arguments are asked for when they matter."""
+
+    def __init__(
+        self, graph: JoinedGraph, argument: Callable[[int], Value], arguments: frozenset[int], depth: int
+    ) -> None:
+        super().__init__(graph, {}, {}, depth=depth)
+        self._argument, self._arguments = argument, arguments
+
+    def _evaluated(self, n: int, output: int) -> Value:
+        return self._argument(n) if n in self._arguments else super()._evaluated(n, output)
+
+
+class _Called(NamedTuple):
+    """The body of a function: its graph, and the joint numbers of its arguments and results."""
+
+    graph: JoinedGraph
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+_BODIES: WeakKeyDictionary[FunctionLibrary, dict[bytes, _Called | None]] = WeakKeyDictionary()
+
+
+def _called(library: FunctionLibrary, function: NameAttrList) -> _Called | None:
+    """The body of a function of a library, made once; None for one that cannot be made: the run reports the error."""
+    bodies, key = _BODIES.setdefault(library, {}), function.SerializeToString(deterministic=True)
+    if key not in bodies:
+        bodies[key] = None
+        with suppress(PartitaError):
+            body = instantiate_call(library, function)
+            graph = JoinedGraph({"": body.graph})
+            numbers = {name: number for number, name in enumerate(graph.names)}
+            ends = ([numbers[node.name] for node in nodes] for nodes in (body.arguments, body.results))
+            bodies[key] = _Called(graph, *map(tuple, ends))
+    return bodies[key]
 
 
 def scalar(value: Array) -> Value:

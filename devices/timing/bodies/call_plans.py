@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
@@ -57,13 +58,17 @@ class CallPlan:
         self.around = site.path
         self.arguments = []
         for source, dtype in zip(self.graph.inputs_of(n), self._types, strict=True):
+            shape = shapes.of(source[0])[source[1]]
+            value = None
+            if shape is None or None in shape or prod(shape) == 1:  # trip counts follow from scalars
+                value = trips.value(frame, source) if frame else trips.in_call(source)
             self.arguments.append(
                 Argument(
                     dtype,
-                    shapes.of(source[0])[source[1]],
+                    shape,
                     shapes.values.get(source),
                     shapes.behind(*source),
-                    trips.value(frame, source) if frame else trips.in_call(source),
+                    value,
                     resource_device(self.graph, source, site, devices) if dtype is DataType.RESOURCE else "",
                 )
             )
