@@ -1,4 +1,4 @@
-"""Gradients of layer normalisation and of GELU; they are ops of their own, which have no gradient."""
+"""The gradient of layer normalisation: an op of its own, which has no gradient."""
 
 from __future__ import annotations
 
@@ -22,9 +22,3 @@ def layer_norm(op: Forward, d_y: Tensor | None, d_mean: Tensor | None, d_inverse
         return None, None, None
     x, gain, _ = op.inputs
     return op.make_all("Partita>LayerNormGrad", x, gain, *op.outputs[1:], d_y)
-
-
-@gradient("Partita>Gelu")
-def gelu(op: Forward, grad: Tensor) -> Gradients:
-    """Calls GeluGrad."""
-    return (op.make("Partita>GeluGrad", grad, op.inputs[0], **op.own_attrs("approximate")),)

@@ -1,4 +1,4 @@
-"""Shape functions of layer normalisation and of GELU."""
+"""Shape functions of layer normalisation and its gradient."""
 
 from __future__ import annotations
 
@@ -29,18 +29,6 @@ def layer_norm_grad(c: ShapeContext) -> Sequence[Shape]:
                 f"{name} has the shape {shape_text(c.inputs[port])}, but by x it is {shape_text(shape)}"
             ) from None
     return x, gain, gain
-
-
-@shape_fn("Partita>Gelu")
-def gelu(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of x."""
-    return (c.inputs[0],)
-
-
-@shape_fn("Partita>GeluGrad")
-def gelu_grad(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of x and of the gradient of what was made of it."""
-    return (merge(c.inputs[0], c.inputs[1]),)
 
 
 def _normalised(c: ShapeContext, of_columns: Sequence[str]) -> tuple[Shape, Shape, Shape]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.builder.handles import Tensor
-from ....graph.dtypes import Array, DataType
-from .network import RankNetwork, wide_type
-from .sequence import positions
+from .....graph.builder.handles import Tensor
+from .....graph.dtypes import Array, DataType
+from ..network import RankNetwork, wide_type
+from ..sequence import positions
 
 
 def rotary_tables(network: RankNetwork, frequencies: Array, scale: float) -> tuple[Tensor, Tensor]:
