@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
 from ...models.moe import LatentAttention, MoeModel
-from .attention import core, share_of
-from .attention_core import AttentionKind
+from .attention.core import AttentionKind
+from .attention.layer import core, share_of
+from .attention.rotary import rotary_tables, rotated
 from .network import RankNetwork
 from .norms import rms_norm
 from .products import column, entered, row
-from .rotary import rotary_tables, rotated
 
 
 def latent_attention(network: RankNetwork, x: Tensor, model: MoeModel, latent: LatentAttention) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
 from ...models.moe import MoeModel
-from .attention import self_attention
+from .attention.layer import self_attention
 from .experts import experts_layers
 from .feed_forward import swiglu_layers
 from .latent_attention import latent_attention

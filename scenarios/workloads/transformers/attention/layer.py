@@ -11,15 +11,15 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from ....errors import InvalidArgumentError
-from ....graph.builder.handles import Tensor
-from ....graph.dtypes import Array
-from ...models.nearest import nearest_divisors, or_text
-from .attention_core import AttentionKind, attended
+from .....errors import InvalidArgumentError
+from .....graph.builder.handles import Tensor
+from .....graph.dtypes import Array
+from ....models.nearest import nearest_divisors, or_text
+from ..network import RankNetwork
+from ..products import column, entered, row
+from .core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
 from .key_value_cache import attended_in_cache, store
-from .network import RankNetwork
-from .products import column, entered, row
 from .ring import attended_in_ring
 from .rotary import rotary_tables, rotated
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.builder.handles import Operation, Tensor
-from .attention_core import AttentionKind
-from .network import RankNetwork
+from .....graph.builder.handles import Operation, Tensor
+from ..network import RankNetwork
+from .core import AttentionKind
 
 
 def store(network: RankNetwork, key: Tensor, value: Tensor, kind: AttentionKind) -> None:
