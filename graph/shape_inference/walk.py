@@ -44,7 +44,6 @@ from .outcomes import (
     NOTHING,
     InferenceOutcome,
     common_tensors,
-    complete_for_step,
     completed_behind,
     handle_of_any,
     outcome_of,
@@ -94,7 +93,7 @@ class GraphWalk:
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # shared by all nested walks
         self.facts = TensorFacts()
-        self.cases = Cases(self.facts, assumed_size, is_step=is_step)
+        self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
         self.holders = Holders(graph) if is_step else None
         self.tensors = FedTensors(graph)
@@ -249,7 +248,7 @@ class GraphWalk:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
         if self.is_step:
-            complete_for_step(properties, outcome)
+            outcome.complete_in_a_step(properties)
         if n in self.handles:
             outcome.behind = (self.handles[n],)
         elif self.holders is not None and n in self.holders.behind:
@@ -260,7 +259,7 @@ class GraphWalk:
             # Nothing is fed, so the output is the default.
             outcome.shapes = (merge(outcome.shapes[0], self.facts.shapes[inputs[0]]),)
         outcome.shapes = self._refined(n, properties, outcome.shapes)
-        return self.cases.number(kind, inputs, outcome, properties)
+        return self.cases.number(kind, inputs, outcome, len(properties.output_types))
 
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
@@ -278,7 +277,7 @@ class GraphWalk:
             constants = self._constant_inputs(n) if properties.op_def.record.asks_values else NOTHING
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
-            if self.assumed_size is None or not self.cases.assumed:
+            if not self.cases.assumed:
                 raise error.located(node=self.graph.names[n], op=properties.op) from None
             return InferenceOutcome((None,) * len(properties.output_types), contradicts=True)
 

@@ -138,16 +138,16 @@ def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> G
     return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
 
 
-@gradient("Partita>CollectivePermute")
-def permute(op: Forward, grad: Tensor) -> Gradients:
-    """The other way round."""
-    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
-
-
 def _exchanged_assumptions(op: Forward) -> dict[str, Any]:
     """On the clock a gradient has the shapes that were assumed of what `op` sent."""
     pairs = (_ASSUMED, _ASSUMED_SENT), (_ASSUMED_SENT, _ASSUMED)
     return {theirs: encode(op.attrs[own], "list(shape)") for own, theirs in pairs if own in op.attrs}
+
+
+@gradient("Partita>CollectivePermute")
+def permute(op: Forward, grad: Tensor) -> Gradients:
+    """The other way round."""
+    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
 
 
 @gradient("Partita>CopiedOver")
