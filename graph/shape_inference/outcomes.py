@@ -40,12 +40,11 @@ class InferenceOutcome:
     contradicts: bool = False
     before: Shapes | None = None
 
-
-def complete_for_step(properties: NodeProperties, outcome: InferenceOutcome) -> None:
-    """Completes the shapes by what holds in a step, then by what the graph says to take on the clock."""
-    known = in_a_step(properties, outcome.shapes, outcome.values)
-    outcome.shapes = with_assumed(properties, known)
-    outcome.before = known if outcome.shapes is not known else None
+    def complete_in_a_step(self, properties: NodeProperties) -> None:
+        """Completes the shapes by what is known of one step, and by what the graph says to take on the clock."""
+        known = in_a_step(properties, self.shapes, self.values)
+        self.shapes = with_assumed(properties, known)
+        self.before = known if self.shapes is not known else None
 
 
 def passed_on(facts: TensorFacts, source: int) -> InferenceOutcome:

@@ -44,7 +44,6 @@ from .outcomes import (
     NOTHING,
     InferenceOutcome,
     common_tensors,
-    complete_for_step,
     completed_behind,
     handle_of_any,
     outcome_of,
@@ -249,7 +248,7 @@ class GraphWalk:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
         if self.is_step:
-            complete_for_step(properties, outcome)
+            outcome.complete_in_a_step(properties)
         if n in self.handles:
             outcome.behind = (self.handles[n],)
         elif self.holders is not None and n in self.holders.behind:
