@@ -14,8 +14,10 @@ from typing import NamedTuple
 from ....errors import InvalidArgumentError
 from ....graph.builder.handles import Tensor
 from ....graph.dtypes import Array
+from ...models.nearest import nearest_divisors, or_text
 from .attention_core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
+from .key_value_cache import attended_in_cache, store
 from .network import RankNetwork
 from .products import column, entered, row
 from .ring import attended_in_ring
@@ -64,13 +66,19 @@ def core(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: Attenti
 
     The nodes are in a scope "core": what selective recomputation computes again.
     """
+    if network.sizes.cache and not kind.causal:
+        raise InvalidArgumentError("a model whose tokens see those behind them has nothing to keep; use cache=0")
     with network.b.scope("core"):
-        if network.cp == 1:
+        if network.decodes:
+            output = attended_in_cache(network, qkv, kind)
+        elif network.cp == 1:
             output = attended(network, qkv, kind, (network.length, network.length)).output
         elif network.split.cp_kind == "ring":
             output = attended_in_ring(network, qkv, kind)
         else:
             output = attended_by_heads(network, qkv, kind)
+        if network.sizes.cache and not network.decodes:
+            store(network, *qkv[1:], kind)
     return network.reshaped(output, [network.rows, kind.heads * kind.value_size], "mixed")
 
 
@@ -78,12 +86,18 @@ def share_of(network: RankNetwork, kind: AttentionKind) -> AttentionKind:
     """The heads that a rank of tp has; InvalidArgumentError if they cannot be shared out."""
     tp = network.tp
     if kind.heads % tp:
-        raise InvalidArgumentError(f"{kind.heads} heads cannot be shared out over tp={tp}; choose a divisor")
-    if kind.kv_heads % tp and tp % kind.kv_heads:
+        near = or_text(nearest_divisors(tp, kind.heads))
+        raise InvalidArgumentError(f"{kind.heads} heads cannot be shared out over tp={tp}; choose {near}")
+    if not _fit(kind.kv_heads, tp):
+        near = ", ".join(str(n) for n in range(1, kind.heads + 1) if kind.heads % n == 0 and _fit(kind.kv_heads, n))
         raise InvalidArgumentError(
-            f"{kind.kv_heads} key-value heads are neither divisor nor multiple of tp={tp}; choose such a tp"
+            f"{kind.kv_heads} key-value heads are neither divisor nor multiple of tp={tp}; choose one of {near}"
         )
     return kind._replace(heads=kind.heads // tp, kv_heads=max(1, kind.kv_heads // tp))
+
+
+def _fit(kv_heads: int, ranks: int) -> bool:
+    return kv_heads % ranks == 0 or ranks % kv_heads == 0
 
 
 def _key_or_value(network: RankNetwork, x: Tensor, name: str, layer: AttentionLayer, size: int) -> Tensor:

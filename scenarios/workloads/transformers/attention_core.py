@@ -34,8 +34,8 @@ class AttentionKind(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """What scores are multiplied by."""
-        return self.scale or 1 / sqrt(self.size)
+        """What scores are multiplied by: `scale` as an attr of the op has it, in float32."""
+        return float(np.float32(self.scale)) or 1 / sqrt(self.size)
 
 
 class Attended(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ....errors import InvalidArgumentError
 from ....graph.builder.handles import Tensor
+from ...models.nearest import nearest_divisors, or_text
 from .attention_core import AttentionKind, attended
 from .network import RankNetwork
 
@@ -22,9 +23,8 @@ def attended_by_heads(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], 
     """
     cp, sequence = network.cp, network.sizes.sequence
     if kind.heads % cp:
-        raise InvalidArgumentError(
-            f"{kind.heads} heads of a rank cannot be exchanged by cp={cp} ranks; choose a divisor"
-        )
+        near = or_text(nearest_divisors(cp, kind.heads))
+        raise InvalidArgumentError(f"{kind.heads} heads of a rank cannot be exchanged by cp={cp} ranks; choose {near}")
     repeats = _repeats(kind, cp)
     share = kind._replace(heads=kind.heads // cp, kv_heads=kind.kv_heads * repeats // cp)
     query, key, value = qkv
@@ -45,7 +45,7 @@ def _repeats(kind: AttentionKind, cp: int) -> int:
         return 1
     if cp % kind.kv_heads:
         raise InvalidArgumentError(
-            f"{kind.kv_heads} key-value heads of a rank are neither divisor nor multiple of cp={cp}; choose such a cp"
+            f"{kind.kv_heads} key-value heads of a rank are neither divisor nor multiple of cp={cp}; choose a divisor"
         )
     return cp // kind.kv_heads
 

@@ -41,8 +41,12 @@ class TokenLosses(NamedTuple):
 def class_logits(
     network: RankNetwork, x: Tensor, table: Tensor, classes: int, padded: int, *, bias: Tensor | None = None
 ) -> ClassLogits:
-    """x [own rows, hidden] @ table' (+ bias) of the rank's classes."""
-    return logits_of_rows(network, entered(network, x), table, classes, padded, bias=bias)
+    """x [own rows, hidden] @ table' (+ bias) of the rank's classes; in inference of each last token alone."""
+    x = entered(network, x)
+    if network.sizes.cache and not network.decodes:
+        first = network.rows - network.sizes.batch
+        x = network.b.op("Slice", x, [first, 0], [network.sizes.batch, -1], name="last_tokens")[0]
+    return logits_of_rows(network, x, table, classes, padded, bias=bias)
 
 
 def logits_of_rows(

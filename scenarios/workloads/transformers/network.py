@@ -21,12 +21,13 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
-from ....errors import InvalidArgumentError
+from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.builder.builder import GraphBuilder
-from ....graph.builder.handles import Tensor
+from ....graph.builder.handles import Operation, Tensor
 from ....graph.dtypes import DataType
 from ....graph.parallel.devices_of_nodes import host_of
 from ....graph.parallel.mesh.rank_program import RankProgram
+from ...models.nearest import nearest_multiples, or_text
 from ...models.split import Split
 from .parameters import RankParameters
 
@@ -45,10 +46,17 @@ class RankSizes:
     """the device of the first rank of each stage"""
     fused: bool = True
     """whether Partita's own ops are used; otherwise TensorFlow's compute the same"""
+    cache: int = 0
+    """for inference, tokens of a sequence that keys and values are kept of; a `sequence` of 1 is decoded, one of
+    more tokens is the beginning"""
     imbalance: float = 1.0
     """on the clock, where no router decides: the rows that the busiest rank's experts get, by the mean of ranks"""
 
     def __post_init__(self) -> None:
+        if self.cache and self.sequence > self.cache:
+            raise InvalidArgumentError(
+                f"{self.sequence} tokens do not fit into a cache of {self.cache}; give a larger one"
+            )
         if not self.imbalance >= 1:
             raise InvalidArgumentError(f"imbalance={self.imbalance!r} is the most by the mean; give 1 or more")
 
@@ -66,6 +74,8 @@ class RankNetwork:
 
     def __init__(self, program: RankProgram, parameters: RankParameters, split: Split, sizes: RankSizes) -> None:
         """Raises InvalidArgumentError when ranks cannot share rows or layers, or for a device of each stage too few."""
+        if sizes.cache and split.cp > 1:
+            raise UnimplementedError(f"a cache of keys and values is not shared out over cp={split.cp}; use cp=1")
         if len(sizes.devices) != split.pp:
             raise InvalidArgumentError(f"pp={split.pp} stages have {len(sizes.devices)} devices; give one for each")
         self.program = program
@@ -74,7 +84,9 @@ class RankNetwork:
         self.sizes = sizes
         self.tp: int = program.mesh.tp
         self.cp: int = program.mesh.cp
-        self.scatters_rows = split.sequence_parallel and self.tp > 1
+        self.decodes = sizes.cache > 0 and sizes.sequence == 1
+        """whether one token of each sequence is computed, and earlier ones are in a cache"""
+        self.scatters_rows = split.sequence_parallel and self.tp > 1 and not self.decodes
         self.rows = self._shared(sizes.sequence, self.cp, "tokens of a sequence", "cp") * sizes.batch
         self.own_rows = self.rows
         if self.scatters_rows:
@@ -86,7 +98,10 @@ class RankNetwork:
         ]
         self.inputs: dict[str, RankInput] = {}
         """what a rank is fed for a micro-batch, by placeholder"""
+        self.writes: list[tuple[int, Operation]] = []
+        """what a step of inference runs beside its fetches, with the stage of each: caches and positions"""
         self._offsets: dict[tuple[int, str, int], Tensor] = {}
+        self._positions = [self._counted(stage) for stage in range(split.pp)] if sizes.cache else []
 
     @property
     def b(self) -> GraphBuilder:
@@ -157,6 +172,25 @@ class RankNetwork:
             return self.parameters.weight(name, (size,), split=0, start=start)
         return self.parameters.weight(name, (size,), start=start, partial_over=self.partial)
 
+    # Inference
+
+    @property
+    def position(self) -> Tensor:
+        """The number of the token that is decoded, an int32 scalar; there are as many in the cache."""
+        return self._positions[self.program.stage]
+
+    def _counted(self, stage: int) -> Tensor:
+        """What a variable on the host of a stage counts: a token is decoded, or the beginning sets it."""
+        with self.program.on_stage(stage, host_of(self.sizes.devices[stage])), self.b.scope("position"):
+            count = self.parameters.state(f"stage_{stage}", (), DataType.INT32)
+            read = self.b.op("ReadVariableOp", count, dtype=DataType.INT32, name="read")
+            if self.decodes:
+                change = self.b.op("AssignAddVariableOp", count, 1, control=[read], name="next")
+            else:
+                change = self.b.op("AssignVariableOp", count, self.length, control=[read], name="set")
+        self.writes.append((stage, change))
+        return read[0]
+
     # Small helps
 
     def offset(self, axes: str, step: int) -> Tensor:
@@ -197,9 +231,9 @@ class RankNetwork:
     @staticmethod
     def _shared(number: int, ranks: int, what: str, axis: str) -> int:
         if number % ranks:
-            below = number - number % ranks
+            near = or_text(nearest_multiples(number, ranks))
             raise InvalidArgumentError(
-                f"{number} {what} are not divisible by the {ranks} ranks of {axis}; choose {below} or {below + ranks}"
+                f"{number} {what} are not divisible by the {ranks} ranks of {axis}; choose {near}"
             )
         return number // ranks
 

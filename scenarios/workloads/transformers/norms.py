@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ....graph.builder.handles import Tensor
 from .network import RankNetwork, wide_type
 
@@ -31,5 +33,6 @@ def normed(network: RankNetwork, x: Tensor, gain: Tensor, name: str, epsilon: fl
         return b.op("Partita>RMSNorm", x, gain, U=wide_type(x.dtype), epsilon=epsilon, name=name)[0]
     values = network.wide(x)
     squares = b.op("Mean", b.op("Square", values), [-1], keep_dims=True, name=f"{name}/squares")
-    normal = b.op("Mul", values, b.op("Rsqrt", squares + epsilon), name=f"{name}/normal")[0]
+    of_attr = float(np.float32(epsilon))  # as the op above has it, in float64 too
+    normal = b.op("Mul", values, b.op("Rsqrt", squares + of_attr), name=f"{name}/normal")[0]
     return b.op("Mul", network.cast(normal, x.dtype), gain, name=name)[0]

@@ -141,6 +141,18 @@ class RankParameters:
             self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name=f"{name}/start")))
         return handle
 
+    def state(self, name: str, shape: Sequence[int], dtype: DataType) -> Tensor:
+        """The handle of a variable of zeros in the current scope, which is no weight: a cache, a count."""
+        b = self.program.b
+        with b.scope(name) as full:
+            attrs = {"shared_name": full}
+            handle = b.op("VarHandleOp", name="variable", dtype=dtype, shape=list(shape), attrs=attrs)[0]
+            if self._starts:
+                zero = b.constant(0, dtype, name="zero")
+                value = b.op("Fill", np.array(shape, np.int32), zero, name="start/value")
+                self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
+        return handle
+
     @property
     def numpy_type(self) -> type[np.float64 | np.float32]:
         """The type of weights in numpy."""

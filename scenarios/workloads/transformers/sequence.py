@@ -14,6 +14,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.builder.handles import Tensor
 from ....graph.dtypes import Array
+from ...models.nearest import nearest_multiples, or_text
 from .network import RankNetwork
 
 
@@ -23,10 +24,10 @@ def order_of_tokens(sequence: int, cp: int, cp_kind: str) -> Array:
     if cp == 1 or cp_kind != "ring":
         return positions
     if sequence % (2 * cp):
-        below = sequence - sequence % (2 * cp)
+        near = or_text(nearest_multiples(sequence, 2 * cp))
         raise InvalidArgumentError(
             f"a ring of {cp} ranks cuts a sequence into {2 * cp} chunks, which {sequence} tokens are not divisible by; "
-            f"choose {below or 2 * cp} or {below + 2 * cp}"
+            f"choose {near}"
         )
     chunks = positions.reshape(2 * cp, -1)
     return np.concatenate([chunks[[rank, 2 * cp - 1 - rank]].reshape(-1) for rank in range(cp)])
@@ -35,6 +36,8 @@ def order_of_tokens(sequence: int, cp: int, cp_kind: str) -> Array:
 def positions(network: RankNetwork, *, own: bool = False) -> Tensor:
     """The positions of the rank's tokens, int32 [length]; with `own` those of its own rows only [own rows / batch]."""
     b, sizes = network.b, network.sizes
+    if network.decodes:
+        return network.reshaped(network.position, [1], "positions")
     order = b.constant(order_of_tokens(sizes.sequence, network.cp, network.split.cp_kind), name="positions/all")
     begin, length = _begin(network), network.length
     if own and network.scatters_rows:
@@ -52,10 +55,10 @@ def _begin(network: RankNetwork) -> Tensor | None:
 
 def _tokens_of_own_rows(network: RankNetwork) -> int:
     if network.length % network.tp:
-        below = network.length - network.length % network.tp
+        near = or_text(nearest_multiples(network.length, network.tp))
         raise InvalidArgumentError(
             f"with learned positions and sequence parallelism the {network.length} tokens of a sequence on a rank "
-            f"must be divisible by tp={network.tp}; choose {below or network.tp} or {below + network.tp}"
+            f"must be divisible by tp={network.tp}; choose {near}"
         )
     return network.length // network.tp
 

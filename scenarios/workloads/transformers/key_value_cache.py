@@ -1,0 +1,73 @@
+"""Keys and values of earlier tokens in variables, for inference: written in place, read where they are.
+
+    sizes.cache = 8192      rows of the cache, for tokens 0 to 8191 of each sequence
+    prefill                 tokens 0 to n - 1 are computed at once; their keys and values become rows 0 to n - 1
+    decode                  one token of each sequence, at the number in the variable "position": its keys and values
+                            become that row, attention reads the rows up to it, and the position goes up by one
+
+    layer_0/attention/core/key/variable     VarHandleOp [batch, kv heads of the rank, cache, size]
+
+Products read a whole variable as it is; rows behind the position are masked. So on the clock a token costs what it
+costs when the cache is full. A stage has its own position, on the host; it starts at 0, or behind what prefill wrote.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....graph.builder.handles import Operation, Tensor
+from .attention_core import AttentionKind
+from .network import RankNetwork
+
+
+def store(network: RankNetwork, key: Tensor, value: Tensor, kind: AttentionKind) -> None:
+    """Writes keys and values [length, batch, heads, size] of the first tokens of each sequence."""
+    for name, x, size in (("key", key, kind.size), ("value", value, kind.value_size)):
+        rows = network.transposed(x, [1, 2, 0, 3], f"{name}/rows")
+        written = _written(network, _cache(network, name, kind.kv_heads, size), rows, 0, network.length)
+        network.writes.append((network.program.stage, written))
+
+
+def attended_in_cache(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
+    """The attention of one token of each sequence to itself and those before it: [1, batch, heads, value size]."""
+    b, batch = network.b, network.sizes.batch
+    query, key, value = qkv
+    keys = _with_row(network, "key", key, kind.kv_heads, kind.size)
+    values = _with_row(network, "value", value, kind.kv_heads, kind.value_size)
+    grouped = network.reshaped(query, [batch, kind.kv_heads, kind.heads // kind.kv_heads, kind.size])
+    products = b.op("BatchMatMulV2", grouped, keys, adj_y=True, name="scores")[0]
+    scores = b.op("SelectV2", _sees(network, kind), network.wide(products) * kind.factor, -np.inf, name="masked")
+    shares = network.cast(b.op("Softmax", scores, name="softmax")[0], values.dtype)
+    output = b.op("BatchMatMulV2", shares, values, name="attended")[0]
+    return network.reshaped(output, [1, batch, kind.heads, kind.value_size])
+
+
+def _sees(network: RankNetwork, kind: AttentionKind) -> Tensor:
+    """Which rows of the cache the token at the position sees, bool [cache]."""
+    b = network.b
+    ago = b.op("Sub", network.position, b.op("Range", 0, network.sizes.cache, 1), name="ago")[0]
+    sees = b.op("GreaterEqual", ago, 0, name="sees")[0]
+    if not kind.window:
+        return sees
+    return b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
+
+
+def _with_row(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> Tensor:
+    """The whole cache with x [1, batch, heads, size] as the row at the position: [batch, heads, cache, size]."""
+    handle = _cache(network, name, heads, size)
+    row = network.reshaped(x, [network.sizes.batch, heads, 1, size])
+    written = _written(network, handle, row, network.position, network.position + 1)
+    return network.b.op("ReadVariableOp", handle, dtype=x.dtype, name=f"{name}/read", control=[written])[0]
+
+
+def _cache(network: RankNetwork, name: str, heads: int, size: int) -> Tensor:
+    shape = (network.sizes.batch, heads, network.sizes.cache, size)
+    return network.parameters.state(name, shape, network.parameters.compute_type)
+
+
+def _written(network: RankNetwork, handle: Tensor, rows: Tensor, first: Tensor | int, end: Tensor | int) -> Operation:
+    """Writes rows [batch, heads, end - first, size] into a cache."""
+    b = network.b
+    begin, behind = (b.op("Pack", [0, 0, row, 0], name=name) for row, name in ((first, "begin"), (end, "end")))
+    masks = {"begin_mask": 0b1011, "end_mask": 0b1011}  # all of the axes but that of rows
+    return b.op("ResourceStridedSliceAssign", handle, begin, behind, [1, 1, 1, 1], rows, name="written", attrs=masks)
