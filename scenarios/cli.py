@@ -24,6 +24,7 @@ from .options import (
     device_options,
     json_option,
     model_options,
+    order_options,
     placement_options,
     recv_epochs_option,
     tags_option,
@@ -136,16 +137,19 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @choice_options
 @unknown_options
 @cost_options
+@order_options
 @parallel_options
 @json_option
 @trace_option
-def simulate(as_json: bool, trace: Path | None, **flags: Any) -> int:  # Any: flags differ in type
+def simulate(
+    order: str | None, priorities: tuple[str, ...], as_json: bool, trace: Path | None, **flags: Any
+) -> int:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 
     Uses only shapes and the models of devices and links, so it needs no kernels, and values only if a shape depends on
     them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Where the graph does not tell
-    how often a loop runs or which branch is taken, an error lists the --trips and --branch to give. Collectives cannot
-    be timed yet. A step that does not fit in memory is timed as if it did, and ends with exit code 4.
+    how often a loop runs or which branch is taken, an error lists the --trips and --branch to give. A step that does
+    not fit in memory is timed as if it did, and ends with exit code 4.
 
     The shape of a feed is that of its file, of --shape, or of its placeholder.
 
@@ -153,11 +157,13 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> int:  # Any: fl
     Examples:
       partita simulate model.pb --feeds batch.npz --target train --cluster cluster.toml
       partita simulate model.pb --shape x=32,224,224,3 --fetch logits --devices "cpu:1,gpu:2"
+      partita simulate model.pb --shape x=32,784 --target train --devices "cpu:1,gpu:2" --order critical-path
     """
+    from .commands.choices import read_order
     from .commands.request import Request
     from .commands.simulate import simulate as execute
 
-    return execute(Request(**flags), as_json, trace)
+    return execute(Request(**flags), read_order(order, priorities), as_json, trace)
 
 
 @cli.command()

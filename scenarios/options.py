@@ -63,6 +63,23 @@ choice_options = _together(
 )
 """the flags for counts of loops and branches that do not follow from the graph"""
 
+order_options = _together(
+    click.option(
+        "--order",
+        type=click.Choice(["ready", "critical-path"]),
+        help="What is taken first of ready kernels, and of complete collectives of a group: what came first, or what "
+        "the longest way leads from to the end of the step.  [default: ready]",
+    ),
+    click.option(
+        "--priority",
+        "priorities",
+        multiple=True,
+        metavar="NODE=NUMBER",
+        help="Take a node before others, the highest number first; nodes that are not named have 0.",
+    ),
+)
+"""the flags that say in which order ready kernels and collectives are taken"""
+
 _graph_argument = click.argument("graph", type=FILE)
 device_options = _together(
     click.option(

@@ -9,6 +9,8 @@ written. The tables of names say which of our layers is which of theirs, and how
     norm       "ours/gain" and "ours/offset" are "theirs.weight" and, if there is one, "theirs.bias"
     linear     "ours/weights" is "theirs.weight" transposed, "ours/bias" is "theirs.bias", if there is one
     conv1d     the same, not transposed; "third k" are columns of that third of them
+    router     "ours/weight" is "theirs.weight" transposed, "ours/bias" the buffer "theirs.e_score_correction_bias"
+    experts    the tensor "ours" is "theirs" with its last two axes exchanged; "half k" is that half of their columns
 """
 
 from __future__ import annotations
@@ -36,6 +38,17 @@ _LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+_YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "original_max_position_embeddings": 32,
+    "mscale": 1.0,
+    "mscale_all_dim": 0.8,
+}
+_EXPERTS = {"n_routed_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 12, "n_group": 4, "topk_group": 2}
+_LATENT = {"kv_lora_rank": 10, "qk_rope_head_dim": 4, "qk_nope_head_dim": 6, "v_head_dim": 8}
+_EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
 _GPT2_NAMES = """
     embedding/tokens/table        transformer.wte                 same
     embedding/positions/table     transformer.wpe                 same
@@ -61,6 +74,38 @@ _LLAMA_NAMES = """
     layer_N/feed_forward/up       model.layers.N.mlp.up_proj                  linear
     layer_N/feed_forward/down     model.layers.N.mlp.down_proj                linear
     head/norm                     model.norm                                  norm
+"""
+_GROUPED_NAMES = """
+    layer_N/attention/query       model.layers.N.self_attn.q_proj             linear
+    layer_N/attention/key         model.layers.N.self_attn.k_proj             linear
+    layer_N/attention/value       model.layers.N.self_attn.v_proj             linear
+"""
+_LATENT_NAMES = """
+    layer_N/attention/query_down      model.layers.N.self_attn.q_a_proj              linear
+    layer_N/attention/query_norm      model.layers.N.self_attn.q_a_layernorm         norm
+    layer_N/attention/query_up        model.layers.N.self_attn.q_b_proj              linear
+    layer_N/attention/query_up        model.layers.N.self_attn.q_proj                linear
+    layer_N/attention/key_value_down  model.layers.N.self_attn.kv_a_proj_with_mqa    linear
+    layer_N/attention/key_value_norm  model.layers.N.self_attn.kv_a_layernorm        norm
+    layer_N/attention/key_value_up    model.layers.N.self_attn.kv_b_proj             linear
+"""
+_MOE_NAMES = """
+    embedding/tokens/table             model.embed_tokens                          same
+    layer_N/attention/norm             model.layers.N.input_layernorm              norm
+    layer_N/attention/output           model.layers.N.self_attn.o_proj             linear
+    layer_N/feed_forward/norm          model.layers.N.post_attention_layernorm     norm
+    layer_N/feed_forward/router        model.layers.N.mlp.gate                     router
+    layer_N/feed_forward/experts/gate  model.layers.N.mlp.experts.gate_up_proj     half 0
+    layer_N/feed_forward/experts/up    model.layers.N.mlp.experts.gate_up_proj     half 1
+    layer_N/feed_forward/experts/down  model.layers.N.mlp.experts.down_proj        experts
+    layer_N/feed_forward/shared/gate   model.layers.N.mlp.shared_experts.gate_proj linear
+    layer_N/feed_forward/shared/up     model.layers.N.mlp.shared_experts.up_proj   linear
+    layer_N/feed_forward/shared/down   model.layers.N.mlp.shared_experts.down_proj linear
+    layer_N/feed_forward/gate          model.layers.N.mlp.gate_proj                linear
+    layer_N/feed_forward/up            model.layers.N.mlp.up_proj                  linear
+    layer_N/feed_forward/down          model.layers.N.mlp.down_proj                linear
+    head/norm                          model.norm                                  norm
+    head/table                         lm_head                                     same
 """
 _UNTIED = "head/table  lm_head  same"
 _BERT_NAMES = """
@@ -113,11 +158,39 @@ def cases() -> dict[str, Case]:
     mistral = hf.MistralConfig(**_DECODER, sliding_window=3, attn_implementation="eager")
     bert = hf.BertConfig(**_WIDE, **_NO_DROPOUT, vocab_size=VOCABULARY, max_position_embeddings=8, pad_token_id=None)
     vit = hf.ViTConfig(**_WIDE, **_NO_DROPOUT, image_size=SIDE, patch_size=PATCH, num_labels=5)
+    own_heads = {**_DECODER, "num_key_value_heads": 4}
+    mixtral = hf.MixtralConfig(**_DECODER, **_EAGER, num_local_experts=6, num_experts_per_tok=2)
+    v2 = hf.DeepseekV2Config(
+        **own_heads,
+        **_LATENT,
+        **_EXPERTS,
+        **_EAGER,
+        q_lora_rank=None,
+        n_shared_experts=1,
+        routed_scaling_factor=1.5,
+        topk_method="group_limited_greedy",
+        first_k_dense_replace=0,
+    )
+    v3 = hf.DeepseekV3Config(
+        **own_heads,
+        **_LATENT,
+        **_EXPERTS,
+        **_EAGER,
+        q_lora_rank=12,
+        n_shared_experts=2,
+        routed_scaling_factor=2.5,
+        first_k_dense_replace=1,
+        rope_parameters=_YARN,
+        max_position_embeddings=256,
+    )
     return {
         "gpt2": Case(hf.GPT2LMHeadModel(gpt2), _GPT2_NAMES),
         "llama": Case(hf.LlamaForCausalLM(llama), _LLAMA_NAMES + _UNTIED),
         "qwen2": Case(hf.Qwen2ForCausalLM(qwen2), _LLAMA_NAMES),
         "mistral": Case(hf.MistralForCausalLM(mistral), _LLAMA_NAMES + _UNTIED),
+        "mixtral": Case(hf.MixtralForCausalLM(mixtral), _GROUPED_NAMES + _MOE_NAMES),
+        "deepseek_v2": Case(hf.DeepseekV2ForCausalLM(v2), _LATENT_NAMES + _MOE_NAMES),
+        "deepseek_v3": Case(hf.DeepseekV3ForCausalLM(v3), _LATENT_NAMES + _MOE_NAMES),
         "bert": Case(hf.BertForMaskedLM(bert), _BERT_NAMES),
         "vit": Case(hf.ViTForImageClassification(vit), _VIT_NAMES),
     }
@@ -145,7 +218,11 @@ class Weight(NamedTuple):
         match self.kind.split():
             case ["third", number]:
                 return of.chunk(3, -1)[int(number)]
-            case ["linear"]:
+            case ["half", number]:
+                return of.chunk(2, 1)[int(number)].transpose(1, 2)
+            case ["experts"]:
+                return of.transpose(1, 2)
+            case ["linear"] | ["router"]:
                 return of.T
             case ["row"]:
                 return of[0]
@@ -157,14 +234,16 @@ class Weight(NamedTuple):
 def weights_of(case: Case) -> Iterator[Weight]:
     """All weights of a model, each in our layout."""
     parameters = dict(case.model.named_parameters())
-    for line in case.names.strip().splitlines():
+    for line in filter(str.strip, case.names.splitlines()):
         ours, theirs, kind = line.split(None, 2)
         for layer in range(2) if "_N/" in ours else [0]:
             name, there, kind = ours.replace("_N/", f"_{layer}/"), theirs.replace(".N.", f".{layer}."), kind.strip()
-            if kind == "row":
+            if there not in parameters and f"{there}.weight" not in parameters and kind != "bias":
+                continue  # a layer that this model has not
+            if kind == "row" or kind.split()[0] in ("experts", "half"):
                 yield Weight(name, parameters[there], kind)
                 continue
-            end = {"same": "", "norm": "/gain", "bias": ""}.get(kind, "/weights")
+            end = {"same": "", "norm": "/gain", "bias": "", "router": "/weight"}.get(kind, "/weights")
             if kind != "bias":
                 yield Weight(name + end, parameters[f"{there}.weight"], kind)
             if f"{there}.bias" in parameters and kind != "same":
@@ -182,6 +261,10 @@ def answer(name: str, case: Case) -> dict[str, Any]:
             view = weight.view(weight.parameter)
             values = torch.tensor(numbers(weight.name, (view.numel(),))).reshape(view.shape) / 2
             view.copy_(values + 1 if weight.name.endswith("/gain") else values)
+        for there, buffer in case.model.named_buffers():
+            if there.endswith("e_score_correction_bias"):
+                layer = there.split(".")[2]
+                buffer.copy_(torch.tensor(numbers(f"layer_{layer}/feed_forward/router/bias", buffer.shape)) / 2)
     rng = np.random.default_rng(1)
     if name == "vit":
         inputs = {"images": rng.random((BATCH, SIDE, SIDE, 3)).round(3), "labels": rng.integers(0, 5, BATCH)}

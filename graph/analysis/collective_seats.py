@@ -49,6 +49,8 @@ INSTANCE_STEP = 1 << 24
 """between the instance of a collective and that of its gradient"""
 AGAIN_STEP = 1 << 23
 """between the instance of a collective and that of its copy, where it is computed again for its gradient"""
+IMBALANCE = "_imbalance"
+"""the attr of exchanges of unequal parts: how many times the mean the busiest member sends, which the clock assumes"""
 MESH, AXIS = "_mesh", "_axis"
 """the attrs of collectives in the program of one rank: the sizes of all axes, and along which of them it runs"""
 _COMMUNICATOR = "communicator"

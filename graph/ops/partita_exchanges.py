@@ -37,6 +37,21 @@ ALL_TO_ALL_V = """
     attr Nordering_token: int >= 0 = 0
     stateful
 """
+ALL_GATHER = """
+    Partita>AllGather
+    input input: T
+    input group_size: int32
+    input group_key: int32
+    input instance_key: int32
+    input ordering_token: Nordering_token * resource
+    output data: T                               # the rows of all members, in the order of their ranks
+    attr T: {bfloat16, float, half, double, int32, int64}
+    attr communication_hint: string = "auto"
+    attr timeout_seconds: float = 0.0
+    attr is_stateless: bool = false
+    attr Nordering_token: int >= 0 = 0
+    stateful
+"""
 COLLECTIVE_PERMUTE = """
     Partita>CollectivePermute
     input input: T                               # of one shape on all members

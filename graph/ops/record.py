@@ -80,7 +80,6 @@ class Facts(TypedDict, total=False):
     sums_segments: bool
     keeps_elements: bool
     rows_given: int
-    rows_assumed_from: int
     normalises_batch: bool
     merges_by: str
     fills: bool
@@ -174,8 +173,6 @@ class OpRecord:
     """its output has the elements of its first input in the same order, in another shape"""
     rows_given: int = -1
     """the input with the shape of its output, whose axis 0 is that of another input"""
-    rows_assumed_from: int = -1
-    """the input that the clock takes to have as many rows as its first output, whose rows values decide"""
     sums_segments: bool = False
     """adds up the rows of its first input that have equal numbers in its second"""
     normalises_batch: bool = False

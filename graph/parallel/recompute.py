@@ -13,7 +13,8 @@ The control edge holds the second run back until the gradient arrives, so that t
 The values are the same bit by bit: the same kernels read the same inputs. (Chen et al.: Training Deep Nets with
 Sublinear Memory Cost, 2016; "products" is the policy `checkpoint_dots` of JAX.)
 
-    recompute_flow.py      forward and backward pass, and which gradients a segment waits for
+    recompute_flow.py      forward and backward pass
+    recompute_awaited.py   which gradients a segment waits for
     recompute_segments.py  segments from name scopes, or of about equal size
     recompute_keeping.py   what is kept
     recompute_references.py  updates of reference variables wait for what reads these again
@@ -22,6 +23,7 @@ Sublinear Memory Cost, 2016; "products" is the policy `checkpoint_dots` of JAX.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from typing import Literal, TypeAlias
 
 from ...errors import InvalidArgumentError
@@ -34,10 +36,11 @@ from ..graphdef.sources import GraphSource
 from ..node import Node
 from ..ops.properties import NodeProperties
 from ..passes.lower_functional import lower_functional
-from .recompute_flow import Awaited, TrainingFlow
+from .recompute_awaited import AwaitedGradients
+from .recompute_flow import TrainingFlow
 from .recompute_keeping import Keeping
 from .recompute_references import hold_updates
-from .recompute_segments import RecomputedSegment, by_scopes, of_equal_size
+from .recompute_segments import by_scopes, of_equal_size
 
 RecomputePolicy: TypeAlias = Literal["full", "products"] | Sequence[str]
 """what is kept of a segment beside its outputs: nothing, the outputs of products and convolutions, or these tensors"""
@@ -78,7 +81,8 @@ def recompute(
         chosen = by_scopes(flow, _texts(segments, "segments", "name scopes, or their number"))
     keeping = Keeping(flow, policy if isinstance(policy, str) else _texts(policy, "policy", "names of tensors"))
     result, instances = plain.clone(), _Instances(plain)
-    repeated = [_Repeated(flow, keeping, result, segment, instances).add() for segment in reversed(chosen)]
+    awaited = AwaitedGradients(flow, chosen, [keeping.of(segment.nodes) for segment in chosen])
+    repeated = [_Repeated(flow, awaited, result, number, instances).add() for number in reversed(range(len(chosen)))]
     if not any(repeated):
         raise InvalidArgumentError(
             f"no gradient of {loss!r} reads what the segments compute: name scopes of layers, and give a graph that "
@@ -123,23 +127,21 @@ class _Repeated:
     def __init__(
         self,
         flow: TrainingFlow,
-        keeping: Keeping,
+        awaited: AwaitedGradients,
         result: Graph,
-        segment: RecomputedSegment,
+        number: int,
         instances: _Instances,
     ) -> None:
         self.flow = flow
         self.instances = instances
         self.result = result
-        self.segment = segment
-        self.awaited = Awaited(flow, segment.nodes)
-        self.kept = keeping.of(segment.nodes)
+        self.awaited, self.number = awaited, number
+        self.segment, self.kept = awaited.segments[number], awaited.kept[number]
         self.copies: dict[int, Node] = {}
 
     def add(self) -> bool:
         """Adds the nodes that run again; whether any gradient reads what the segment computes."""
-        reads = self.awaited.reads()
-        wanted = [read for read in reads if self._is_repeated(read.tensor)]
+        wanted = self.awaited.repeated_reads(self.number)
         nodes = self._closure(read.tensor[0] for read in wanted)
         for node in nodes:
             self._copy(node)
@@ -147,10 +149,10 @@ class _Repeated:
             self.result.update_edge(self.copies[source], output, self.result.node(reader), port)
             self.flow.add_edge(self.copies[source].id, reader)
         self._hold_back({reader for reader, *_ in wanted})
-        trained = self.awaited.updates()
+        trained = cache(partial(self.awaited.updates, self.number))
         for node, copy in self.copies.items():
             hold_updates(self.flow, self.result, node, copy, trained)
-        return bool(reads)
+        return bool(self.awaited.reads[self.number])
 
     def _is_repeated(self, tensor: Output) -> bool:
         return tensor[0] in self.segment.nodes and tensor not in self.kept
@@ -188,7 +190,7 @@ class _Repeated:
         """Lets the first of the new nodes wait for the gradients that the segment's gradients are made of."""
         if not self.copies:
             return
-        gates = self.awaited.gates(readers) or [self.flow.loss]
+        gates = self.awaited.gates(self.number, readers) or [self.flow.loss]
         gate = self.result.node(gates[0])
         if len(gates) > 1:
             name = unused(self.result, f"{self.segment.name}/gradients")

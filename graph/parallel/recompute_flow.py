@@ -1,4 +1,4 @@
-"""The forward and backward pass of a training graph, and what the gradients of a segment wait for.
+"""The forward and backward pass of a training graph, and what comes after what.
 
 The forward pass is what the loss depends on. A node of the backward pass reads a gradient, or prepares something that
 is combined with a gradient:
@@ -8,17 +8,12 @@ is combined with a gradient:
     s = Square(y)                             backward: prepares
     d_y = Mul(2 y, d_loss)                    backward: the gradient that the segment waits for
     d_x = Mul(d_y, 1 - s)                     backward: combines both
-
-A gradient of a segment follows from what the forward pass computes after the segment. So the gradients that a segment
-waits for are the tensors that follow from later activations, and enter the readers of the segment's tensors, or nodes
-that combine what these prepared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from ...errors import NotFoundError
 from ..analysis.control_flow import build_control_flow_info, has_frames
@@ -32,14 +27,6 @@ from ..suggestions import suggestion
 from ..tensor_id import parse_tensor_name
 
 Neighbours = Callable[[int], Iterable[int]]
-
-
-class ActivationRead(NamedTuple):
-    """A node of the backward pass that reads an output of the forward pass at one of its ports."""
-
-    reader: int
-    port: int
-    tensor: Output
 
 
 class TrainingFlow:
@@ -58,10 +45,13 @@ class TrainingFlow:
             if src != SOURCE_ID and dst != SINK_ID:
                 self._consumers.setdefault(src, []).append(dst)
                 producers.setdefault(dst, []).append(src)
-        order = topological_order(graph)
+        self.whole_order = order = topological_order(graph)
+        """all nodes; edges that close a loop are left out"""
         self.order = [node for node in order if node in self.forward]
         self.position = {node: number for number, node in enumerate(self.order)}
         self._uncertain = _framed(graph) | self._conditional(order, producers)
+        self.sources_of_added: list[int] = []
+        """where edges that were added come from"""
 
     def _maker(self, tensor: Output) -> int:
         """The node that makes a tensor: of an inlined call what made its result, not the node that has all results."""
@@ -76,7 +66,12 @@ class TrainingFlow:
 
     def add_edge(self, source: int, consumer: int) -> None:
         """Notes an edge of a node that was added."""
+        self.sources_of_added.append(source)
         self._consumers.setdefault(source, []).append(consumer)
+
+    def consumers(self, node: int) -> Sequence[int]:
+        """The nodes that read an output of a node or wait for it, added ones included."""
+        return self._consumers.get(node, ())
 
     def behind(self, nodes: Iterable[int]) -> set[int]:
         """These nodes and all that wait for one of them, added edges included."""
@@ -112,59 +107,6 @@ class TrainingFlow:
             kind = self.graph.node(node).node_class
             depth[node] = max(inner + (kind is NodeClass.SWITCH) - (kind is NodeClass.MERGE), 0)
         return {node for node, inner in depth.items() if inner}
-
-
-class Awaited:
-    """What the gradients of one segment wait for."""
-
-    def __init__(self, flow: TrainingFlow, segment: Collection[int]) -> None:
-        self._flow = flow
-        self._segment = segment
-        after = reached(segment, lambda node: [reader for reader in flow.readers(node) if reader in flow.forward])
-        self._later = after.difference(segment)
-        """the forward nodes that follow from the segment"""
-        self._following = reached(self._later, flow.readers)
-        """these, and what follows from them: the gradients of the segment and much else"""
-        self._combined = reached(self._following, self._preparing)
-        """these, and what prepares something that is combined with them"""
-
-    def reads(self) -> list[ActivationRead]:
-        """What the backward pass reads of the segment, in the order of the forward pass and of readers."""
-        data, forward = self._flow.data, self._flow.forward
-        readers = {reader for node in self._segment for reader in self._flow.readers(node) if reader not in forward}
-        found = [
-            ActivationRead(reader, port, tensor)
-            for reader in readers & self._combined
-            for port, tensor in enumerate(data.sources(reader))
-            if tensor[0] in self._segment
-        ]
-        return sorted(found, key=lambda read: (self._flow.position[read.tensor[0]], read))
-
-    def updates(self) -> set[int]:
-        """All nodes that wait for what follows from the segment: gradients, and updates of variables."""
-        return self._flow.behind(self._later)
-
-    def _preparing(self, node: int) -> list[int]:
-        """What a node reads of nodes outside of the forward pass."""
-        return [source for source, _ in self._flow.data.sources(node) if source not in self._flow.forward]
-
-    def gates(self, readers: Collection[int]) -> list[int]:
-        """The nodes whose outputs these readers of the segment, or what combines what they prepare, wait for.
-
-        Those that must run after one of the readers are left out, and those that may not run.
-        """
-        flow, gates = self._flow, set[int]()
-        behind = flow.behind(readers)
-        seen, waiting = set(readers), list(readers)
-        while waiting:
-            node = waiting.pop()
-            entering = {s for s, _ in flow.data.sources(node) if s in self._following and s not in self._segment}
-            gates |= {source for source in entering - behind if flow.always_runs(source)}
-            if not entering:
-                new = set(flow.readers(node)) - seen
-                seen |= new
-                waiting += new
-        return sorted(gates)
 
 
 def reached(starts: Iterable[int], following: Neighbours) -> set[int]:

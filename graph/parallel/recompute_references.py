@@ -11,6 +11,8 @@ The value behind a resource handle needs no such order: an update does not chang
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...errors import UnimplementedError
 from ..dtypes import is_ref
 from ..edge_ends import Output
@@ -19,13 +21,13 @@ from ..node import Node
 from .recompute_flow import TrainingFlow
 
 
-def hold_updates(flow: TrainingFlow, result: Graph, node: int, copy: Node, trained: set[int]) -> None:
-    """Adds control edges from the copy of a node to the updates, of those in `trained`, of buffers that it reads.
+def hold_updates(flow: TrainingFlow, result: Graph, node: int, copy: Node, trained: Callable[[], set[int]]) -> None:
+    """Adds control edges from the copy of a node to the updates, of those in `trained()`, of buffers that it reads.
 
     UnimplementedError where the update comes before the gradients that the copy waits for.
     """
     variables = {variable for tensor in flow.data.sources(node) if (variable := _variable(flow, tensor)) is not None}
-    for update in sorted(update for variable in variables for update in _updates(flow, variable) & trained):
+    for update in sorted(update for variable in variables for update in _updates(flow, variable) & trained()):
         if copy.id in flow.behind([update]):
             raise UnimplementedError(
                 f"{flow.graph.node_name(node)!r} cannot run again: {flow.graph.node_name(update)!r} has overwritten "

@@ -34,8 +34,9 @@ def by_scopes(flow: TrainingFlow, scopes: Sequence[str]) -> list[RecomputedSegme
     if not scopes:
         raise InvalidArgumentError("segments: no name scope is given; name some, or give a number of segments")
     segment_of: dict[int, str] = {}
+    known = _Scopes(flow)
     for scope in scopes:
-        for node in _of_scope(flow, scope):
+        for node in known.nodes(scope):
             other = segment_of.setdefault(node, scope)
             if other != scope or scopes.count(scope) > 1:
                 raise InvalidArgumentError(f"segments {other!r} and {scope!r} overlap; name scopes beside each other")
@@ -44,48 +45,61 @@ def by_scopes(flow: TrainingFlow, scopes: Sequence[str]) -> list[RecomputedSegme
             f"segment {segment_of[flow.loss]!r} computes the loss itself, so its gradients come at once; name scopes "
             "inside of it"
         )
-    ordered = dict.fromkeys(segment_of[node] for node in flow.order if node in segment_of)
-    return [
-        RecomputedSegment(scope, frozenset(node for node, own in segment_of.items() if own == scope))
-        for scope in ordered
-    ]
+    ordered: dict[str, list[int]] = {}
+    for node in flow.order:
+        if node in segment_of:
+            ordered.setdefault(segment_of[node], []).append(node)
+    return [RecomputedSegment(scope, frozenset(nodes)) for scope, nodes in ordered.items()]
 
 
-def _of_scope(flow: TrainingFlow, scope: str) -> list[int]:
-    path = _full_path(flow, scope)
-    everywhere = [name for name in names(flow.graph) if _path(name)[: len(path)] == path]
-    if not everywhere:
-        raise NotFoundError(f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, _scopes(flow))}")
-    nodes = [node for node in flow.order if _path(flow.graph.node_name(node))[: len(path)] == path]
-    if not nodes:
+class _Scopes:
+    """The forward nodes in each scope, outer scopes too, and how many nodes a scope has in all."""
+
+    def __init__(self, flow: TrainingFlow) -> None:
+        self.flow = flow
+        self.forward: dict[str, list[int]] = {}
+        """in the order of the forward pass"""
+        for node in flow.order:
+            for scope in _scopes_of(flow.graph.node_name(node)):
+                self.forward.setdefault(scope, []).append(node)
+
+    def nodes(self, scope: str) -> list[int]:
+        """The forward nodes of a scope, and the node of that name; NotFoundError or InvalidArgumentError for none."""
+        path = self._full_path(scope)
+        nodes = self.forward.get(path, [])
+        named = self.flow.graph.find_id(path)
+        if named is not None and named in self.flow.position:
+            nodes = sorted({*nodes, named}, key=self.flow.position.__getitem__)
+        if nodes:
+            return nodes
+        everywhere = [name for name in names(self.flow.graph) if name == path or name.startswith(f"{path}/")]
+        if not everywhere:
+            raise NotFoundError(
+                f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, self.forward)}"
+            )
         raise InvalidArgumentError(
             f"segment {scope!r}: none of its {len(everywhere)} nodes is in the forward pass, which computes "
-            f"{flow.graph.node_name(flow.loss)!r}"
+            f"{self.flow.graph.node_name(self.flow.loss)!r}"
         )
-    return nodes
+
+    def _full_path(self, scope: str) -> str:
+        """The path of the scope that is meant: the one given, or else that of the only forward scope that ends so."""
+        path = scope.strip("/")
+        if path in self.forward:
+            return path
+        inner = [other for other in self.forward if other.endswith(f"/{path}")]
+        if len(inner) > 1:
+            several = ", ".join(map(repr, inner))
+            raise InvalidArgumentError(f"segment {scope!r}: there are {several}; write the one in full")
+        return inner[0] if inner else path
 
 
-def _full_path(flow: TrainingFlow, scope: str) -> list[str]:
-    """The path of the scope that is meant: the one given, or else that of the only forward scope that ends with it."""
-    path = _path(scope.strip("/"))
-    known = [_path(name) for name in _scopes(flow)]
-    inner = [other for other in known if other[-len(path) :] == path]
-    if path in known or not inner:
-        return path
-    if len(inner) > 1:
-        several = ", ".join(repr("/".join(other)) for other in inner)
-        raise InvalidArgumentError(f"segment {scope!r}: there are {several}; write the one in full")
-    return inner[0]
-
-
-def _path(name: str) -> list[str]:
-    return name.split("/")
-
-
-def _scopes(flow: TrainingFlow) -> list[str]:
-    """The scopes of forward nodes, outer ones too."""
-    parts = [_path(flow.graph.node_name(node))[:-1] for node in flow.order]
-    return list(dict.fromkeys("/".join(some[:depth]) for some in parts for depth in range(1, len(some) + 1)))
+def _scopes_of(name: str) -> Iterator[str]:
+    """The scopes of a name, outer ones first."""
+    at = name.find("/")
+    while at >= 0:
+        yield name[:at]
+        at = name.find("/", at + 1)
 
 
 def of_equal_size(flow: TrainingFlow, count: int | None) -> list[RecomputedSegment]:

@@ -57,10 +57,10 @@ def region_behind(flow: ValueFlow, gradients: Sequence[Output], cut_from: Region
     known, before = set(gradients), flow.reached(early, flow.value_sources)
     readers = {reader for node in early for reader, port in flow.readers[node] if flow.sources[reader][port] in known}
     behind = (flow.descendants(readers & cut_from.backward - before) & cut_from.backward) - before
-    varying = cut_from.activations | cut_from.backward
+    varying = (cut_from.activations | cut_from.backward) - behind
     for node in sorted(behind):
         for source in flow.sources[node]:
-            if source[0] in varying - behind and source not in known and not is_handle(_type_of(flow, source)):
+            if source[0] in varying and source not in known and not is_handle(_type_of(flow, source)):
                 reader, read = flow.graph.node_name(node), flow.graph.node_name(source[0])
                 raise UnimplementedError(
                     f"{reader!r} updates variables by {read!r}, which is computed from the batch and is none of the "

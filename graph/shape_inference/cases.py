@@ -2,8 +2,7 @@
 
 Nodes of one case have equal shapes, and cost the same on equal devices. With an assumed size no size stays unknown: an
 unknown size becomes that number, and an unknown shape that of the first input, or a scalar if there is none. A case
-then has the shapes that were assumed. In any step whose values are not known, an op whose record says so has the rows
-that come in: members of an all-to-all of unequal parts get as much as they send.
+then has the shapes that were assumed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..dtypes import Shape, Shapes
-from ..ops.properties import NodeProperties
 from .outcomes import InferenceOutcome
 from .tensor_facts import TensorFacts
 
@@ -22,30 +20,25 @@ class Cases:
     """Cases by number: the kind, the facts of the inputs, and of the outputs the facts and the shapes.
 
     Case 0 is that of nodes that are not visited. `assumed` has by case the shapes before anything was assumed,
-    `as_stated` those before sizes were taken from what the graph says of them; `with_rows` are those that got the rows
-    of an input, `contradictions` the cases that no rule of their op fits because of earlier assumptions.
+    `as_stated` those before sizes were taken from what the graph says of them;
+    `contradictions` are the cases that no rule of their op fits because of earlier assumptions.
     """
 
-    def __init__(self, facts: TensorFacts, assumed_size: int | None, *, is_step: bool) -> None:
+    def __init__(self, facts: TensorFacts, assumed_size: int | None) -> None:
         self.kind = [-1]
         self.inputs: list[tuple[int, ...]] = [()]
         self.outputs: list[tuple[int, ...]] = [()]
         self.shapes: list[Shapes] = [()]
         self.assumed: dict[int, Shapes] = {}
         self.as_stated: dict[int, Shapes] = {}
-        self.with_rows: set[int] = set()
         self.contradictions: set[int] = set()
         self._facts = facts
         self.assumed_size = assumed_size
-        self._is_step = is_step
         self._numbers: dict[_CaseKey, int] = {}
 
-    def number(self, kind: int, inputs: Sequence[int], outcome: InferenceOutcome, properties: NodeProperties) -> int:
-        """The number of a case; a node has the outputs that its properties say, also if its op's rule gives others."""
-        known, num_outputs = outcome.shapes, len(properties.output_types)
-        rows_from = properties.op_def.record.rows_assumed_from if self._is_step else -1
-        counted = known if rows_from < 0 else self._with_rows(self._facts.shapes[inputs[rows_from]], known)
-        shapes = self._closed(inputs, counted)
+    def number(self, kind: int, inputs: Sequence[int], outcome: InferenceOutcome, num_outputs: int) -> int:
+        """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
+        known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
         nothing = [None] * num_outputs
         columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
         outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
@@ -60,18 +53,9 @@ class Cases:
                 self.assumed[number] = known
             if outcome.before is not None:
                 self.as_stated[number] = outcome.before
-            if counted is not known:
-                self.with_rows.add(number)
             if outcome.contradicts:
                 self.contradictions.add(number)
         return number
-
-    def _with_rows(self, given: Shape, shapes: Shapes) -> Shapes:
-        """The shapes, the first with as many rows as `given`; the same object where that changes nothing."""
-        first = shapes[0]
-        if not first or first[0] is not None or not given or given[0] is None:
-            return shapes
-        return ((given[0], *first[1:]), *shapes[1:])
 
     def _closed(self, inputs: Sequence[int], shapes: Shapes) -> Shapes:
         """The shapes with all unknown sizes assumed; the same object where nothing is assumed."""

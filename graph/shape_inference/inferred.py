@@ -145,15 +145,12 @@ class InferredShapes:
     @property
     def assumptions(self) -> list[str]:
         """The assumptions in words, one line per kind: unknown sizes were taken as 32: 2 x MatMul, 1 x Placeholder."""
-        stated, sizes, ranks, contradictions, rows = (Counter[str]() for _ in range(5))
+        stated, sizes, ranks, contradictions = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
         runs = np.bincount(self.case_of, minlength=len(self._cases.kind)).tolist()
         for case in self._cases.as_stated:
             stated[self._op(case)] += runs[case]
         for case, known in self._cases.assumed.items():
             op = self._op(case)
-            if case in self._cases.with_rows:
-                rows[op] += runs[case]
-                continue
             ranks[op] += runs[case] * sum(shape is None for shape in known)
             sizes[op] += runs[case] * sum(shape is not None and None in shape for shape in known)
         for case in self._cases.contradictions:
@@ -162,7 +159,6 @@ class InferredShapes:
             (stated, f"sizes that depend on values were taken as {ASSUMED_SHAPES} says"),
             (sizes, f"unknown sizes were taken as {self._cases.assumed_size}"),
             (ranks, "unknown shapes were taken as those of the first input"),
-            (rows, "rows that values decide were taken as many as come in"),
             (contradictions, "assumed sizes fit no rule and were passed on"),
         )
         listed = [(text, _counts(counter)) for counter, text in kinds]

@@ -94,7 +94,7 @@ class GraphWalk:
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # shared by all nested walks
         self.facts = TensorFacts()
-        self.cases = Cases(self.facts, assumed_size, is_step=is_step)
+        self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
         self.holders = Holders(graph) if is_step else None
         self.tensors = FedTensors(graph)
@@ -262,7 +262,7 @@ class GraphWalk:
             # Nothing is fed, so the output is the default.
             outcome.shapes = (merge(outcome.shapes[0], self.facts.shapes[inputs[0]]),)
         outcome.shapes = self._refined(n, properties, outcome.shapes)
-        return self.cases.number(kind, inputs, outcome, properties)
+        return self.cases.number(kind, inputs, outcome, len(properties.output_types))
 
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
@@ -280,7 +280,7 @@ class GraphWalk:
             constants = self._constant_inputs(n) if properties.op_def.record.asks_values else NOTHING
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
-            if self.assumed_size is None or not self.cases.assumed:
+            if not self.cases.assumed:
                 raise error.located(node=self.graph.names[n], op=properties.op) from None
             return InferenceOutcome((None,) * len(properties.output_types), contradicts=True)
 

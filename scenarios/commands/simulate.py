@@ -12,11 +12,13 @@ from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline, simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
 from ...devices.timing.memory.kinds import MemoryPlace
+from ...devices.timing.ordering.order import Order
 from ...devices.units import format_bytes, format_ns
 from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
 from ...graph.formats.traces import TraceSource
 from ..report import NOT_CALIBRATED
+from .choices import order_text
 from .costs import check_costs, cost_source_of
 from .failure import DOES_NOT_FIT, ConfigurationError, configuring
 from .outputs import check_outputs
@@ -28,7 +30,7 @@ _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 _BESIDE_BAR = len("  |") + len("| 100.0 %  ")
 
 
-def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
+def simulate(request: Request, order: Order, as_json: bool, trace: Path | None) -> int:
     """Prints the simulated time of a step of the request; returns the exit code, which says whether it fits in memory.
 
     Raises ConfigurationError for a feed that does not fit and for what a flag has to say, InvalidArgumentError for a
@@ -41,7 +43,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> int:
     if request.trace_times and request.trace_in is None:
         raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
     recorded = request.recorded()
-    return timed(load(request, screen), screen, as_json, trace, recorded)
+    return timed(load(request, screen), screen, as_json, trace, recorded, order=order)
 
 
 def timed(
@@ -51,6 +53,7 @@ def timed(
     trace: Path | None = None,
     recorded: TraceSource | None = None,
     warnings: Sequence[str] = (),
+    order: Order = "ready",
 ) -> int:
     """Prints the simulated time of a step of a loaded request, with `warnings` of the caller; the exit code.
 
@@ -58,7 +61,7 @@ def timed(
     """
     parts = place_and_cut(loaded, screen)
     try:
-        timeline = simulated(loaded, parts, screen, recorded)
+        timeline = simulated(loaded, parts, screen, recorded, order)
     except InvalidArgumentError as error:
         if error.reason is Reason.NO_TIME:
             raise
@@ -69,13 +72,19 @@ def timed(
         document = summary(timeline, loaded.cluster)
         screen.json({**document, "warnings": [*warnings, *timeline.warnings]})
     else:
-        show(timeline, loaded.cluster, screen)
+        show(timeline, loaded.cluster, screen, order)
         for warning in warnings:
             screen.text(f"note: {warning}")
     return DOES_NOT_FIT if timeline.shortages else 0
 
 
-def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace: TraceSource | None = None) -> Timeline:
+def simulated(
+    loaded: Loaded,
+    parts: Mapping[str, Graph],
+    screen: Screen,
+    trace: TraceSource | None = None,
+    order: Order = "ready",
+) -> Timeline:
     """The timeline of one step over the partition graphs of a request, with what the trace of a real step tells."""
     costs = cost_source_of(loaded.request, parts, loaded.cluster)
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
@@ -90,6 +99,7 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace:
             trace_times=loaded.request.trace_times,
             assumed_size=loaded.request.assume_size,
             cost_source=costs,
+            order=order,
         )
 
 
@@ -106,13 +116,18 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
         exporter_for(path).write(timeline, path)
 
 
-def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
-    """Prints what does not fit in memory, makespan, a row per device, a bar per stream, and the assumptions."""
+def show(timeline: Timeline, cluster: Cluster, screen: Screen, order: Order = "ready") -> None:
+    """Prints what does not fit in memory, makespan, a row per device, a bar per stream, and the assumptions.
+
+    An order other than the usual one is named.
+    """
     short = cluster.short_names.shorten
     low, high = _bounds(timeline)
     if timeline.shortages:
         screen.line(f"does not fit in memory: {short('; '.join(timeline.shortages))}")
     screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis})")
+    if order != "ready":
+        screen.line(f"order: {order_text(order)}")
     within = "unknown" if low is None or high is None else f"{format_ns(low)} to {format_ns(high)}"
     sources = ", ".join(f"{source} {runs:,}" for source, runs in timeline.sources.items()) or "none"
     screen.line(f"80 % of steps: {within}; op times: {sources}")

@@ -32,7 +32,7 @@ RULES = (
                 *("pooler_size_per_head", "pooler_type", "directionality"),
             )
         ),
-        architectures=("BertForMaskedLM", "BertForPreTraining", "BertModel"),
+        architectures=("BertForMaskedLM",),
     ),
 )
 

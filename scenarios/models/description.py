@@ -84,7 +84,7 @@ class ModelDescription(ABC):
 
     @property
     def shared_by_expert_parallel(self) -> Mapping[str, int]:
-        """The counts that ep must divide, by name; empty for a model without experts and tables."""
+        """The counts that ep must divide, by name; empty for a model without experts."""
         return {}
 
 

@@ -20,7 +20,7 @@ class DlrmModel(ModelDescription):
     """A recommendation model (Naumov et al.: Deep Learning Recommendation Model, 2019).
 
     dense_features    numbers of a sample
-    tables            rows of each embedding table; a sample looks up one row of each
+    tables            rows of each embedding table; a sample looks up one row of each. Ranks of dp share them out
     embedding         width of the tables
     bottom            units of the perceptron over the dense features; the last number is `embedding`
     top               units of the perceptron over the bottom's result and all pairs' dot products; the last number is 1
@@ -114,13 +114,8 @@ class DlrmModel(ModelDescription):
 
     @property
     def cut_by_tensor_parallel(self) -> Mapping[str, int]:
-        """Nothing: tables are shared out whole, and the perceptrons are on every device."""
+        """Nothing: tables are shared out whole over dp, and the perceptrons are on every device."""
         return {}
-
-    @property
-    def shared_by_expert_parallel(self) -> Mapping[str, int]:
-        """The tables, which ep ranks share out."""
-        return {"tables": len(self.tables)}
 
 
 def _sizes(found: ConfigFields, name: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from . import bert, dlrm, gpt, llama, moe, moe_rules, vit
 from .description import ModelDescription
 from .fields import ConfigRules, config_values
 
-_RULES: tuple[tuple[type[ModelDescription], tuple[ConfigRules, ...]], ...] = (
+RULES: tuple[tuple[type[ModelDescription], tuple[ConfigRules, ...]], ...] = (
     (gpt.GptModel, gpt.RULES),
     (llama.LlamaModel, llama.RULES),
     (moe.MoeModel, moe_rules.RULES),
@@ -18,7 +18,8 @@ _RULES: tuple[tuple[type[ModelDescription], tuple[ConfigRules, ...]], ...] = (
     (vit.VitModel, vit.RULES),
     (dlrm.DlrmModel, dlrm.RULES),
 )
-FAMILIES = {rules.model_type: family for family, of_family in _RULES for rules in of_family}
+"""the families with the fields of config.json that they know"""
+FAMILIES = {rules.model_type: family for family, of_family in RULES for rules in of_family}
 """by `model_type` the class of its models"""
 
 

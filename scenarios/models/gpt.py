@@ -29,7 +29,7 @@ RULES = (
                 *("summary_proj_to_labels", "summary_type", "summary_use_proj"),
             )
         ),
-        architectures=("GPT2LMHeadModel", "GPT2Model"),
+        architectures=("GPT2LMHeadModel",),
     ),
 )
 

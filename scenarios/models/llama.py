@@ -33,7 +33,7 @@ RULES = (
         same={**SILU, "mlp_bias": (False,)},
         left_out={"attention_dropout": NO_DROPOUT},
         without_effect=frozenset({"pretraining_tp"}),
-        architectures=("LlamaForCausalLM", "LlamaModel"),
+        architectures=("LlamaForCausalLM",),
     ),
     ConfigRules(
         "qwen2",
@@ -45,7 +45,7 @@ RULES = (
         ),
         same={**SILU, "use_mrope": (False,)},
         left_out={"attention_dropout": NO_DROPOUT},
-        architectures=("Qwen2ForCausalLM", "Qwen2Model"),
+        architectures=("Qwen2ForCausalLM",),
     ),
     ConfigRules(
         "mistral",
@@ -57,7 +57,7 @@ RULES = (
         ),
         same=SILU,
         left_out={"attention_dropout": NO_DROPOUT},
-        architectures=("MistralForCausalLM", "MistralModel"),
+        architectures=("MistralForCausalLM",),
     ),
 )
 

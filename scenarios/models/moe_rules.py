@@ -45,7 +45,7 @@ RULES = (
         same={**SILU, "output_router_logits": (False,), "router_jitter_noise": (0.0,)},
         left_out={"attention_dropout": NO_DROPOUT},
         without_effect=frozenset({"router_aux_loss_coef"}),  # counts with output_router_logits only
-        architectures=("MixtralForCausalLM", "MixtralModel"),
+        architectures=("MixtralForCausalLM",),
     ),
     ConfigRules(
         "deepseek_v2",
@@ -64,7 +64,7 @@ RULES = (
         },
         left_out=_DEEPSEEK_LEFT_OUT,
         without_effect=_DEEPSEEK_IGNORED,
-        architectures=("DeepseekV2ForCausalLM", "DeepseekV2Model"),
+        architectures=("DeepseekV2ForCausalLM",),
     ),
     ConfigRules(
         "deepseek_v3",
@@ -78,6 +78,6 @@ RULES = (
         same={**_DEEPSEEK_SAME, "topk_method": ("noaux_tc",), "scoring_func": ("sigmoid",)},
         left_out=_DEEPSEEK_LEFT_OUT,
         without_effect=_DEEPSEEK_IGNORED,
-        architectures=("DeepseekV3ForCausalLM", "DeepseekV3Model"),
+        architectures=("DeepseekV3ForCausalLM",),
     ),
 )

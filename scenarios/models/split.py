@@ -164,7 +164,7 @@ class Split:
         """Whether the model can be split so, for sequences of that many tokens; returns warnings, as sentences.
 
         Raises InvalidArgumentError, with the nearest values that work, for what does not divide and for more devices
-        than `devices_available`; fewer are a warning.
+        than `devices_available`; fewer are a warning. UnimplementedError for a ring with a window of attention.
         """
         self.stages_of(model.layers)
         return check_fits(self, model, sequence_length, devices_available)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from .nearest import nearest_multiples, nearest_where, or_text
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def check_fits(
     split: Split, model: ModelDescription, sequence_length: int, devices_available: int | None
 ) -> tuple[str, ...]:
-    """Warnings; raises InvalidArgumentError as `Split.check`."""
+    """Warnings; raises as `Split.check`."""
     _check_tensor_parallel(split, model)
     _check_experts(split, model)
     length = model.rows_of(sequence_length)
@@ -74,12 +74,17 @@ def _check_sequence(split: Split, model: ModelDescription, length: int) -> None:
         near = or_text(nearest_multiples(length, parts))
         raise InvalidArgumentError(f"{product} does not divide sequence_length={length}; give sequence_length={near}")
     _check_exchanged_heads(split, model)
+    if parts > split.cp and model.attended(length) < length:
+        raise UnimplementedError(
+            f'a ring has no window of attention ({model.attended(length)} of {length} tokens); use cp_kind="heads"'
+        )
     rows = length // split.cp * split.microbatch
-    if split.sequence_parallel and rows % split.tp:
+    if rows % split.tp and (split.sequence_parallel or model.shared_by_expert_parallel):
         near = or_text(nearest_multiples(length, lcm(parts, split.tp * split.cp)))
+        why = "sequence_parallel" if split.sequence_parallel else "the way to experts"
         raise InvalidArgumentError(
-            f"sequence_parallel: tp={split.tp} does not divide the {rows} rows of a micro-batch on a rank "
-            f"(sequence_length / cp * microbatch); give sequence_length={near}"
+            f"tp={split.tp} does not divide the {rows} rows of a micro-batch on a rank (sequence_length / cp * "
+            f"microbatch), which {why} parts; give sequence_length={near}"
         )
 
 

@@ -26,7 +26,7 @@ RULES = (
         same={"hidden_act": ("gelu",), "qkv_bias": (True,)},
         left_out=dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), NO_DROPOUT),
         without_effect=frozenset({"encoder_stride", "pooler_output_size", "pooler_act"}),
-        architectures=("ViTForImageClassification", "ViTModel"),
+        architectures=("ViTForImageClassification",),
     ),
 )
 

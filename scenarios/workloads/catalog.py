@@ -9,8 +9,10 @@ from __future__ import annotations
 from ...errors import InvalidArgumentError
 from ...graph import Graph, GraphDef
 from ..models.bert import BertModel
+from ..models.dlrm import DlrmModel
 from ..models.gpt import GptModel
 from ..models.llama import LlamaModel
+from ..models.moe import MoeModel
 from ..models.vit import VitModel
 from . import (
     cnn as convolutions,
@@ -25,8 +27,10 @@ from .transformer import TransformerSizes, transformer_encoder
 
 gpt = workload_of(GptModel)
 llama = workload_of(LlamaModel)
+moe = workload_of(MoeModel)
 bert = workload_of(BertModel)
 vit = workload_of(VitModel)
+dlrm = workload_of(DlrmModel)
 
 
 def mlp(*, layers: int = 4, features: int = 1024, gpus: int = 1) -> GraphDef:

@@ -22,10 +22,11 @@ from ...graph.parallel.mesh.write_out import as_representatives, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
+from ..models.moe import MoeModel
 from ..models.split import Split
 from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
-from .transformers.forward import RankForward, forward
+from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
 from .transformers.parameters import RankParameters
@@ -44,6 +45,7 @@ def build_model(
     representatives: bool = False,
     local_inputs: bool = False,
     fused: bool = True,
+    imbalance: float = 1.0,
     optimizer: Optimizer | None = None,
 ) -> ModelStep:
     """The graph of a training step of a model, spread over the first devices of a cluster by a split.
@@ -57,11 +59,13 @@ def build_model(
     the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
     too.
 
-    `fused` False spells attention, norms and the like in TensorFlow's ops. Raises InvalidArgumentError, with the
-    nearest values that work, for a split that does not fit the model, the sequence or the devices.
+    `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
+    router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
+    with the nearest values that work, for a split that does not fit the model, the sequence or the devices.
     """
     used, warnings = _used_devices(model, split, devices, sequence_length)
-    build = _Building(model, split, used, _rows(model, sequence_length), fused=fused, starts=not representatives)
+    rows = _rows(model, sequence_length)
+    build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
     graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
@@ -83,7 +87,16 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
         warnings=warnings,
+        assumptions=_assumptions(model, imbalance),
     )
+
+
+def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+    """What the clock assumes of a model for want of values."""
+    if not isinstance(model, MoeModel) or not model.expert_layers:
+        return ()
+    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
 
 
 def _rows(model: ModelDescription, sequence_length: int | None) -> int:
@@ -110,7 +123,15 @@ class _Building:
     """The graph of one rank of each stage, through all passes."""
 
     def __init__(
-        self, model: ModelDescription, split: Split, devices: Sequence[str], rows: int, *, fused: bool, starts: bool
+        self,
+        model: ModelDescription,
+        split: Split,
+        devices: Sequence[str],
+        rows: int,
+        *,
+        fused: bool,
+        imbalance: float,
+        starts: bool,
     ) -> None:
         self.model, self.split = model, split
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
@@ -119,7 +140,7 @@ class _Building:
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts)
-        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused)
+        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance)
         self.network = RankNetwork(self.program, self.parameters, split, sizes)
         self.fetch = ""
         self.targets: list[str] = []
@@ -158,7 +179,7 @@ class _Building:
             if mine:
                 self.initialise.append(self._group(mine, "initialise", stage))
 
-    def _loss(self, end: RankForward) -> tuple[Tensor, Tensor]:
+    def _loss(self, end: ForwardEnd) -> tuple[Tensor, Tensor]:
         """The sum of the rank's losses divided by the tokens of the global batch, and how many of them count."""
         total, count = end.losses()
         with self._on_last():

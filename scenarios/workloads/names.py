@@ -14,7 +14,9 @@ SUMMARIES = {
     "training": "data-parallel training of a perceptron, parameters on the host",
     "gpt": "GPT-2 and GPT-3, from a config.json, spread by a split",
     "llama": "Llama, Qwen2 or Mistral, from a config.json, spread by a split",
+    "moe": "Mixtral, DeepSeek V2 or V3, from a config.json, spread by a split",
     "bert": "BERT as a masked language model, from a config.json, spread by a split",
     "vit": "a vision transformer, from a config.json, spread by a split",
+    "dlrm": "a recommendation model, its embedding tables shared out over devices, from a file of sizes",
     "image_training": "one step of gradient descent of ResNet-50, ResNet-152, InceptionV3, VGG16 or AlexNet",
 }

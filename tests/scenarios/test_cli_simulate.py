@@ -194,3 +194,34 @@ def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandL
     assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x=2,6")
     times = [makespan(partita, *model, "--shape", f"{name}=64,6") for name in ("x", "serving_default_x")]
     assert times[0] == times[1]
+
+
+def test_the_order_of_kernels(partita: CommandLine, tmp_path: Path) -> None:
+    """By the critical path, or by a priority, what another device waits for goes first; the report names the order."""
+    graph = GraphFile()
+    graph.add("x", "Placeholder", dtype=1, shape=(1000, 1000))
+    for name, source, device in (("a", "x", 0), ("b", "x", 0), ("c", "b", 1)):
+        graph.add(name, "MatMul", [source, source], device=f"/cpu:{device}", T=1)
+    words = (graph.write(tmp_path), "--devices", "cpu:2")
+    usual = makespan(partita, *words)
+    assert makespan(partita, *words, "--order", "ready") == usual
+    assert makespan(partita, *words, "--priority", "c=1") == usual
+    fast = makespan(partita, *words, "--order", "critical-path")
+    assert fast == makespan(partita, *words, "--priority", "b=0.5", "--priority", "a=-1") < usual
+    assert "order: critical-path" in partita.done("simulate", *words, "--order", "critical-path")
+    assert "order: b=1" in partita.done("simulate", *words, "--priority", "b=1")
+    assert "order:" not in partita.done("simulate", *words)
+
+
+def test_what_is_no_order_is_refused(partita: CommandLine, graph: Path, x: str) -> None:
+    """Unknown orders and nodes, numbers that are none, and both flags together."""
+    for flags, *said in (
+        (("--order", "fast"), "--order", "'ready'", "'critical-path'"),
+        (("--priority", "xx=1"), "'xx'", "known are w, xw"),
+        (("--priority", "x"), "--priority 'x' is not NODE=NUMBER"),
+        (("--priority", "x=high"), "--priority 'x=high'", "finite number"),
+        (("--priority", "x=nan"), "--priority 'x=nan'", "finite number"),
+        (("--priority", "x=1", "--priority", "x=2"), "'x' is given twice"),
+        (("--order", "ready", "--priority", "x=1"), "--order and --priority exclude each other"),
+    ):
+        assert_one_clear_line(partita("simulate", graph, "--feed", x, *flags), 2, *said)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
-from ....graph.analysis.collective_seats import SEAT, SeatPlace, instance_offset, seat_ports
+from ....graph.analysis.collective_seats import IMBALANCE, SEAT, SeatPlace, instance_offset, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ValueOf = Callable[[int, int], Array | None]
 """the value of an output of a node, None if it is unknown before the run"""
-_IMBALANCE = "_imbalance"
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEXT_ITERATION)
 
 
@@ -132,13 +131,15 @@ def _constant(graph: JoinedGraph, n: int, port: int, name: str, value_of: ValueO
 def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]) -> int:
     """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input.
 
-    That of an all-to-all is what the busiest member sends, by its attr `_imbalance` so many times the input.
+    That of an all-to-all is what a member sends or, if it is assumed to get more, gets; times the attr `_imbalance`, as
+    it is that of the busiest member.
     """
     if seat.kind == Exchange.BROADCAST.value:
         return prod(outputs[0]) * item_size(kind.output_types[0])
     own = prod(inputs[0]) * item_size(kind.input_types[0])
     if seat.kind == Exchange.ALL_TO_ALL.value:
-        return ceil(own * imbalance_of(kind))
+        most = max(own, prod(outputs[0]) * item_size(kind.output_types[0]))
+        return ceil(most * imbalance_of(kind))
     return own * seat.size if seat.kind == Exchange.ALL_GATHER.value else own
 
 
@@ -147,10 +148,10 @@ def imbalance_of(kind: NodeProperties) -> float:
 
     It is an assumption about values, which the clock does not have.
     """
-    imbalance = kind.attrs.get(_IMBALANCE, 1.0)
+    imbalance = kind.attrs.get(IMBALANCE, 1.0)
     if not isinstance(imbalance, float) or not 1 <= imbalance < inf:
         raise InvalidArgumentError(
-            f"attr {_IMBALANCE} = {imbalance!r} must be a float from 1.0 on: how many times the mean the busiest "
+            f"attr {IMBALANCE} = {imbalance!r} must be a float from 1.0 on: how many times the mean the busiest "
             "member sends",
             op=kind.op,
         )

@@ -77,8 +77,8 @@ def grouped_product_cost(
 ) -> OpCost:
     """Time of `groups` bf16 products of m x k by k x n, as of experts, in one kernel on a GPU.
 
-    `stage` is "fwd", "bwd_grad_act" or "bwd_grad_w"; the last adds to a buffer with `gradient_bytes` an element. A
-    GraphDef has no such op: models of mixtures of experts use it. `calibration` None is the catalog's. Raises
+    `stage` is "fwd", "bwd_grad_act" or "bwd_grad_w"; the last adds to a buffer with `gradient_bytes` an element. The op
+    `Partita>GroupedMatMul` has this time in a simulation (`layer_ops`). `calibration` None is the catalog's. Raises
     InvalidArgumentError for sizes below 1, and UnknownCost for a CPU and where no device of the calibration has a fit.
     """
     sizes = {"groups": groups, "m": m, "n": n, "k": k, "gradient_bytes": gradient_bytes}

@@ -31,7 +31,10 @@ ASSUMED_SPREAD = 0.4
 KINDS = ("default", "permute", "cross_entropy")
 _OPS_OF = {
     "permute": ("Transpose", "ConjugateTranspose", "GatherV2", "GatherNd", "ResourceGather", "ScatterNd"),
-    "cross_entropy": ("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+    "cross_entropy": (
+        *("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"),
+        *("Partita>SoftmaxCrossEntropy", "Partita>SoftmaxCrossEntropyGrad"),
+    ),
 }
 _KIND_OF = {op: kind for kind, ops in _OPS_OF.items() for op in ops}
 _PARSERS = {

@@ -53,7 +53,7 @@ class EqualGroups(NamedTuple):
     names: tuple[tuple[str, ...], ...]
 
 
-class _Ends:
+class _CommonEnd:
     """When flows end that have to end together: -1 until the first of them has."""
 
     __slots__ = ("at_ns",)
@@ -67,7 +67,7 @@ class _Group:
 
     __slots__ = ("ends", "flows", "names")
 
-    def __init__(self, ends: _Ends, flows: int, names: Sequence[str]) -> None:
+    def __init__(self, ends: _CommonEnd, flows: int, names: Sequence[str]) -> None:
         self.ends = ends
         self.flows = flows
         self.names = names
@@ -85,7 +85,7 @@ class EqualFlows:
     def transfer(self, row: int, route: SharedRoute) -> Sequence[int]:
         """The numbers of the flows beside the transfer of a row; they are in order of rows, as those of receives."""
         self.were_used = True
-        ends, first = _Ends(), _TRANSFERS + row * _MOST_CLASSES
+        ends, first = _CommonEnd(), _TRANSFERS + row * _MOST_CLASSES
         self._groups[row] = [_Group(ends, 1, ())]
         for number, other in enumerate(route.others, first):
             self._groups[number] = [_Group(ends, 1, other.ends)]
@@ -96,7 +96,7 @@ class EqualFlows:
         self.were_used = True
         others = range(self._next, self._next + len(equals.routes))
         self._next = others.stop
-        ends, numbers = _Ends(), [*flows, *others]
+        ends, numbers = _CommonEnd(), [*flows, *others]
         for members, names in [(range(len(flows)), ()), *zip(equals.kinds, equals.names, strict=True)]:
             group = _Group(ends, len(members), names)
             for member in members:

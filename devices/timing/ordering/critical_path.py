@@ -21,6 +21,7 @@ from .remaining import RemainingTimes
 if TYPE_CHECKING:
     from ..hardware.collectives import PlanOf
     from ..playing.activation import Activation
+    from .ways import GraphWays
 
 
 class CriticalPath:
@@ -34,26 +35,41 @@ class CriticalPath:
     def of(self, activation: Activation) -> Sequence[float]:
         """By node the longest way from its start to the end of the step, in ns."""
         after_ns = self._after_ns[activation] = self._after(activation)
-        ways, gates = self._remaining.of(_script(activation)).from_start_ns, activation.body.gates
-        if gates is not None:
-            ways = [ways[n] for n in gates.nodes]
-        return [way + after_ns for way in ways] if after_ns else ways
+        ways, gates = self._remaining.of(_script(activation)), activation.body.gates
+        if gates is None:
+            return [way + after_ns for way in ways.from_start_ns] if after_ns else ways.from_start_ns
+        return [_way(ways, activation, n) + after_ns for n in gates.nodes]
 
     def _after(self, activation: Activation) -> int:
         """The longest way from the end of an activation to that of the step."""
         match activation.run:
             case LoopRun() as loop:
                 parent = loop.parent
-                turn_ns = self._remaining.of(_script(parent)).turn_ns[loop.frame]
-                further = max((loop.count or 0) - 1 - activation.place.number, 0)
-                return self._after_ns[parent] + further * turn_ns
+                around_ns = self._after_ns[parent]
+                if _is_last(loop, activation):
+                    return around_ns
+                ways, further = self._remaining.of(_script(parent)), (loop.count or 0) - 1 - activation.place.number
+                return around_ns + ways.exit_ns[loop.frame] + further * ways.turn_ns[loop.frame]
             case ModelCall() as run:
                 caller = run.caller
                 assert caller.body.gates is not None  # as a node of it calls
-                node = caller.body.gates.nodes[run.node]
-                after_ns = self._after_ns[caller] + self._remaining.of(_script(caller)).from_end_ns[node]
+                node, ways = caller.body.gates.nodes[run.node], self._remaining.of(_script(caller))
+                after_ns = self._after_ns[caller] + _way(ways, caller, node) - ways.times_ns[node]
                 return after_ns + self._remaining.further_ns(run.call, run.number, run.count)
         return 0
+
+
+def _way(ways: GraphWays, activation: Activation, n: int) -> int:
+    """The longest way from a node to the end of its activation; from the last turn of a loop, of the one around."""
+    run = activation.run
+    if isinstance(run, LoopRun) and _is_last(run, activation):
+        return ways.leaving_ns[n]
+    return ways.from_start_ns[n]
+
+
+def _is_last(loop: LoopRun, activation: Activation) -> bool:
+    """Whether an iteration only finds the end of its loop."""
+    return activation.place.number >= (loop.count or 0)
 
 
 def _script(activation: Activation) -> Script:

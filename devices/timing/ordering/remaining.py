@@ -1,4 +1,4 @@
-"""The longest way from each node to the end of its graph, in ns: what a delay of the node would delay.
+"""The longest way from each node of a step to the end of its graph, in ns: what a delay of the node would delay.
 
 A node counts with its time, a transfer as on idle links, a collective as alone, a call with the longest way through
 what it calls. Nothing counts for waiting, be it for a device or a link, nor for launches:
@@ -7,23 +7,19 @@ what it calls. Nothing counts for waiting, be it for a device or a link, nor for
     c (6)                                        c 6
 
 The members of one collective end together, so each counts with what follows the others too; if they are in functions
-that are called apart, with what follows itself. An Enter counts with all iterations of its loop but one, a conditional
-with the longer branch. Where a count is a list, its largest number counts.
+that are called apart, with what follows itself. A conditional counts with the longer branch. Where the count of a loop
+is a list, its largest number counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ....graph.arrays import grouped, inverse, owners, topological_order
 from ....graph.ops.record import Calls
+from .ways import GraphWays, longest_ways
 
 if TYPE_CHECKING:
-    from ....graph.analysis.levels import Frame
     from ....graph.analysis.trip_counts import Count
     from ..bodies.body import Body
     from ..bodies.scripts import Call, Script
@@ -33,46 +29,23 @@ GroupDevices = Mapping[str, tuple[int, ...]]
 """by group of collectives the numbers of its devices"""
 
 
-class Remaining(NamedTuple):
-    """By joint number of a graph the longest way from the start, and from the end, of a node to the end of the graph.
-
-    `length_ns` is the longest way through the graph, `turn_ns` by frame through one iteration.
-    """
-
-    from_start_ns: list[int]
-    from_end_ns: list[int]
-    length_ns: int
-    turn_ns: Mapping[int, int]
-
-
 class RemainingTimes:
-    """What remains after the nodes of the graphs of a step, found once for each script."""
+    """The ways of the graphs of a step, found once for each script."""
 
     def __init__(self, script: Script, plan_of: PlanOf) -> None:
         """`plan_of` plans collectives."""
         self._plan_of = plan_of
-        self._known: dict[Script, Remaining] = {}
+        self._known: dict[Script, GraphWays] = {}
         scripts = _scripts(script)
         self._devices = _devices_of_groups(each.whole for each in scripts)
         for each in scripts:
-            self._known[each] = self._found(each)
+            frames = None if each.levels is None else each.levels.frames
+            counts = list(map(_largest, each.counts))
+            self._known[each] = longest_ways(each.whole.graph, self._times(each), _meetings(each.whole), frames, counts)
 
-    def of(self, script: Script) -> Remaining:
-        """What remains after the nodes of a script of the step."""
+    def of(self, script: Script) -> GraphWays:
+        """The ways of the graph of a script of the step."""
         return self._known[script]
-
-    def _found(self, script: Script) -> Remaining:
-        times, ways = self._times(script), _Ways(script.whole)
-        turn_ns = {}
-        if script.levels is not None:
-            frames = script.levels.frames.all
-            for number in sorted(range(1, len(frames)), key=lambda number: -frames[number].depth):
-                turn_ns[number] = ways.longest_inside(_nodes_inside(frames, number), times)
-                more_ns = (max(_largest(script.counts[number]), 1) - 1) * turn_ns[number]
-                for enter in frames[number].enters:
-                    times[enter] += more_ns
-        from_start, from_end = ways.longest(times)
-        return Remaining(from_start, from_end, max(from_start, default=0), turn_ns)
 
     def _times(self, script: Script) -> list[int]:
         """The time of each node."""
@@ -104,61 +77,6 @@ class RemainingTimes:
             return 0 if begun else max(lengths, default=0)
         condition, body = lengths[-2:] if len(lengths) > 1 else (*lengths, 0)
         return (count + 1 - (begun + 1) // 2) * condition + (count - begun // 2) * body
-
-
-class _Ways:
-    """The ways through one graph, on which the members of a collective are one place."""
-
-    def __init__(self, body: Body) -> None:
-        self._place, self._starts, self._targets, self._order = _contracted(body)
-
-    def longest(self, times: Sequence[int]) -> tuple[list[int], list[int]]:
-        """By node the longest way from its start, and from its end."""
-        place, starts, targets = self._place, self._starts, self._targets
-        ways, after = [0] * len(times), [0] * len(times)
-        for n in reversed(self._order):
-            longest = 0
-            for target in targets[starts[n] : starts[n + 1]]:
-                if ways[target] > longest:
-                    longest = ways[target]
-            after[n] = longest
-            ways[n] = longest + times[n]
-        return [ways[n] for n in place], [after[n] for n in place]
-
-    def longest_inside(self, nodes: Iterable[int], times: Sequence[int]) -> int:
-        """The longest way through some nodes alone."""
-        starts, targets, ways = self._starts, self._targets, dict[int, int]()
-        for n in sorted({self._place[n] for n in nodes}, key=self._rank.__getitem__, reverse=True):
-            after = max([ways.get(target, 0) for target in targets[starts[n] : starts[n + 1]]], default=0)
-            ways[n] = after + times[n]
-        return max(ways.values(), default=0)
-
-    @cached_property
-    def _rank(self) -> list[int]:
-        """By node its number in the order."""
-        rank: list[int] = inverse(np.array(self._order)).tolist()
-        return rank
-
-
-def _contracted(body: Body) -> tuple[list[int], list[int], list[int], list[int]]:
-    """By node the first member of its collective, or itself; who follows these, by columns; a topological order.
-
-    Where collectives wait for each other, which cannot run, no members are joined.
-    """
-    graph = body.graph
-    starts, targets = graph.consumers()
-    place = np.arange(len(graph))
-    for members in _meetings(body):
-        place[members] = members[0]
-    src, dst = place[owners(np.diff(starts))], place[targets]
-    src, dst = src[src != dst], dst[src != dst]
-    starts, edges = grouped(src, len(graph))
-    targets = dst[edges]
-    order = topological_order(starts, targets)
-    if len(order) < len(graph):
-        starts, targets = graph.consumers()
-        place, order = np.arange(len(graph)), graph.order().tolist()
-    return place.tolist(), starts.tolist(), targets.tolist(), order
 
 
 def _meetings(body: Body) -> list[list[int]]:
@@ -196,13 +114,3 @@ def _scripts(script: Script) -> list[Script]:
 
 def _largest(count: Count) -> int:
     return count if isinstance(count, int) else max(count, default=0)
-
-
-def _nodes_inside(frames: Sequence[Frame], number: int) -> list[int]:
-    """The nodes of a frame and of those in it."""
-    inside, nodes = {number}, list(frames[number].nodes)
-    for inner in range(number + 1, len(frames)):  # a frame has a number before those in it
-        if frames[inner].parent in inside:
-            inside.add(inner)
-            nodes += frames[inner].nodes
-    return nodes

@@ -65,7 +65,9 @@ def flow_classes(routes: Sequence[Route], families: Sequence[int], likeness: Cal
     start = np.array([kinds.setdefault(likeness(link), len(kinds)) for link in links], np.int64)
     flow = np.repeat(np.arange(len(routes)), lengths)
     hops = _Hops(flow, np.array(crossed, np.int64), np.arange(len(flow)) - _starts(lengths)[flow])
-    of_flow, of_link = _refined(hops, np.array(families, np.int64), start)
+    numbered: dict[int, int] = {}
+    dense = np.array([numbered.setdefault(family, len(numbered)) for family in families], np.int64)
+    of_flow, of_link = _refined(hops, dense, start)
     return FlowClasses(of_flow, of_link, links, number_of, _counts(hops, of_flow, of_link))
 
 
@@ -82,7 +84,7 @@ def _starts(lengths: Sequence[int]) -> Numbers:
 
 
 def _refined(hops: _Hops, flow: Numbers, link: Numbers) -> tuple[Numbers, Numbers]:
-    """Splits the classes of flows and links until they tell nothing more of each other."""
+    """Splits classes of flows and links, numbered from 0 on, until they tell nothing more of each other."""
     count = -1
     place = hops.place.astype(np.uint64)
     while count != (count := _number(flow) + _number(link)):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
-from ...analysis.collective_seats import AXIS, INSTANCE, INSTANCE_STEP, MESH
+from ...analysis.collective_seats import AXIS, IMBALANCE, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...attrs import encode
 from ...dtypes import DataType
@@ -133,21 +133,21 @@ def all_to_all_of_unequal_parts(op: Forward, grad: Tensor, _counts: Tensor) -> G
     """The rows go back: as many to each member as came from it, and as many on the clock."""
     marks, step = _marks(op)
     marks |= _exchanged_assumptions(op)
-    kept = op.own_attrs("communication_hint", "timeout_seconds")
+    kept = op.own_attrs("communication_hint", "timeout_seconds", IMBALANCE)
     seat = (*op.inputs[2:4], _moved(op, 4, step), [])
     return _nothing(op, op.make("Partita>AllToAllV", grad, op.outputs[1], *seat, **kept, **marks))
-
-
-@gradient("Partita>CollectivePermute")
-def permute(op: Forward, grad: Tensor) -> Gradients:
-    """The other way round."""
-    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
 
 
 def _exchanged_assumptions(op: Forward) -> dict[str, Any]:
     """On the clock a gradient has the shapes that were assumed of what `op` sent."""
     pairs = (_ASSUMED, _ASSUMED_SENT), (_ASSUMED_SENT, _ASSUMED)
     return {theirs: encode(op.attrs[own], "list(shape)") for own, theirs in pairs if own in op.attrs}
+
+
+@gradient("Partita>CollectivePermute")
+def permute(op: Forward, grad: Tensor) -> Gradients:
+    """The other way round."""
+    return _nothing(op, _by_inputs(op, "Partita>CollectivePermute", grad, shift=-op.attrs["shift"]))
 
 
 @gradient("Partita>CopiedOver")

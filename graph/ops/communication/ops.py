@@ -29,7 +29,7 @@ OPS: FactsByOp = {
     "NcclBroadcast": {"is_collective": True, "exchange": Exchange.NOTHING},
     "NcclReduce": {"exchange": Exchange.NOTHING},
     "Partita>AllGather": {"waits": True, "exchange": Exchange.ALL_GATHER},
-    "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL, "rows_assumed_from": 0},
+    "Partita>AllToAllV": {"waits": True, "exchange": Exchange.ALL_TO_ALL},
     "Partita>CollectivePermute": {"waits": True, "exchange": Exchange.PERMUTE},
     "Partita>CopiedOver": {"is_view": True, "linear_inputs": 1, "keeps_first_axis": True},
 }

@@ -38,6 +38,7 @@ from ..training_step import TrainingStep, training_step
 from ..value_flow import output_named
 from ..zero.collectives import GroupKeys
 from ..zero.layout import Sharding
+from ..zero.region import SharedOut
 from ..zero.step import ZeroOptions, shard_step, zero_options
 from .mesh import Mesh
 from .shard_collectives import MeshCollectives, ShardAxes, shard_axes
@@ -162,11 +163,11 @@ class _Reduction:
                 options,
                 keys,
                 mean=False,
-                among=self._variables(axes),
+                among=self._shared_out(axes),
                 collectives=partial(MeshCollectives, axes=along, ranks=self.ranks),
             ).step
 
-    def _variables(self, axes: str) -> set[int]:
+    def _shared_out(self, axes: str) -> SharedOut:
         """The variables whose gradients are summed over some axes, with those that are updated together with one."""
         graph, flow = self.step.graph, self.step.flow
         own = {graph.find_id(variable) for variable, over in self.over.items() if over == axes}
@@ -175,7 +176,7 @@ class _Reduction:
             together = flow.variables(update)
             if not own.isdisjoint(together):
                 found.update(together)
-        return found
+        return SharedOut(found, {gradient for gradient, over in self.axes_of.items() if over == axes})
 
 
 def _within_groups(axes: ShardAxes, size: int | None, mesh: Mesh) -> ShardAxes:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from ....errors import UnimplementedError
+from ...attrs import encode
 from ...dtypes import DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
@@ -83,9 +84,8 @@ class _Summing:
             list(function.argument_types),
             list(function.result_types),
         )
-        signature = definition.signature
-        named = (*signature.input_arg, *signature.output_arg, *definition.node_def)
-        self.taken = {thing.name for thing in named}
+        arguments = [*definition.signature.input_arg, *definition.signature.output_arg]
+        self.taken = {arg.name for arg in arguments} | {node.name for node in definition.node_def}
 
     def run(self, sums: Sequence[Output]) -> StageFunction:
         """The function with all sums."""
@@ -114,7 +114,7 @@ class _Summing:
         name, definition = self._unused(name), self.made.definition
         made = definition.node_def.add(name=name, op=op, input=inputs)
         for attr, dtype in types.items():
-            made.attr[attr].type = int(dtype)
+            made.attr[attr].CopyFrom(encode(dtype, "type"))
         definition.control_ret[name] = name
         definition.signature.control_output.append(name)
         return f"{name}:{output}:0"

@@ -9,7 +9,7 @@ A variable that several stages read is on the first of them.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 
 from .region import MicroBatchRegion
@@ -33,12 +33,34 @@ def gradient_stages(region: MicroBatchRegion, variables: Mapping[int, int]) -> d
     It is the variable whose update is the fewest nodes away: with clipping by the norm of all gradients each gradient
     leads to every update.
     """
+    nearest = _nearest_stages(region, variables)
     found: dict[int, int] = {}
     for node, _ in region.gradients:
-        stage = _nearest(region, node, variables)
-        if stage is not None:
-            found[node] = max(stage, found.get(node, 0))
+        reached = [nearest[reader] for reader in _following(region, node) if reader in nearest]
+        if reached:
+            found[node] = min(reached)[1]
     return found
+
+
+def _nearest_stages(region: MicroBatchRegion, variables: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """By node how many nodes away the nearest update of a variable is, and the stage of that variable."""
+    flow = region.step.flow
+    found: dict[int, tuple[int, int]] = {}
+    for update in region.step.updates:
+        stages = _known(variables, flow.variables(update))
+        if stages:
+            found[update] = 0, min(stages)
+    for node in reversed(flow.order):
+        if node in region.step.backward and node not in found:
+            nearest = min((found[reader] for reader in _following(region, node) if reader in found), default=None)
+            if nearest is not None:
+                found[node] = nearest[0] + 1, nearest[1]
+    return found
+
+
+def _following(region: MicroBatchRegion, node: int) -> list[int]:
+    """The nodes of the backward pass that read a node, or a variable after it was updated by the node."""
+    return [reader for reader in region.step.flow.value_readers(node) if reader in region.step.backward]
 
 
 def outside_stages(
@@ -52,14 +74,15 @@ def outside_stages(
         if stages:
             found[update] = min(stages)
     inner = [node for node in step.flow.order if node in step.backward and node not in region.nodes]
+    of_any = ChainMap(found, dict(stage_of))
     for node in reversed(inner):
         readers = [found.get(reader) for reader in step.flow.value_readers(node)]
         if node not in found and len(set(readers)) == 1 and readers[0] is not None:
             found[node] = readers[0]
     for node in inner:
-        stages = _known({**stage_of, **found} if node not in found else {}, (src for src, _ in region.sources(node)))
-        if node not in found and stages:
-            found[node] = stages.pop() if len(set(stages)) == 1 else min(stages)
+        stages = _known(of_any, (src for src, _ in region.sources(node))) if node not in found else []
+        if stages:
+            found[node] = min(stages)
     _add_slots(region, found)
     return found
 
@@ -84,18 +107,3 @@ def _add_slots(region: MicroBatchRegion, found: dict[int, int]) -> None:
 
 def _known(stages: Mapping[int, int], nodes: Iterable[int]) -> list[int]:
     return [stages[node] for node in nodes if node in stages]
-
-
-def _nearest(region: MicroBatchRegion, gradient: int, variables: Mapping[int, int]) -> int | None:
-    flow, updates = region.step.flow, set(region.step.updates)
-    seen, waiting = {gradient}, deque([gradient])
-    while waiting:
-        node = waiting.popleft()
-        stages = _known(variables, flow.variables(node)) if node in updates else []
-        if stages:
-            return min(stages)
-        for reader in flow.value_readers(node):
-            if reader not in seen and reader in region.step.backward:
-                seen.add(reader)
-                waiting.append(reader)
-    return None

@@ -32,8 +32,9 @@ def without_sums(region: MicroBatchRegion, stage_of: Mapping[int, int]) -> Micro
 def _is_sum(region: MicroBatchRegion, node: int, joining: Joining | None, outside: set[int]) -> bool:
     """Whether a node only adds, what it adds up is a gradient, and nobody inside reads it."""
     is_additive = region.graph.node_properties(node).op_def.record.is_additive
-    inside = region.nodes - outside
-    return is_additive and joining is Joining.SUMMED and not any(r in inside for r in region.readers(node))
+    if not is_additive or joining is not Joining.SUMMED:
+        return False
+    return not any(reader in region.nodes and reader not in outside for reader in region.readers(node))
 
 
 def _leads_to_sum(region: MicroBatchRegion, node: int, stage_of: Mapping[int, int]) -> bool:

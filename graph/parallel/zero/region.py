@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,13 @@ from .variables import ShardedVariable, find_variables
 _ELEMENTWISE = "elementwise"
 
 
+class SharedOut(NamedTuple):
+    """The variables that are shared out, and the gradients of which shards are enough."""
+
+    variables: Collection[int]
+    gradients: Collection[Output]
+
+
 class ShardRegion:
     """The part of a training step that can work on shards."""
 
@@ -43,12 +51,12 @@ class ShardRegion:
         boundary: Sequence[Output],
         loss: int,
         outputs: Sequence[int],
-        among: Collection[int] | None = None,
+        among: SharedOut | None = None,
     ) -> None:
         """`boundary` are tensors of the backward pass that enter the updates, `updates` all nodes that write.
 
-        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes. Variables that
-        are not `among` these stay whole.
+        `shapes` are known shapes by node name; `outputs` are other nodes that every replica computes. Variables and
+        gradients that are not `among` some stay whole.
         """
         self.flow = flow
         self.graph: Graph = flow.graph
@@ -66,11 +74,13 @@ class ShardRegion:
         self.beside = (wanted & behind) - self.nodes - self.before
         """what outputs that see gradients need besides; it works on whole tensors"""
         self.order = [node for node in flow.order if node in self.nodes]
-        self.updates = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        writing = [node for node in self.order if self.kind(node).op_def.record.updates is not None]
+        self.updates = dict.fromkeys(writing)
         """what writes variables in it: also what no gradient enters, such as decay that is assigned before"""
-        self.seeds = [output for output in boundary if self.is_cuttable(output)]
+        own = boundary if among is None else [output for output in boundary if output in among.gradients]
+        self.seeds = [output for output in own if self.is_cuttable(output)]
         """gradients of which every replica needs a shard"""
-        found = find_variables(flow, self.shape, self.updates, self.before, self.nodes, among)
+        found = find_variables(flow, self.shape, writing, self.before, self.nodes, among and among.variables)
         self.variables = found.sharded
         self.whole = found.whole
         """why other variables that are updated stay whole, by name"""

@@ -14,7 +14,7 @@ attrs that differ are listed as patches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -30,7 +30,7 @@ from .gathers import ParameterGathers
 from .layout import Patch, Sharding
 from .outside import OutsideRead, outside_reads
 from .readers import ParameterReaders
-from .region import ShardRegion
+from .region import ShardRegion, SharedOut
 from .shards import Shards
 from .state import StateShards, assignment
 from .units import buckets, unit_names
@@ -110,12 +110,12 @@ def shard_step(
     *,
     mean: bool = True,
     outputs: Sequence[int] = (),
-    among: Collection[int] | None = None,
+    among: SharedOut | None = None,
     collectives: MakesCollectives = ShardCollectives,
 ) -> ShardedStep:
     """Shards a training step over replicas; `mean` says whether gradients are averaged or summed.
 
-    `outputs` are further nodes that every replica computes, `among` the variables that are sharded, if not all;
+    `outputs` are further nodes that every replica computes, `among` what is sharded, if not all;
     `collectives` makes what shards and wholes travel by. Parameters whose updates are not elementwise, or change
     rows only, stay whole with their state, as do variables of one element. Raises InvalidArgumentError if nothing is
     left to shard, and for units without parameters.
@@ -134,7 +134,7 @@ class _Sharder:
         collectives: ShardCollectives,
         options: ZeroOptions,
         outputs: Sequence[int],
-        among: Collection[int] | None,
+        among: SharedOut | None,
         *,
         mean: bool,
     ) -> None:
@@ -258,9 +258,9 @@ class _Sharder:
         for seeds, buffer in zip(self._gradient_buckets(), buffers, strict=True):
             by_device.setdefault(graph.requested_device(seeds[0][0]), []).append(buffer)
         for device, kept in by_device.items():
-            seeds = [node for node, _ in self._region.seeds if graph.requested_device(node) == device]
+            producers = [node for node, _ in self._region.seeds if graph.requested_device(node) == device]
             with self._edits.make.within(None, device):
-                self._keep_on(device, kept, list(dict.fromkeys(map(graph.node_name, seeds))))
+                self._keep_on(device, kept, list(dict.fromkeys(map(graph.node_name, producers))))
 
     def _keep_on(self, device: str, buffers: Sequence[Tensor], producers: Sequence[str]) -> None:
         """What `_keep` says for the gradients of one device."""

@@ -30,8 +30,17 @@ from .router import Routing
 _EP = "ep"
 
 
+class Exchanged(NamedTuple):
+    """What it takes to send rows back to other ranks."""
+
+    places: Tensor
+    """int64 [received]: where a received row went when rows were sorted by expert"""
+    counts: Tensor
+    """int64 [ranks]: how many rows came from each"""
+
+
 class Dispatched(NamedTuple):
-    """Rows where their experts are, and what it takes to send them back."""
+    """Rows where their experts are, and what it takes to bring them back to their tokens."""
 
     rows: Tensor
     """[received, hidden], those of the rank's first expert first"""
@@ -39,12 +48,12 @@ class Dispatched(NamedTuple):
     """int32 [experts of the rank]"""
     assumed_rows: int
     """how many rows they are on the clock"""
-    origins: Tensor
-    """int64 [sent]: where in the order of sending a choice is, token by token"""
-    places: Tensor | None
-    """int64 [received]: where among `rows` a received row is; None without an exchange"""
-    counts: Tensor | None
-    """int64 [ranks]: how many came from each; None without an exchange"""
+    choices: Tensor
+    """int64 [sent]: the number of the choice that each sent row is of, token * topk + choice"""
+    tokens: Tensor
+    """int64 [sent]: the token that each sent row is of"""
+    exchanged: Exchanged | None
+    """None where all experts are on the rank"""
 
 
 class Dispatch:
@@ -64,30 +73,31 @@ class Dispatch:
     def out(self, x: Tensor, routing: Routing) -> Dispatched:
         """The rows of x [rows, hidden] at their experts."""
         b = self._b
-        choices = b.op("Reshape", b.op("Cast", routing.experts, DstT=DataType.INT64), [-1], name="choices")[0]
-        experts, order = self._sorted(choices, self._sent, "by_expert")
-        tokens = b.op("FloorDiv", order, np.int64(self._topk), name="tokens")
+        chosen = b.op("Reshape", b.op("Cast", routing.experts, DstT=DataType.INT64), [-1], name="chosen")[0]
+        experts, choices = self._sorted(chosen, self._sent, "by_expert")
+        tokens = b.op("FloorDiv", choices, np.int64(self._topk), name="tokens")[0]
         rows = b.op("GatherV2", x, tokens, 0, name="rows")[0]
-        origins = self._sorted(order, self._sent, "origins")[1]
-        counts = self._counts(choices, self._experts)
+        counts = self._counts(chosen, self._experts)
         if self._ranks == 1:
-            per_expert = b.op("Cast", counts, DstT=DataType.INT32, name="rows_per_expert")[0]
-            return Dispatched(rows, per_expert, self._sent, origins, None, None)
-        return self._exchanged(rows, experts, origins, counts)
+            return Dispatched(rows, self._narrow(counts), self._sent, choices, tokens, None)
+        received, per_expert, exchanged = self._exchanged(rows, experts, counts)
+        return Dispatched(received, per_expert, self._received, choices, tokens, exchanged)
 
     def back(self, dispatched: Dispatched, y: Tensor, weights: Tensor) -> Tensor:
         """The weighted sum for each token of y [received, hidden], what experts made of the rows: [rows, hidden]."""
-        b = self._b
-        if dispatched.places is not None and dispatched.counts is not None:
-            y = b.op("GatherV2", y, dispatched.places, 0, name="by_sender")[0]
-            y = self._sent_over(y, dispatched.counts, self._received, self._sent, "returned")[0]
-        by_token = b.op("GatherV2", y, dispatched.origins, 0, name="by_token")
-        choices = b.op("Reshape", by_token, [-1, self._topk, self._hidden])[0]
-        weights = self._network.cast(weights, choices.dtype)
-        return b.op("Reshape", b.op("BatchMatMulV2", weights, choices, name="combined"), [-1, self._hidden])[0]
+        b, network = self._b, self._network
+        if dispatched.exchanged is not None:
+            y = b.op("GatherV2", y, dispatched.exchanged.places, 0, name="by_sender")[0]
+            y = self._sent_over(y, dispatched.exchanged.counts, self._received, self._sent, "returned")[0]
+        flat = network.cast(network.reshaped(weights, [-1, 1]), y.dtype)
+        weighted = b.op("Mul", y, b.op("GatherV2", flat, dispatched.choices, 0, name="weights"), name="weighted")
+        return b.op("UnsortedSegmentSum", weighted, dispatched.tokens, self._sent // self._topk, name="combined")[0]
 
-    def _exchanged(self, rows: Tensor, experts: Tensor, origins: Tensor, counts: Tensor) -> Dispatched:
-        """Rows and the numbers of their experts go to the ranks of these; there they are sorted by expert."""
+    def _exchanged(self, rows: Tensor, experts: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Exchanged]:
+        """Sorted rows and the numbers of their experts go to the ranks of these; there they are sorted again.
+
+        The rows, how many are of each expert, and how they come back.
+        """
         b, own = self._b, self._experts // self._ranks
         per_rank = b.op("Sum", b.op("Reshape", counts, [self._ranks, own]), [1], name="per_rank")
         sent = b.op("Cast", per_rank, DstT=DataType.INT64, name="send_counts")[0]
@@ -95,11 +105,10 @@ class Dispatch:
         received, received_counts = self._sent_over(rows, sent, self._sent, self._received, "received")
         numbers, _ = self._sent_over(local, sent, self._sent, self._received, "received_experts")
         size = b.op("StridedSlice", b.op("Shape", numbers), [0], [1], [1], shrink_axis_mask=1, name="size")[0]
-        _, order = self._sorted(numbers, size, "by_local_expert")
-        per_expert = b.op("Cast", self._counts(numbers, own), DstT=DataType.INT32, name="rows_per_expert")[0]
+        order = self._sorted(numbers, size, "by_local_expert")[1]
         grouped = b.op("GatherV2", received, order, 0, name="grouped")[0]
         places = self._sorted(order, size, "places")[1]
-        return Dispatched(grouped, per_expert, self._received, origins, places, received_counts)
+        return grouped, self._narrow(self._counts(numbers, own)), Exchanged(places, received_counts)
 
     def _sent_over(self, x: Tensor, counts: Tensor, rows: int, assumed: int, name: str) -> tuple[Tensor, Tensor]:
         """An exchange of `rows` rows for, on the clock, `assumed` rows."""
@@ -125,3 +134,6 @@ class Dispatch:
         b = self._b
         narrow = b.op("Cast", numbers, DstT=DataType.INT32)
         return b.op("DenseBincount", narrow, np.int32(size), np.zeros(0, np.float32), name="counts")[0]
+
+    def _narrow(self, counts: Tensor) -> Tensor:
+        return self._b.op("Cast", counts, DstT=DataType.INT32, name="rows_per_expert")[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ....errors import InvalidArgumentError
 from ....graph.builder.handles import Tensor
@@ -63,7 +63,11 @@ class RankForward:
             return whole_logits(self.network, self.classes)
 
 
-def forward(network: RankNetwork, model: object) -> RankForward | SampleForward:
+ForwardEnd: TypeAlias = RankForward | SampleForward
+"""the end of a forward pass: `losses()` of its labels, or `logits()`"""
+
+
+def forward(network: RankNetwork, model: object) -> ForwardEnd:
     """Adds a model to the graph; InvalidArgumentError for a model of a class without a builder."""
     if isinstance(model, DlrmModel):
         return dlrm(network, model)

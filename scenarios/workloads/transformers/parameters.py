@@ -64,6 +64,8 @@ class RankParameters:
         self.compute_type = _COMPUTED_IN[precision]
         self.master_type = DataType.DOUBLE if precision == "float64" else DataType.FLOAT
         self.all: list[RankParameter] = []
+        self.untrained: list[RankParameter] = []
+        """weights that a step leaves as they are"""
         self.assignments: list[tuple[int, Operation]] = []
         """with the stage of each"""
         self._starts = starts
@@ -87,8 +89,8 @@ class RankParameters:
         It starts uniform in [-scale, scale), everywhere with `start`, or with the rank's part of the whole value that
         `start` makes. `partial_over` are axes besides dp and cp over which the gradients of ranks are parts of a sum;
         those of shares over "dp" are whole. Of axis 0 only `filled` are in use, the others pad it and start at 0:
-        initial numbers do not depend on how many these are. What is not trained is not among `all`: steps leave it as
-        it is. Without `is_cast` the value has the precision of the optimizer. Raises InvalidArgumentError for a size
+        initial numbers do not depend on how many these are. What is not trained is among `untrained`, not `all`.
+        Without `is_cast` the value has the precision of the optimizer. Raises InvalidArgumentError for a size
         that does not divide.
         """
         b = self.program.b
@@ -112,9 +114,9 @@ class RankParameters:
                 value = self._start(full, shape, split if ranks > 1 else None, over, scale, start, filled)
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
             read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
-            if is_trained:
-                axes, axis = (over, split) if ranks > 1 else ("", None)
-                self.all.append(RankParameter(full, handle, read, tuple(part), axes, axis, self.program.stage))
+            axes, axis = (over, split) if ranks > 1 else ("", None)
+            parameter = RankParameter(full, handle, read, tuple(part), axes, axis, self.program.stage)
+            (self.all if is_trained else self.untrained).append(parameter)
             if self.compute_type == self.master_type or not is_cast:
                 return read
             return b.op("Cast", read, DstT=self.compute_type, name="value")[0]

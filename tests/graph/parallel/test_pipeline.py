@@ -358,5 +358,5 @@ def test_gradient_that_is_not_named() -> None:
     """An update by a tensor of the micro-batch that is not added up is refused, with the tensor."""
     model = TrainingModel("tower", "sgd", rows=2)
     graph = model.graph()
-    with pytest.raises(UnimplementedError, match="updates a variable by an activation|none of the named gradients"):
+    with pytest.raises(UnimplementedError, match=r"updates a variable by an activation|none of the named gradients"):
         made(graph, CPUS[:2], 4, sized="microbatch", gradients=model.slopes[1:])

@@ -27,13 +27,12 @@ def test_a_step_is_written_with_what_to_run(partita: CommandLine, config: Path) 
     document = json.loads(partita.done("workload", *flags, "--json"))
     assert document["nodes"] == len(load_graph_def(out).node)
     assert document["placeholders"] == ["tokens", "labels", "rank_1/tokens", "rank_1/labels"]
-    assert (document["targets"], document["initialise"]) == (
-        ["train", "rank_1/train"],
-        ["initialise", "rank_1/initialise"],
-    )
+    assert {"train", "rank_1/train"} <= set(document["targets"])
+    assert document["initialise"] == ["initialise", "rank_1/initialise"]
     assert [text.partition("=")[0] for text in document["warnings"]] == ["attn_pdrop", "embd_pdrop", "resid_pdrop"]
     told = partita.done("workload", *flags).splitlines()
-    assert told[2:4] == ["targets: train, rank_1/train", "initialise: initialise, rank_1/initialise"]
+    assert told[2] == f"targets: {', '.join(document['targets'])}"
+    assert told[3] == "initialise: initialise, rank_1/initialise"
     assert told[4].startswith("note: attn_pdrop=0.1: dropout is not there")
 
 

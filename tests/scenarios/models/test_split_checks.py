@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.scenarios import BertModel, DlrmModel, GptModel, LlamaModel, ModelDescription, MoeModel, Split, VitModel
 from tests.scenarios.models.families import GPT3, LLAMA3_8B, MIXTRAL, ROWS
 
@@ -25,7 +25,7 @@ V3 = MoeModel.from_row(ROWS, "deepseekv3", layers=61)
         (Split(cp=2), LLAMA3_8B, 8192),
         (Split(dp=8, ep=8, tp=8), MIXTRAL, 4096),
         (Split(dp=64, ep=64, tp=128, pp=2, stages=(30, 31)), V3, 4096),
-        (Split(dp=6, ep=6), DLRM, 1),
+        (Split(dp=5), DLRM, 1),
         (Split(tp=3, pp=4), VIT, 1),
         (Split(tp=6, cp=2, cp_kind="heads"), BERT, 512),
     ],
@@ -49,7 +49,8 @@ def test_what_fits_is_not_warned_about(split: Split, model: ModelDescription, le
         (Split(pp=3), LLAMA3_8B, 8, "= 3 does not divide 32 layers; give a product of 2 or 4"),
         (Split(dp=6, ep=6), MIXTRAL, 8, "ep=6 does not divide experts=8; give ep=2"),
         (Split(dp=2, ep=2), LLAMA3_8B, 8, "ep=2: LlamaModel has no experts; give ep=1"),
-        (Split(dp=4, ep=4), DLRM, 1, "ep=4 does not divide tables=6; give ep=2"),
+        (Split(dp=4, ep=4), DLRM, 1, "ep=4: DlrmModel has no experts; give ep=1"),
+        (Split(tp=8), MIXTRAL, 12, "tp=8 does not divide the 12 rows .* the way to experts parts; give .*=8 or 16"),
         (Split(cp=3), LLAMA3_8B, 8192, r"2 \* cp = 6 does not divide .*=8192; give sequence_length=8190 or 8196"),
         (Split(cp=3, cp_kind="heads"), LLAMA3_8B, 8192, "cp=3 does not divide .* give sequence_length=8190 or 8193"),
         (
@@ -63,7 +64,7 @@ def test_what_fits_is_not_warned_about(split: Split, model: ModelDescription, le
             Split(tp=8, sequence_parallel=True),
             LLAMA3_8B,
             1001,
-            r"sequence_parallel: tp=8 does not divide the 1001 rows .* give sequence_length=1000 or 1008",
+            "tp=8 does not divide the 1001 rows .* sequence_parallel parts; give sequence_length=1000 or 1008",
         ),
         (
             Split(tp=2, cp=2, sequence_parallel=True),
@@ -119,6 +120,14 @@ def test_fewer_devices_than_there_are_is_a_warning() -> None:
     assert (
         warning == "tp * pp * cp * dp = 8 * 1 * 1 * 1 = 8 devices of the cluster's 64 are used; the others do nothing"
     )
+
+
+def test_a_ring_has_no_window() -> None:
+    """Unless the window sees the whole sequence."""
+    model = LlamaModel(2, 16, 4, 40, 99, window=8)
+    assert Split(cp=2).check(model, 8) == ()
+    with pytest.raises(UnimplementedError, match="a ring has no window of attention"):
+        Split(cp=2).check(model, 12)
 
 
 def test_every_named_value_works() -> None:

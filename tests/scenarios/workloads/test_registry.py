@@ -39,8 +39,9 @@ SMALL = {
     "training": {"gpus": "2", "rows": "8", "kind": "reference"},
     "image_training": {"network": "AlexNet", "images": "2", "gpus": "1"},
 }
-MODELS = {"gpt": "gpt2", "llama": "llama", "bert": "bert", "vit": "vit"}
+MODELS = {"gpt": "gpt2", "llama": "llama", "moe": "mixtral", "bert": "bert", "vit": "vit"}
 """of workloads that are families of models the case whose config.json they read"""
+DLRM = {"dense_features": 4, "tables": [7, 9], "embedding": 2, "bottom": [2], "top": [3, 1]}
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_shipped_workload_is_checked() -> None:
-    assert {*SMALL, *MODELS} == {*SUMMARIES}
+    assert {*SMALL, *MODELS, "dlrm"} == {*SUMMARIES}
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -78,6 +79,14 @@ def test_a_family_of_models_is_a_workload(name: str, case: str, tmp_path: Path) 
     assert len(step.fetches) == 1
     assert step.warnings == model_from_config(file).left_out
     assert find_workload(name).graph({**texts, "sequence_length": "8"})
+
+
+def test_a_recommendation_model_is_a_workload(tmp_path: Path) -> None:
+    """On two ranks of data; a sample has no length."""
+    file = written(tmp_path, {"model_type": "dlrm", **DLRM})
+    step = find_workload("dlrm").made({"config": str(file), "split": "dp=2,microbatch=4"})
+    assert isinstance(step, ModelStep)
+    assert step.feeds["dense"] == (4, 4)
 
 
 def small(*, config: LlamaModel, split: Split, cluster: Cluster | None = None) -> GraphDef:

@@ -195,23 +195,6 @@ def test_shapes_are_known_but_for_the_rows() -> None:
         shapes("Partita>AllToAllV", (7, 2), (2,), *group, **OF_FLOATS)
 
 
-def test_on_the_clock_as_many_rows_come_as_go() -> None:
-    """What reads the rows is priced by those that are sent, and the timeline says what was assumed; a feed wins."""
-    b, cluster = GraphBuilder(), local_cluster("cpu:2")
-    for n in range(2):
-        with b.device(cpu(n)):
-            x, counts = b.placeholder(f"x{n}", "float32", (30, 4)), b.placeholder(f"n{n}", "int32", (2,))
-            rows, _ = exchange(b, x, counts, 2, name=f"rows{n}")
-            b.op("MatMul", rows, np.ones((4, 5), np.float32), name=f"y{n}")
-    feeds = ["x0", "n0", "x1", "n1"]
-    timeline = simulate(cut(b.graph_def(), cluster, feeds=feeds, targets=["y0", "y1"]), cluster)
-    assert timeline.find("y0").flops == 2 * 30 * 4 * 5
-    assert [(name, value) for name, _, value in timeline.assumed if name == "rows0"] == [("rows0", (30, 4))]
-    assert "rows that values decide were taken as many as come in: 2 x Partita>AllToAllV" in timeline.warnings
-    fed = cut(b.graph_def(), cluster, feeds=[*feeds, "rows0"], targets=["y0"])
-    assert simulate(fed, cluster, feeds={"rows0": (7, 4)}).find("y0").flops == 2 * 7 * 4 * 5
-
-
 def test_on_the_clock_the_busiest_member_may_send_more() -> None:
     """By the attr `_imbalance` so many times the mean; a number below 1, or none, is refused."""
 

@@ -111,5 +111,8 @@ def test_shapes_that_do_not_fit_are_refused_before_any_run() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             shapes("Partita>GroupedMatMul", *inputs)
+    for wrong in (0.5, float("nan"), float("inf")):
+        with pytest.raises(InvalidArgumentError, match=r"assumed_imbalance = .* must be from 1.0 on"):
+            shapes("Partita>GroupedMatMul", (3, 2), (8, 2, 4), (8,), assumed_imbalance=wrong)
     with pytest.raises(InvalidArgumentError, match="rows is 5 by x and 6 by d_product"):
         shapes("Partita>GroupedMatMulGrad", (5, 2), (6, 4), (8,))

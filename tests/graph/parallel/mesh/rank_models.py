@@ -1,16 +1,16 @@
-"""Rank programs for tests: a perceptron with column and row products over tp, on a stage for each of its layers.
+"""Rank programs for tests: a perceptron with column and row products over tp or ep, on a stage for each of its layers.
 
-    model = RankModel(Mesh(pp=2, tp=2, dp=2), rows=2)
-    model.graph()          the program of one rank for one micro-batch; "x" and "y" are fed, "loss" is its share
-    model.gradients        what micro-batches add up: the gradient of each weight, and how many rows there are
+model = RankModel(Mesh(pp=2, tp=2, dp=2), rows=2)
+model.graph()          the program of one rank for one micro-batch; "x" and "y" are fed, "loss" is its share
+model.gradients        what micro-batches add up: the gradient of each weight, and how many rows there are
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
-from itertools import pairwise
 
 import numpy as np
 
@@ -46,8 +46,11 @@ class RankModel:
     layers: int = 2
     optimizer: str = "adam"
     clips: bool = False
-    halves: bool = False
-    width: int = WIDTH
+    over: str = "tp"
+    """the axis that shares out the products; ranks of ep have rows of their own, which are gathered for them"""
+    kind: str = "CPU"
+    shards: str = ""
+    """the axis over which read nodes give shards, as they do with zero=3"""
     b: GraphBuilder = field(default_factory=GraphBuilder)
     weights: dict[str, RankWeight] = field(default_factory=dict)
     starts: list[Operation] = field(default_factory=list)
@@ -58,7 +61,7 @@ class RankModel:
     @property
     def devices(self) -> list[str]:
         """The devices of all ranks."""
-        return [f"/device:CPU:{rank}" for rank in range(self.mesh.devices)]
+        return [f"/device:{self.kind}:{rank}" for rank in range(self.mesh.devices)]
 
     @property
     def stages(self) -> list[str]:
@@ -68,7 +71,7 @@ class RankModel:
     @property
     def total(self) -> int:
         """The rows of the global batch."""
-        return self.rows * self.mesh.dp * self.microbatches
+        return self.rows * self.mesh.dp * self.mesh.cp * self.microbatches
 
     @property
     def scopes(self) -> dict[str, str]:
@@ -83,13 +86,13 @@ class RankModel:
         """The program."""
         b, r = self.b, RankProgram(self.b, self.mesh)
         with r.on_stage(0, self.stages[0]):
-            h = b.placeholder("x", "float64", (self.rows, self.width))
+            h = b.placeholder("x", "float64", (self.rows, WIDTH))
         for k in range(self.layers):
             with r.on_stage(self.stage(k), self.stages[self.stage(k)]), b.scope(f"layer_{k}"):
                 h = self._layer(r, h, k)
         last = self.stage(self.layers - 1)
         with r.on_stage(last, self.stages[last]):
-            y = b.placeholder("y", "float64", (self.rows, self.width))
+            y = b.placeholder("y", "float64", (self.rows, WIDTH))
             error = b.op("Sum", b.op("Square", b.op("Sub", h, y)), [0, 1])
             loss = b.op("Mul", error, np.float64(1 / self.total), name="share")
             self.gradients = [b.op("Sum", b.op("OnesLike", y), [0, 1], name="counted")[0].name]
@@ -98,7 +101,9 @@ class RankModel:
         self.gradients += [slope.name for slope in slopes.values()]
         self.gradient_of = {self.weights[name].handle.node: slope.name for name, slope in slopes.items()}
         with r.on_stage(last, self.stages[last]):
-            r.all_reduce(loss[0], "dp+cp", name="loss") if self.mesh.size("dp+cp") > 1 else b.identity(loss, name="loss")
+            r.all_reduce(loss[0], "dp+cp", name="loss") if self.mesh.size("dp+cp") > 1 else b.identity(
+                loss, name="loss"
+            )
             b.op("Identity", "counted", name="rows_counted")
         factor = self._factor(r, slopes) if self.clips else None
         updates = [self._update(r, name, slope, factor) for name, slope in slopes.items()]
@@ -109,12 +114,13 @@ class RankModel:
 
     def _layer(self, r: RankProgram, h: Tensor, k: int) -> Tensor:
         b = self.b
-        gain = self._weight(r, f"layer_{k}/gain", (self.width,), None)
+        gain = self._weight(r, f"layer_{k}/gain", (WIDTH,), None)
         h0 = b.op("Mul", h, gain)[0]
-        into = r.copied(h0, "tp")
-        wide = b.op("Tanh", b.op("MatMul", into, self._weight(r, f"layer_{k}/up", (self.width, INNER), 1)))[0]
-        down = b.op("MatMul", wide, self._weight(r, f"layer_{k}/down", (INNER, self.width), 0))[0]
-        return b.op("AddV2", h, b.op("Tanh", r.all_reduce(down, "tp")))[0]
+        into = r.copied(h0, "tp") if self.over == "tp" else r.all_gather(h0, self.over)
+        wide = b.op("Tanh", b.op("MatMul", into, self._weight(r, f"layer_{k}/up", (WIDTH, INNER), 1)))[0]
+        down = b.op("MatMul", wide, self._weight(r, f"layer_{k}/down", (INNER, WIDTH), 0))[0]
+        out = r.all_reduce(down, "tp") if self.over == "tp" else r.reduce_scatter(down, self.over)
+        return b.op("AddV2", h, b.op("Tanh", out))[0]
 
     def _weight(self, r: RankProgram, name: str, shape: tuple[int, ...], split: int | None) -> Tensor:
         b = self.b
@@ -122,13 +128,14 @@ class RankModel:
         whole = draw.normal(size=shape) / 2 if len(shape) > 1 else 1 + draw.normal(size=shape) / 8
         part, over = list(shape), ""
         value: Tensor = b.constant(whole)
-        if split is not None and self.mesh.tp > 1:
-            part[split] //= self.mesh.tp
-            over = "tp"
+        if split is not None and self.mesh.size(self.over) > 1:
+            part[split] //= self.mesh.size(self.over)
+            over = self.over
             step = np.zeros(len(shape), np.int32)
             step[split] = part[split]
-            value = b.op("Slice", value, b.op("Mul", r.position("tp"), step), part)[0]
-        handle = b.op("VarHandleOp", name="variable", dtype="float64", shape=part, attrs={"shared_name": name})[0]
+            value = b.op("Slice", value, b.op("Mul", r.position(over), step), part)[0]
+        attrs = {"shared_name": name, "_reduced_over": "edp+cp" if over == "ep" else "dp+cp"}
+        handle = b.op("VarHandleOp", name="variable", dtype="float64", shape=part, attrs=attrs)[0]
         self.starts.append(b.op("AssignVariableOp", handle, value))
         read = b.op("ReadVariableOp", handle, dtype="float64", name=f"{name.rpartition('/')[2]}/read")[0]
         self.weights[name] = RankWeight(handle, read, over, r.stage, part)
@@ -188,15 +195,20 @@ class RankModel:
 
     def _feeds(self, step: int) -> dict[str, Array]:
         mesh, draw = self.mesh, np.random.default_rng(step)
-        parts = {end: draw.normal(size=(self.total, self.width)) for end in "xy"}
+        parts = {end: draw.normal(size=(self.total, WIDTH)) for end in "xy"}
         feeds = {}
         for rank in range(mesh.per_stage):
             for end, value in parts.items():
-                feeds[f"{prefix_of(rank)}{end}"] = np.split(value, mesh.dp)[mesh.coordinates(rank).dp]
+                feeds[f"{prefix_of(rank)}{end}"] = np.split(value, mesh.size("dp+cp"))[mesh.position("dp+cp", rank)]
         return feeds
 
     def _joined(self, values: Sequence[Array], name: str, over: str) -> Array:
         """The whole weight; ranks that have the same part must agree."""
+        part = self.weights[name].part
+        if self.shards:
+            groups = {rank: self.mesh.group(self.shards, rank) for rank in range(len(values))}
+            joined = [np.concatenate([values[member] for member in groups[rank]]) for rank in groups]
+            values = [value[: prod(part)].reshape(part) for value in joined]
         parts: dict[int, Array] = {}
         for rank, value in enumerate(values):
             at = self.mesh.position(over, rank) if over else 0

@@ -59,7 +59,7 @@ def test_instances_that_are_taken() -> None:
     graph = model.graph()
     node = next(node for node in graph.op_nodes() if node.op == "CollectiveReduceV2" and "layer_0" in node.name)
     node.add_attr("_instance", (1 << 23) + 1)
-    with pytest.raises(InvalidArgumentError, match="would run again with _instance .* below 8388608"):
+    with pytest.raises(InvalidArgumentError, match=r"would run again with _instance .* below 8388608"):
         recompute(graph, loss="share", segments=["layer_0"])
 
 

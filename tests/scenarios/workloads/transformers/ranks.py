@@ -53,7 +53,7 @@ class Ranks:
         one: Ranks | None = None,
     ) -> None:
         self.split, self.sequence = split, sequence
-        self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp)
+        self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         devices = [f"/device:CPU:{k}" for k in range(self.mesh.devices)]
         b = GraphBuilder()
         program = RankProgram(b, self.mesh)
@@ -65,6 +65,7 @@ class Ranks:
         end = forward(network, model)
         losses = end.losses()
         self.weights = parameters.all
+        self.vectors = [w for w in (*parameters.all, *parameters.untrained) if len(w.part) == 1]
         slopes = gradients(b, [losses.total], [weight.read for weight in self.weights])
         self.fetches = [losses.total.name, losses.labelled.name, end.logits().name, *map(str, slopes)]
         self.starts = [node.name for _, node in parameters.assignments]
@@ -79,7 +80,7 @@ class Ranks:
         fed: dict[str, Array] = {}
         for rank, copy in enumerate(copies):
             fed |= {f"{copy}{name}": self._fed(x, rank) for name, x in feeds.items()}
-            fed |= {f"{copy}{w.read.name}": self._vector(w, rank) for w in self.weights if len(w.part) == 1}
+            fed |= {f"{copy}{w.read.name}": self._vector(w, rank) for w in self.vectors}
         with BlockingSession(self.graph, f"cpu:{self.mesh.devices}") as session:
             session.run([], targets=[f"{copy}{name}" for copy in copies for name in self.starts])
             fetched = session.run([f"{copy}{name}" for copy in copies for name in self.fetches], fed)
@@ -115,15 +116,15 @@ class Ranks:
     def _whole(self, weight: RankParameter, parts: list[Array]) -> Array:
         """The gradient of the whole weight: parts of a sum are added up, shares are joined, copies are equal."""
         axes = self.reduced_over[weight.name]
-        of_tp = [
+        of_ranks = [
             np.sum([parts[member] for member in self.mesh.group(axes, rank)], axis=0)
-            for rank in self.mesh.group("tp", 0)
+            for rank in self.mesh.group(weight.over or "tp", 0)
         ]
         if weight.over:
-            return np.concatenate(of_tp, self.axes[weight.name])
-        for other in of_tp:
-            np.testing.assert_allclose(other, of_tp[0], rtol=1e-9, atol=1e-11)
-        return of_tp[0]
+            return np.concatenate(of_ranks, self.axes[weight.name])
+        for other in of_ranks:
+            np.testing.assert_allclose(other, of_ranks[0], rtol=1e-9, atol=1e-11)
+        return of_ranks[0]
 
 
 def reduced_over(graph: Graph, weight: RankParameter) -> str:

@@ -65,7 +65,8 @@ def values(
     mean = b.op("RealDiv", losses.total, losses.labelled, name="mean")[0]
     logits = end.logits()
     slopes = gradients(b, [mean], [weight.read for weight in parameters.all])
-    fed = inputs | {weight.read.name: numbers(weight.name, weight.part, model) for weight in parameters.all}
+    weights = [*parameters.all, *parameters.untrained]
+    fed = inputs | {weight.read.name: numbers(weight.name, weight.part, model) for weight in weights}
     with BlockingSession(b.graph_def(), "cpu:1") as session:
         found = session.run([logits.name, mean.name, *map(str, slopes)], fed)
     names = [weight.name for weight in parameters.all]

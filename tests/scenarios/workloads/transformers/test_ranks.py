@@ -12,17 +12,33 @@ from partita.graph.dtypes import Array
 from partita.scenarios.models.bert import BertModel
 from partita.scenarios.models.gpt import GptModel
 from partita.scenarios.models.llama import LlamaModel
+from partita.scenarios.models.moe import LatentAttention, MoeModel
 from partita.scenarios.models.split import Split
 from partita.scenarios.models.vit import VitModel
 
 from .ranks import Ranks, Results, assert_equal
 
 SEQUENCE, VOCABULARY = 8, 10
+EXPERTS: dict[str, Any] = {"experts": 4, "topk": 2, "expert_intermediate": 6, "pad_vocabulary": 4}  # Any: fields
 MODELS = {
     "gpt": GptModel(2, 8, 4, vocabulary=VOCABULARY, positions=12, pad_vocabulary=4),
     "llama": LlamaModel(2, 8, 4, 12, VOCABULARY, kv_heads=2, pad_vocabulary=4, qkv_bias=True, output_bias=True),
     "one kv head, tied": LlamaModel(2, 8, 4, 12, VOCABULARY, kv_heads=1, pad_vocabulary=8, qkv_bias=True, tied=True),
     "window": LlamaModel(2, 8, 4, 12, VOCABULARY, kv_heads=2, pad_vocabulary=1, window=3),
+    "mixtral": MoeModel(2, 8, 4, 12, VOCABULARY, kv_heads=2, **EXPERTS),
+    "deepseek": MoeModel(
+        *(2, 8, 4, 12, VOCABULARY),
+        **EXPERTS,
+        shared_intermediate=8,
+        dense_layers=1,
+        router="sigmoid",
+        router_bias=True,
+        weight_scale=2.5,
+        groups=2,
+        groups_kept=1,
+        group_score="top2",
+        latent=LatentAttention(kv_rank=6, q_rank=5, nope_size=4, rope_size=2, value_size=3),
+    ),
     "bert": BertModel(2, 8, 4, 12, vocabulary=VOCABULARY, positions=12, pad_vocabulary=4),
     "vit": VitModel(2, 8, 4, 12, image=8, patch=4, classes=5),
 }
@@ -40,6 +56,15 @@ CASES: list[tuple[str, dict[str, Any]]] = [  # Any: fields of a split
     ("one kv head, tied", {"tp": 4, "sequence_parallel": True}),
     ("one kv head, tied", {"tp": 2, "cp": 2, "cp_kind": "heads", "pp": 2}),
     ("window", {"tp": 2, "cp": 2, "cp_kind": "heads"}),
+    ("mixtral", {"dp": 2, "ep": 2}),
+    ("mixtral", {"dp": 4, "ep": 2, "microbatch": 2}),
+    ("mixtral", {"dp": 4, "ep": 4, "pp": 2}),
+    ("mixtral", {"dp": 2, "ep": 2, "tp": 2, "sequence_parallel": True, "microbatch": 2}),
+    ("deepseek", {"tp": 2, "microbatch": 2}),
+    ("deepseek", {"tp": 4, "sequence_parallel": True}),
+    ("deepseek", {"dp": 2, "ep": 2, "tp": 2}),
+    ("deepseek", {"dp": 2, "ep": 2, "cp": 2, "cp_kind": "ring", "microbatch": 2}),
+    ("deepseek", {"dp": 2, "ep": 2, "cp": 2, "cp_kind": "heads", "tp": 2, "sequence_parallel": True}),
     ("bert", {"tp": 4, "sequence_parallel": True, "microbatch": 2}),
     ("bert", {"cp": 2, "cp_kind": "ring", "tp": 2, "sequence_parallel": True}),
     ("bert", {"cp": 2, "cp_kind": "heads"}),
