@@ -140,7 +140,7 @@ class _Building:
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts)
-        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance)
+        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance=imbalance)
         self.network = RankNetwork(self.program, self.parameters, split, sizes)
         self.fetch = ""
         self.targets: list[str] = []
