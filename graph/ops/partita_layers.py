@@ -1,4 +1,4 @@
-"""The ops that transformers are made of and TensorFlow lacks: attention in one kernel, RMSNorm, rotary positions.
+"""The ops that transformers are made of and TensorFlow lacks: attention in one kernel, norms, rotary positions, GELU.
 
 `docs/own_ops.md` says what each computes. U is the type of the numbers that the gradient reads again: double where T is
 double, else float.
@@ -76,12 +76,70 @@ _ROTARY = """
     attr sequence_first: bool = false        # x begins with s, b in place of b, s
 """
 
-DECLARATIONS = (_FLASH_ATTENTION, _FLASH_ATTENTION_GRAD, _RMS_NORM, _RMS_NORM_GRAD, _ROTARY)
+_LAYER_NORM = """
+    Partita>LayerNorm
+    input x: T                               # [..., n]
+    input gain: T                            # [n]
+    input offset: T                          # [n]
+    output y: T                              # (x - mean) * inverse_deviation * gain + offset
+    output mean: U                           # [...]
+    output inverse_deviation: U              # [...]: 1 / sqrt(mean of (x - mean)^2 + epsilon)
+    attr T: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+    attr epsilon: float = 1e-5
+"""
+
+_LAYER_NORM_GRAD = """
+    Partita>LayerNormGrad
+    input x: T
+    input gain: T
+    input mean: U
+    input inverse_deviation: U
+    input d_y: T
+    output d_x: T
+    output d_gain: T
+    output d_offset: T
+    attr T: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+"""
+
+_GELU = """
+    Partita>Gelu
+    input x: T
+    output y: T                              # x times the share of the normal distribution below x
+    attr T: {bfloat16, half, float, double}
+    attr approximate: bool = false           # by tanh
+"""
+
+_GELU_GRAD = """
+    Partita>GeluGrad
+    input d_y: T
+    input x: T
+    output d_x: T
+    attr T: {bfloat16, half, float, double}
+    attr approximate: bool = false
+"""
+
+DECLARATIONS = (
+    _FLASH_ATTENTION,
+    _FLASH_ATTENTION_GRAD,
+    _GELU,
+    _GELU_GRAD,
+    _LAYER_NORM,
+    _LAYER_NORM_GRAD,
+    _RMS_NORM,
+    _RMS_NORM_GRAD,
+    _ROTARY,
+)
 """in words (`declaration.py`)"""
 
 HOST_ARGS: dict[str, frozenset[str]] = {
     "Partita>FlashAttention": frozenset(),
     "Partita>FlashAttentionGrad": frozenset(),
+    "Partita>Gelu": frozenset(),
+    "Partita>GeluGrad": frozenset(),
+    "Partita>LayerNorm": frozenset(),
+    "Partita>LayerNormGrad": frozenset(),
     "Partita>RMSNorm": frozenset(),
     "Partita>RMSNormGrad": frozenset(),
     "Partita>Rotary": frozenset(),

@@ -10,8 +10,12 @@ from ..record import FactsByOp
 OPS: FactsByOp = {
     "Partita>FlashAttention": {"takes_long": True, "is_product": True},
     "Partita>FlashAttentionGrad": {"takes_long": True, "is_product": True},
+    "Partita>Gelu": {"in_place": True, "keeps_first_axis": True},
+    "Partita>GeluGrad": {"in_place": True, "keeps_first_axis": True},
     "Partita>GroupedMatMul": {"takes_long": True, "is_product": True, "keeps_first_axis": True},
     "Partita>GroupedMatMulGrad": {"takes_long": True, "is_product": True},
+    "Partita>LayerNorm": {},
+    "Partita>LayerNormGrad": {},
     "Partita>RMSNorm": {},
     "Partita>RMSNormGrad": {},
     "Partita>Rotary": {"keeps_first_axis": True},

@@ -34,6 +34,8 @@ def silu(network: RankNetwork, x: Tensor) -> Tensor:
 def gelu(network: RankNetwork, x: Tensor, kind: Gelu) -> Tensor:
     """x times the normal distribution function of x, or its approximation by tanh (Hendrycks and Gimpel 2016)."""
     b = network.b
+    if network.sizes.fused:
+        return b.op("Partita>Gelu", x, approximate=kind == "tanh", name="gelu")[0]
     if kind == "exact":
         share = b.op("Erf", x * (1 / sqrt(2)), name="gelu/erf") + 1.0
     else:

@@ -12,12 +12,15 @@ def layer_norm(network: RankNetwork, x: Tensor, width: int, name: str, epsilon: 
     """(x - mean) / sqrt(variance + epsilon) * gain + offset, by the mean and variance of each row (Ba et al. 2016)."""
     b = network.b
     gain, offset = network.vector(f"{name}/gain", width, 1.0), network.vector(f"{name}/offset", width, 0.0)
+    if network.sizes.fused:
+        settings = {"U": wide_type(x.dtype), "epsilon": epsilon}
+        return b.op("Partita>LayerNorm", x, gain, offset, name=name, attrs=settings)[0]
     values = network.wide(x)
     centred = b.op(
         "Sub", values, b.op("Mean", values, [1], keep_dims=True, name=f"{name}/mean"), name=f"{name}/centred"
     )
     variance = b.op("Mean", b.op("Square", centred), [1], keep_dims=True, name=f"{name}/variance")
-    normal = b.op("Mul", centred, b.op("Rsqrt", variance + epsilon), name=f"{name}/normal")[0]
+    normal = b.op("Mul", centred, b.op("Rsqrt", variance + _of_attr(epsilon)), name=f"{name}/normal")[0]
     return b.op("AddV2", network.cast(normal, x.dtype) * gain, offset, name=name)[0]
 
 
@@ -33,6 +36,10 @@ def normed(network: RankNetwork, x: Tensor, gain: Tensor, name: str, epsilon: fl
         return b.op("Partita>RMSNorm", x, gain, U=wide_type(x.dtype), epsilon=epsilon, name=name)[0]
     values = network.wide(x)
     squares = b.op("Mean", b.op("Square", values), [-1], keep_dims=True, name=f"{name}/squares")
-    of_attr = float(np.float32(epsilon))  # as the op above has it, in float64 too
-    normal = b.op("Mul", values, b.op("Rsqrt", squares + of_attr), name=f"{name}/normal")[0]
+    normal = b.op("Mul", values, b.op("Rsqrt", squares + _of_attr(epsilon)), name=f"{name}/normal")[0]
     return b.op("Mul", network.cast(normal, x.dtype), gain, name=name)[0]
+
+
+def _of_attr(epsilon: float) -> float:
+    """As the ops have it, where it is a float32, in float64 too."""
+    return float(np.float32(epsilon))

@@ -88,6 +88,13 @@ def test_norms_and_positions() -> None:
     assert op_cost.bytes_of(norm) == 2 * (120 + 8 + 120) + 4 * 15
     slopes = asked("Partita>RMSNormGrad", [(3, 5, 8), (8,), (3, 5), (3, 5, 8)], [(3, 5, 8), (8,)])
     assert op_cost.flops_of(slopes) == 9 * 120
+    centred = asked("Partita>LayerNorm", [(3, 5, 8), (8,), (8,)], [(3, 5, 8), (3, 5), (3, 5)])
+    assert op_cost.flops_of(centred) == 7 * 120 + 4 * 15
+    assert op_cost.bytes_of(centred) == 2 * (120 + 8 + 8 + 120) + 4 * 2 * 15
+    slopes = asked("Partita>LayerNormGrad", [(3, 5, 8), (8,), (3, 5), (3, 5), (3, 5, 8)], [(3, 5, 8), (8,), (8,)])
+    assert op_cost.flops_of(slopes) == 13 * 120
+    assert op_cost.flops_of(asked("Partita>Gelu", [(3, 5)], [(3, 5)])) == 9 * 15
+    assert op_cost.flops_of(asked("Partita>GeluGrad", [(3, 5), (3, 5)], [(3, 5)])) == 16 * 15
     turned = asked("Partita>Rotary", [(2, 3, 4, 10), (3, 2), (3, 2)], [(2, 3, 4, 10)])
     assert op_cost.flops_of(turned) == 3 * 2 * 3 * 4 * 4
 
