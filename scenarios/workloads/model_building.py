@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,7 @@ from ...graph.gradients.backward import gradients
 from ...graph.parallel.devices_of_nodes import host_of
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
+from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
 from ...graph.parallel.mesh.write_out import as_representatives, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
@@ -166,8 +167,8 @@ class _Building:
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()
-        added_up = [*(slope.name for slope in slopes), count.name]
-        return self._passed(self.b.graph(), part.name, added_up)
+        by_variable = {p.handle.node: slope.name for p, slope in zip(self.parameters.all, slopes, strict=True)}
+        return self._passed(self.b.graph(), part.name, by_variable, count.name)
 
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
         name = name if stage == 0 else f"{name}/stage_{stage}"
@@ -205,26 +206,40 @@ class _Building:
 
     # Passes
 
-    def _passed(self, graph: Graph, loss: str, added_up: Sequence[str]) -> Graph:
-        """The graph behind all passes; `loss` is that of the rank and `added_up` what micro-batches add up."""
-        split = self.split
+    def _passed(self, graph: Graph, loss: str, slopes: Mapping[str, str], count: str) -> Graph:
+        """The graph behind all passes.
+
+        `loss` is that of the rank, `slopes` are its gradients by variable, `count` is how many labels count.
+        """
+        split, inputs = self.split, list(self.network.inputs)
         layers = [f"layer_{number}" for number in range(self.model.layers)]
         if split.recompute == "selective":
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        graph = reduce_gradients(
+            graph,
+            self.mesh,
+            self.devices,
+            slopes,
+            batch=inputs,
+            loss=loss,
+            others=[count],
+            zero=split.zero if self.mesh.dp > 1 else 0,
+            zero_group=split.zero_group if self.mesh.dp > 1 else None,
+        )
         if split.pp == 1 and split.microbatches == 1:
             return graph
         return pipeline(
             graph,
             self._stages(layers),
-            batch=list(self.network.inputs),
+            batch=inputs,
             loss=loss,
             microbatches=split.microbatches,
             schedule=split.schedule,
             reduction="sum",
             sized="microbatch",
-            gradients=added_up,
+            gradients=[*slopes.values(), count],
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

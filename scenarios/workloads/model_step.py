@@ -94,7 +94,7 @@ class ModelStep:
         return found
 
     def parts_of(self, weight: str) -> tuple[str, ...]:
-        """The tensors whose values, joined along the weight's `axis`, are the whole weight; NotFoundError for no name."""
+        """The tensors whose values, joined along the weight's `axis`, are the whole weight; NotFoundError if unknown."""
         if weight not in self.weights:
             raise NotFoundError(f"the step has no weight {weight!r}{suggestion(weight, self.weights)}")
         place = self.weights[weight]

@@ -59,16 +59,18 @@ class GivenPriorities:
 
 def _located(script: Script, name: str) -> tuple[str, str] | None:
     """The path of calls to the node of a name, as its text, and its name there; None if there is no such node."""
-    waiting = [(script, "")]
+    waiting = [(script, "", name)]
     while waiting:
-        script, prefix = waiting.pop()
-        node = name.removeprefix(prefix)
-        if node in script.whole.graph.names:
+        script, prefix, node = waiting.pop()
+        names = script.whole.graph.names
+        if node in names:
             return prefix, node
-        for number, call in script.calls.items():
-            inside = f"{prefix}{script.whole.graph.names[number]}/"
-            if name.startswith(inside):
-                waiting += [(called, inside) for called in call.scripts if called is not None]
+        calls = {names[number]: call for number, call in script.calls.items()}
+        for end in (k for k, letter in enumerate(node) if letter == "/"):
+            if node[:end] in calls:
+                scripts = calls[node[:end]].scripts
+                inside, rest = f"{prefix}{node[:end]}/", node[end + 1 :]
+                waiting += [(called, inside, rest) for called in scripts if called is not None]
     return None
 
 

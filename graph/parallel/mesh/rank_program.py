@@ -24,10 +24,11 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from ...analysis.collective_seats import AXIS, INSTANCE, MESH
 from ...builder.builder import GraphBuilder
 from ...builder.handles import Tensor
 from ...dtypes import DataType
-from .marks import AXIS, COUNTS_MICROBATCHES, INSTANCE, MESH, OF_RANK
+from .marks import COUNTS_MICROBATCHES, OF_RANK
 from .mesh import Mesh
 
 _OVERRIDE = "_gradient_op_type"

@@ -19,7 +19,7 @@ from ...dtypes import DataType, numpy_dtype
 from ..zero.collectives import GroupKeys, ShardCollectives
 from ..zero.edits import Edits
 from ..zero.layout import Cut, Sharding
-from .rank_program import OF_RANK
+from .marks import OF_RANK
 from .stage_ranks import StageRanks
 
 _SHARDED_ALONG = ("dp", "edp")
@@ -76,7 +76,7 @@ class MeshCollectives(ShardCollectives):
         if key not in self._of_rank:
             mesh, rank = self._ranks.mesh, self._ranks.of(self._edits.device)
             value = mesh.position(axes, rank) if what == "position" else mesh.key(axes, rank)
-            name, attrs = f"zero/{what}/{axes}", {OF_RANK: key[0]}
+            name, attrs = f"zero/{what}/{axes.replace(':', '_')}", {OF_RANK: key[0]}
             self._of_rank[key] = self._edits.make.constant(value, DataType.INT32, name=name, attrs=attrs)
         return self._of_rank[key]
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....errors import InvalidArgumentError
+from ...analysis.collective_seats import AXIS, MESH
 from ...attrs import encode
 from ...columns import SINK_ID
 from ...edge_ends import EdgeEnds
@@ -33,7 +34,7 @@ from ...tensor import numpy_to_tensor
 from ..devices_of_nodes import host_of
 from ..replicas.copies import ReplicaProgram, replicated
 from ..replicas.own_names import own_names
-from .marks import AXIS, MESH, MULTIPLICITY, OF_RANK
+from .marks import MULTIPLICITY, OF_RANK
 from .mesh import Mesh
 
 

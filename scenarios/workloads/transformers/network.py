@@ -46,11 +46,11 @@ class RankSizes:
     """the device of the first rank of each stage"""
     fused: bool = True
     """whether Partita's own ops are used; otherwise TensorFlow's compute the same"""
+    imbalance: float = 1.0
+    """on the clock, where no router decides: the rows that the busiest rank's experts get, by the mean of ranks"""
     cache: int = 0
     """for inference, tokens of a sequence that keys and values are kept of; a `sequence` of 1 is decoded, one of
     more tokens is the beginning"""
-    imbalance: float = 1.0
-    """on the clock, where no router decides: the rows that the busiest rank's experts get, by the mean of ranks"""
 
     def __post_init__(self) -> None:
         if self.cache and self.sequence > self.cache:

@@ -22,10 +22,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph import DataType
 from ....graph.builder.handles import Operation, Tensor
+from ....graph.parallel.mesh.marks import REDUCED_OVER
 from ....graph.parallel.mesh.rank_program import RankProgram
 
-REDUCED_OVER = "_reduced_over"
-"""the attr of a variable that names the axes over which its gradient is summed"""
 _REPLICAS: dict[str, tuple[str, ...]] = {"ep": ("edp",), "dp": ()}
 """by the axes that share a weight out, the parts of dp that have equal shares; "dp" for all others"""
 _COMPUTED_IN = {

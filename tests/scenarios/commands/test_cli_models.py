@@ -39,9 +39,11 @@ def test_a_step_is_written_with_what_to_run(partita: CommandLine, config: Path) 
 def test_a_step_is_timed(partita: CommandLine, config: Path) -> None:
     """On the devices of the flags, or on GPUs of one machine; unused ones and what is left out are said."""
     flags = ("workload", "gpt", "--config", config / "config.json", "--split", "microbatches=2", *SMALL, "--simulate")
-    assert "note: resid_pdrop=0.1" in partita.done(*flags)
+    told = partita.done(*flags)
+    assert "\n16 tokens a step, " in told
+    assert "note: resid_pdrop=0.1" in told
     document = json.loads(partita.done(*flags, "--devices", "cpu:1,gpu:2", "--json"))
-    assert document["makespan_ns"] > 0
+    assert document["tokens_per_s"] == pytest.approx(16 / document["makespan_ns"] * 1e9)
     assert "1 devices of the cluster's 2 are used; the others do nothing" in document["warnings"][3]
 
 

@@ -17,13 +17,14 @@ from partita.graph import Graph
 from partita.graph.builder.builder import GraphBuilder
 from partita.graph.dtypes import Array
 from partita.graph.gradients.backward import gradients
+from partita.graph.parallel.mesh.marks import REDUCED_OVER
 from partita.graph.parallel.mesh.mesh import Mesh
 from partita.graph.parallel.mesh.rank_program import RankProgram
 from partita.graph.parallel.mesh.write_out import prefix_of, write_out
 from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.transformers.forward import forward
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
-from partita.scenarios.workloads.transformers.parameters import REDUCED_OVER, RankParameter, RankParameters
+from partita.scenarios.workloads.transformers.parameters import RankParameter, RankParameters
 from partita.scenarios.workloads.transformers.sequence import order_of_tokens
 
 

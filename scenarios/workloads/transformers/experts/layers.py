@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ....errors import InvalidArgumentError
-from ....graph.attrs import encode
-from ....graph.builder.handles import Tensor
-from ...models.moe import MoeModel
+from .....errors import InvalidArgumentError
+from .....graph.attrs import encode
+from .....graph.builder.handles import Tensor
+from ....models.moe import MoeModel
+from ..feed_forward import gated_silu, swiglu_layers
+from ..network import RankNetwork
 from .dispatch import Dispatch, Dispatched
-from .feed_forward import gated_silu, swiglu_layers
-from .network import RankNetwork
 from .router import route
 
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from ....errors import InvalidArgumentError
-from ....graph.builder.handles import Tensor
-from ....graph.dtypes import Array
-from ...models.nearest import nearest_divisors, or_text
-from .attention_core import AttentionKind, attended
+from .....errors import InvalidArgumentError
+from .....graph.builder.handles import Tensor
+from .....graph.dtypes import Array
+from ....models.nearest import nearest_divisors, or_text
+from ..network import RankNetwork
+from ..products import column, entered, row
+from .core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
 from .key_value_cache import attended_in_cache, store
-from .network import RankNetwork
-from .products import column, entered, row
 from .ring import attended_in_ring
 from .rotary import rotary_tables, rotated
 
@@ -61,10 +61,13 @@ def self_attention(network: RankNetwork, x: Tensor, layer: AttentionLayer) -> Te
     return row(network, mixed, "output", (layer.kind.heads * kind.value_size, layer.hidden), bias=layer.output_bias)
 
 
-def core(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
+def core(
+    network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind, *, keeps: bool = True
+) -> Tensor:
     """Attention of the rank's heads and tokens [length, batch, heads, size]: rows [rows, heads * value size].
 
-    The nodes are in a scope "core": what selective recomputation computes again.
+    The nodes are in a scope "core": what selective recomputation computes again. Without `keeps` a beginning leaves
+    nothing in the cache.
     """
     if network.sizes.cache and not kind.causal:
         raise InvalidArgumentError("a model whose tokens see those behind them has nothing to keep; use cache=0")
@@ -77,7 +80,7 @@ def core(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: Attenti
             output = attended_in_ring(network, qkv, kind)
         else:
             output = attended_by_heads(network, qkv, kind)
-        if network.sizes.cache and not network.decodes:
+        if keeps and network.sizes.cache and not network.decodes:
             store(network, *qkv[1:], kind)
     return network.reshaped(output, [network.rows, kind.heads * kind.value_size], "mixed")
 
