@@ -70,9 +70,8 @@ async def trained(case: ModelCase, step: ModelStep) -> Trained:
                 (loss,) = await session.run(step.fetches, step.feed(**case.inputs(number)), targets=step.targets)
             losses.append(float(loss))
         weights = {}
-        for name, place in step.weights.items():
-            parts = await session.run(step.parts_of(name))
-            weights[name] = parts[0] if place.axis is None else np.concatenate(parts, place.axis)
+        for name in step.weights:
+            weights[name] = step.joined(name, await session.run(step.parts_of(name)))
     return Trained(losses, weights)
 
 
