@@ -166,11 +166,11 @@ class RankNetwork:
         partial = () if split is not None else self.partial
         return self.parameters.weight(name, shape, split=split, scale=sqrt(3 / fan_in), partial_over=partial)
 
-    def vector(self, name: str, size: int, start: float, *, is_split: bool = False) -> Tensor:
-        """A bias or gain; one that is not split meets the rank's own rows."""
+    def vector(self, name: str, size: int, start: float, *, is_split: bool = False, is_cast: bool = True) -> Tensor:
+        """A bias or gain; one that is not split meets the rank's own rows. `is_cast` is that of `weight`."""
         if is_split:
-            return self.parameters.weight(name, (size,), split=0, start=start)
-        return self.parameters.weight(name, (size,), start=start, partial_over=self.partial)
+            return self.parameters.weight(name, (size,), split=0, start=start, is_cast=is_cast)
+        return self.parameters.weight(name, (size,), start=start, partial_over=self.partial, is_cast=is_cast)
 
     # Inference
 
