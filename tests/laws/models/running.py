@@ -15,6 +15,7 @@ from partita.graph.dtypes import Array
 from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.model_step import ModelStep
 from tests.laws.models.cases import SEQUENCE, ModelCase
+from tests.scenarios.workloads.transformers.joint_weights import by_parts
 
 EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
 STEPS = 5
@@ -72,7 +73,7 @@ async def trained(case: ModelCase, step: ModelStep) -> Trained:
         weights = {}
         for name in step.weights:
             weights[name] = step.joined(name, await session.run(step.parts_of(name)))
-    return Trained(losses, weights)
+    return Trained(losses, by_parts(weights, case.model))
 
 
 def _differences(one: Trained, several: Trained, case: ModelCase) -> Iterator[str]:
