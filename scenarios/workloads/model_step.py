@@ -37,9 +37,9 @@ from .transformers.sequence import order_of_tokens
 class WeightPlace:
     """A trained weight: the tensor with its value on the first rank of its stage, and how ranks share it out.
 
-    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it. The part of a rank has
-    the shape `part`. With ZeRO 3 a rank has a shard of that: equal rows of the flattened part along `sharded_over`, the
-    last ones padded.
+    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it. The part of a rank
+    has the shape `part`. With ZeRO 3 a rank has a shard of that: equal rows of the flattened part along `sharded_over`,
+    the last ones padded.
     """
 
     tensor: str

@@ -119,7 +119,7 @@ class Ranks:
         """The gradient of the whole weight: parts of a sum are added up, shares are joined, copies are equal."""
         axes = self.reduced_over[weight.name]
         of_ranks = [
-            np.sum([parts[member] for member in self.mesh.group(axes, rank)], axis=0)
+            np.asarray(np.sum([parts[member] for member in self.mesh.group(axes, rank)], axis=0))
             for rank in self.mesh.group(weight.over or "tp", 0)
         ]
         if weight.axis is not None:

@@ -49,7 +49,7 @@ def test_losses_and_slopes_by_definition(tp: int, padded: int, fused: bool) -> N
         losses = token_losses(network, ClassLogits(values, CLASSES, padded), b.placeholder("labels", "int32", (ROWS,)))
     (slope,) = gradients(b, [losses.total], [values])
     fetches = [losses.total.name, losses.labelled.name, str(slope)]
-    feeds = {}
+    feeds: dict[str, Array] = {}
     for rank, part in enumerate(np.split(whole, tp, 1)):
         feeds |= {f"{prefix_of(rank)}loss/logits": part, f"{prefix_of(rank)}loss/labels": labels}
     with BlockingSession(write_out(b.graph(), Mesh(tp=tp), devices), f"cpu:{tp}") as session:
