@@ -10,8 +10,10 @@ from ..record import FactsByOp
 OPS: FactsByOp = {
     "Partita>FlashAttention": {"takes_long": True, "is_product": True},
     "Partita>FlashAttentionGrad": {"takes_long": True, "is_product": True},
-    "Partita>Gelu": {"in_place": True, "keeps_first_axis": True},
-    "Partita>GeluGrad": {"in_place": True, "keeps_first_axis": True},
+    "Partita>GatedSilu": {"keeps_first_axis": True},
+    "Partita>GatedSiluGrad": {"keeps_first_axis": True},
+    "Partita>Gelu": {"keeps_first_axis": True},
+    "Partita>GeluGrad": {"keeps_first_axis": True},
     "Partita>GroupedMatMul": {"takes_long": True, "is_product": True, "keeps_first_axis": True},
     "Partita>GroupedMatMulGrad": {"takes_long": True, "is_product": True},
     "Partita>LayerNorm": {},
