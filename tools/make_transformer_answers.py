@@ -10,6 +10,7 @@ written. The tables of names say which of our layers is which of theirs, and how
     linear     "ours/weights" is "theirs.weight" transposed, "ours/bias" is "theirs.bias", if there is one
     conv1d     the same, not transposed; "third k" are columns of that third of them
     router     "ours/weight" is "theirs.weight" transposed, "ours/bias" the buffer "theirs.e_score_correction_bias"
+    heads      as linear, the columns "begin end" of each head, which has so many
     experts    the tensor "ours" is "theirs" with its last two axes exchanged; "half k" is that half of their columns
 """
 
@@ -87,7 +88,8 @@ _LATENT_NAMES = """
     layer_N/attention/query_up        model.layers.N.self_attn.q_proj                linear
     layer_N/attention/key_value_down  model.layers.N.self_attn.kv_a_proj_with_mqa    linear
     layer_N/attention/key_value_norm  model.layers.N.self_attn.kv_a_layernorm        norm
-    layer_N/attention/key_value_up    model.layers.N.self_attn.kv_b_proj             linear
+    layer_N/attention/key_up          model.layers.N.self_attn.kv_b_proj             heads 0 6 14
+    layer_N/attention/value_up        model.layers.N.self_attn.kv_b_proj             heads 6 14 14
 """
 _MOE_NAMES = """
     embedding/tokens/table             model.embed_tokens                          same
@@ -222,6 +224,8 @@ class Weight(NamedTuple):
                 return of.chunk(2, 1)[int(number)].transpose(1, 2)
             case ["experts"]:
                 return of.transpose(1, 2)
+            case ["heads", begin, end, size]:
+                return of.view(-1, int(size), of.shape[1])[:, int(begin) : int(end)].permute(2, 0, 1)
             case ["linear"] | ["router"]:
                 return of.T
             case ["row"]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .events import TimelineEvent as TimelineEvent
     from .hardware.flows import Flow as Flow, finish_times as finish_times
     from .memory.use import HeldTensor as HeldTensor, MemoryPeak as MemoryPeak
+    from .ordering.order import Order as Order
     from .simulate import simulate as simulate
     from .timeline import BASIS as BASIS, Timeline as Timeline, start_times as start_times
 

@@ -72,7 +72,7 @@ class _Scopes:
             nodes = sorted({*nodes, named}, key=self.flow.position.__getitem__)
         if nodes:
             return nodes
-        everywhere = [name for name in names(self.flow.graph) if name == path or name.startswith(f"{path}/")]
+        everywhere = [name for name in names(self.flow.graph) if name == path or path in _scopes_of(name)]
         if not everywhere:
             raise NotFoundError(
                 f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, self.forward)}"
@@ -87,7 +87,8 @@ class _Scopes:
         path = scope.strip("/")
         if path in self.forward:
             return path
-        inner = [other for other in self.forward if other.endswith(f"/{path}")]
+        parts = path.split("/")
+        inner = [other for other in self.forward if other.split("/")[-len(parts) :] == parts]
         if len(inner) > 1:
             several = ", ".join(map(repr, inner))
             raise InvalidArgumentError(f"segment {scope!r}: there are {several}; write the one in full")

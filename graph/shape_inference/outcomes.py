@@ -11,7 +11,15 @@ from ..dtypes import Array, DataType, Shape, Shapes, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
 from .calls import Behind, TensorShapes
-from .op_shapes import completed, passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
+from .op_shapes import (
+    completed,
+    in_a_step,
+    passes_handle_on,
+    shapes_behind,
+    shapes_of,
+    shapes_through_handle,
+    with_assumed,
+)
 from .tensor_facts import TensorFacts
 from .tensor_lists import joined_list, lists_out, read_from_list
 
@@ -31,6 +39,12 @@ class InferenceOutcome:
     behind: Behind = ()
     contradicts: bool = False
     before: Shapes | None = None
+
+    def complete_in_a_step(self, properties: NodeProperties) -> None:
+        """Completes the shapes by what is known of one step, and by what the graph says to take on the clock."""
+        known = in_a_step(properties, self.shapes, self.values)
+        self.shapes = with_assumed(properties, known)
+        self.before = known if self.shapes is not known else None
 
 
 def passed_on(facts: TensorFacts, source: int) -> InferenceOutcome:

@@ -40,7 +40,6 @@ from .cases import Cases
 from .fed import FedShapes, FedTensors
 from .holders import Holders
 from .kind_attrs import check_attrs_of
-from .op_shapes import in_a_step, with_assumed
 from .outcomes import (
     NOTHING,
     InferenceOutcome,
@@ -249,9 +248,7 @@ class GraphWalk:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
         if self.is_step:
-            known = in_a_step(properties, outcome.shapes, outcome.values)
-            outcome.shapes = with_assumed(properties, known)
-            outcome.before = known if outcome.shapes is not known else None
+            outcome.complete_in_a_step(properties)
         if n in self.handles:
             outcome.behind = (self.handles[n],)
         elif self.holders is not None and n in self.holders.behind:

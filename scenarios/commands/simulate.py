@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline, simulate as simulate_partitions
@@ -26,8 +27,20 @@ from .partition import place_and_cut
 from .request import Loaded, Request, load
 from .screen import Screen, of_nodes
 
+_NS_PER_S = 1e9
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 _BESIDE_BAR = len("  |") + len("| 100.0 %  ")
+
+
+class StepNotes(NamedTuple):
+    """What the builder of a step knows of it: warnings, as sentences, and how many tokens it is for, 0 if for none."""
+
+    warnings: Sequence[str] = ()
+    tokens: int = 0
+
+    def rate(self, timeline: Timeline) -> dict[str, float]:
+        """Tokens per second, by the key of JSON; nothing for a step without tokens."""
+        return {"tokens_per_s": self.tokens * _NS_PER_S / timeline.makespan_ns} if self.tokens else {}
 
 
 def simulate(request: Request, order: Order, as_json: bool, trace: Path | None) -> int:
@@ -52,13 +65,14 @@ def timed(
     as_json: bool,
     trace: Path | None = None,
     recorded: TraceSource | None = None,
-    warnings: Sequence[str] = (),
     order: Order = "ready",
+    about: StepNotes | None = None,
 ) -> int:
-    """Prints the simulated time of a step of a loaded request, with `warnings` of the caller; the exit code.
+    """Prints the simulated time of a step of a loaded request, with what is known `about` it; the exit code.
 
     Raises as `simulate`.
     """
+    known = about or StepNotes()
     parts = place_and_cut(loaded, screen)
     try:
         timeline = simulated(loaded, parts, screen, recorded, order)
@@ -70,10 +84,12 @@ def timed(
         write_trace(timeline, trace, screen)
     if as_json:
         document = summary(timeline, loaded.cluster)
-        screen.json({**document, "warnings": [*warnings, *timeline.warnings]})
+        screen.json({**document, **known.rate(timeline), "warnings": [*known.warnings, *timeline.warnings]})
     else:
         show(timeline, loaded.cluster, screen, order)
-        for warning in warnings:
+        for rate in known.rate(timeline).values():
+            screen.line(f"{known.tokens:,} tokens a step, {rate:,.0f} tokens/s")
+        for warning in known.warnings:
             screen.text(f"note: {warning}")
     return DOES_NOT_FIT if timeline.shortages else 0
 

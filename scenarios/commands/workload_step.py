@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,19 +13,19 @@ from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds
 from .request import Loaded, Request, describe, ends, live_nodes, wanted_devices
 from .screen import Screen
-from .simulate import timed
+from .simulate import StepNotes, timed
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedStep:
-    """A step that can be timed, and what its model does without."""
+    """A step that can be timed, and what is known about it."""
 
     loaded: Loaded
-    warnings: Sequence[str]
+    about: StepNotes
 
     def timed(self, screen: Screen, as_json: bool) -> int:
         """Prints the simulated time; returns the exit code. Raises as `simulate`."""
-        return timed(self.loaded, screen, as_json, warnings=self.warnings)
+        return timed(self.loaded, screen, as_json, about=self.about)
 
 
 def given_cluster(devices: str | None, file: Path | None) -> Cluster | None:
@@ -44,16 +43,17 @@ def loaded_step(name: str, made: object, graph: Graph, cluster: Cluster | None) 
     size the workload leaves open.
     """
     if isinstance(made, ModelStep):
-        feeds, fetches, targets, warnings = dict(made.feeds), made.fetches, made.targets, made.warnings
+        feeds, fetches, targets = dict(made.feeds), made.fetches, made.targets
+        about = StepNotes((*made.warnings, *made.assumptions), made.tokens)
         used = cluster or local_cluster(f"cpu:1,gpu:{made.mesh.devices}")
     else:
-        feeds, (fetches, targets), warnings = _sizes(graph), ends(graph), ()
+        feeds, (fetches, targets), about = _sizes(graph), ends(graph), StepNotes()
         used = cluster or local_cluster(wanted_devices(graph.device_names()))
     request = Request(Path(name), inline=not isinstance(made, ModelStep))
     checked = checked_feeds(feeds, graph)
     fetched = tuple(fetch for fetch in fetches if fetch not in feeds)
     loaded = Loaded(request, used, graph, checked, fetched, targets, fetched, {}, ChoiceOptions({}, {}))
-    return LoadedStep(loaded, warnings)
+    return LoadedStep(loaded, about)
 
 
 def _sizes(graph: Graph) -> dict[str, tuple[int, ...]]:

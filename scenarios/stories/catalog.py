@@ -20,6 +20,7 @@ STORIES = {
     "pipeline_schedules": "GPipe, 1F1B and interleaved stages on four GPUs: timetables, bubbles, memory",
     "resnet50_pipeline": "micro-batches through ResNet-50 on one to eight GPUs",
     "epochs": "the same pipeline with receives held back: less memory in the same time",
+    "orders": "which ready kernel comes first, on four steps: as they come, by the critical path, by hand",
     "transformer_encoder": "heads split over one to eight GPUs, joined by fast and by slow links",
 }
 """one line about each shipped story, by name"""

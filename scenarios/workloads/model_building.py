@@ -29,8 +29,8 @@ from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
-from .transformers.optimizers import Optimizer, Updates
-from .transformers.parameters import RankParameters
+from .transformers.optimizers import OptimizerSettings, WeightUpdates
+from .transformers.parameters import RankParameter, RankParameters
 
 Inference = Literal["prefill", "decode"]
 
@@ -47,7 +47,7 @@ def build_model(
     local_inputs: bool = False,
     fused: bool = True,
     imbalance: float = 1.0,
-    optimizer: Optimizer | None = None,
+    optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
     """The graph of a training step of a model, spread over the first devices of a cluster by a split.
 
@@ -67,7 +67,7 @@ def build_model(
     used, warnings = _used_devices(model, split, devices, sequence_length)
     rows = _rows(model, sequence_length)
     build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
-    graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
+    graph = build.training(optimizer or OptimizerSettings()) if training else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
     local_inputs = local_inputs or representatives
@@ -86,7 +86,7 @@ def build_model(
         split=split,
         mesh=mesh,
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
-        weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
+        weights=build.weights(graph),
         warnings=warnings,
         assumptions=_assumptions(model, imbalance),
     )
@@ -155,7 +155,7 @@ class _Building:
         self._start()
         return self.b.graph()
 
-    def training(self, optimizer: Optimizer) -> Graph:
+    def training(self, optimizer: OptimizerSettings) -> Graph:
         """The whole step."""
         end = forward(self.network, self.model)
         part, count = self._loss(end)
@@ -163,12 +163,28 @@ class _Building:
         slopes = [self.b.tensor(slope) for slope in gradients(self.b, [part], reads)]
         correction = self._correction(count)
         self._total(part, correction)
-        updates = Updates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
+        updates = WeightUpdates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()
         by_variable = {p.handle.node: slope.name for p, slope in zip(self.parameters.all, slopes, strict=True)}
         return self._passed(self.b.graph(), part.name, by_variable, count.name)
+
+    def weights(self, graph: Graph) -> dict[str, WeightPlace]:
+        """Where the parts of weights are, behind all passes."""
+        places = {}
+        for p in self.parameters.all:
+            handle = graph.find_node(p.handle.node)
+            assert handle is not None  # no pass removes a variable that is trained
+            is_whole = tuple(handle.attrs["shape"]) == p.part
+            along = "" if is_whole else self._sharded_over(p)
+            places[p.name] = WeightPlace(p.read.name, p.stage, p.axis, p.over, p.part, along)
+        return places
+
+    def _sharded_over(self, parameter: RankParameter) -> str:
+        if self.split.zero_group not in (None, self.mesh.dp):
+            return "ep"  # the only part of dp that ZeRO takes
+        return "edp" if parameter.over == "ep" else "dp"
 
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
         name = name if stage == 0 else f"{name}/stage_{stage}"
@@ -214,6 +230,11 @@ class _Building:
         split, inputs = self.split, list(self.network.inputs)
         layers = [f"layer_{number}" for number in range(self.model.layers)]
         if split.recompute == "selective":
+            if "heads" not in self.model.cut_by_tensor_parallel:
+                raise InvalidArgumentError(
+                    f'recompute="selective" computes attention again, which {type(self.model).__name__} has not; use '
+                    '"none", "full" or "products"'
+                )
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
@@ -240,6 +261,7 @@ class _Building:
             reduction="sum",
             sized="microbatch",
             gradients=[*slopes.values(), count],
+            inline_last="dp" in split.overlap and self.mesh.size("dp+cp") > 1,
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

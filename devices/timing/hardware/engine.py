@@ -31,7 +31,7 @@ from .equals import FIRST_EQUAL, EqualFlows, SharedRoute
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
-from .prioritised import PrioritisedLanes, PriorityOf, PriorityQueue
+from .prioritised import PrioritisedLanes, PriorityOf, RowsByPriority
 from .profile import EndOf, Profile, at_full_speed
 from .streams import ComputePlace, Delays, Feeder, Gpu, Lanes, RowName
 from .yielding_gpu import YieldingGpu
@@ -111,9 +111,9 @@ class Engine:
         parts, queue = (self._instants, self.log, self._feeder), self._queue()
         return Lanes(*parts, lanes, end_of) if queue is None else PrioritisedLanes(*parts, lanes, end_of, queue)
 
-    def _queue(self) -> PriorityQueue | None:
+    def _queue(self) -> RowsByPriority | None:
         """Where rows wait; None if they are taken as they come."""
-        return None if self._priority_of is None else PriorityQueue(self._priority_of, self._feeder.turn)
+        return None if self._priority_of is None else RowsByPriority(self._priority_of, self._feeder.turn)
 
     def _of_iterations(self, places: dict[Duty, ComputePlace]) -> dict[Duty, ComputePlace]:
         """Where the rows of overlapping iterations run."""

@@ -29,7 +29,7 @@ PriorityOf = Callable[[int], float]
 _SMALL, _USUAL, _LARGE = range(3)
 
 
-class _Place(NamedTuple):
+class _RowPlace(NamedTuple):
     """What decides when a row is next: the least place is first. `turn` is an instant, or a number of a batch."""
 
     below: float
@@ -38,16 +38,16 @@ class _Place(NamedTuple):
     rank: tuple[int, int]
 
 
-class _Ready(NamedTuple):
+class _PlacedRow(NamedTuple):
     """A row that is ready, what made it ready, and when."""
 
-    place: _Place
+    place: _RowPlace
     row: int
     cause: int
     since_ns: int
 
 
-class PriorityQueue:
+class RowsByPriority:
     """Ready rows and their causes, a heap by place.
 
     Rows of iterations that become ready at one instant, while none is taken, are a batch: in the order of the graph.
@@ -60,12 +60,12 @@ class PriorityQueue:
         self.has_rows = False
         self._priority_of = priority_of
         self._turn = turn
-        self._heap: list[_Ready] = []
+        self._heap: list[_PlacedRow] = []
         self._batch, self._batch_at = 0, -1
 
     def add(self, row: int, cause: int, now: int) -> None:
         """Adds a row that has become ready."""
-        self._push(_Place(-self._priority_of(row), _USUAL, now, (row, 0)), row, cause, now)
+        self._push(_RowPlace(-self._priority_of(row), _USUAL, now, (row, 0)), row, cause, now)
 
     def add_iteration(self, row: int, cause: int, now: int) -> None:
         """The same for a row of overlapping iterations."""
@@ -73,9 +73,9 @@ class PriorityQueue:
         if self._batch_at != now:
             self._batch, self._batch_at = self._batch + 1, now
         if turn.is_small:
-            place = _Place(below, _SMALL, self._batch, turn.rank)
+            place = _RowPlace(below, _SMALL, self._batch, turn.rank)
         else:
-            place = _Place(below, _LARGE, -self._batch, (-turn.rank[0], -turn.rank[1]))
+            place = _RowPlace(below, _LARGE, -self._batch, (-turn.rank[0], -turn.rank[1]))
         self._push(place, row, cause, now)
 
     def pop(self, now: int, before: int) -> tuple[int, int]:
@@ -90,8 +90,8 @@ class PriorityQueue:
         rows = tuple((name(ready.row), ready.since_ns == now) for ready in sorted(self._heap))
         return rows, self._batch_at == now
 
-    def _push(self, place: _Place, row: int, cause: int, now: int) -> None:
-        heappush(self._heap, _Ready(place, row, cause, now))
+    def _push(self, place: _RowPlace, row: int, cause: int, now: int) -> None:
+        heappush(self._heap, _PlacedRow(place, row, cause, now))
         self.has_rows = True
 
 
@@ -101,7 +101,7 @@ class PrioritisedLanes(Lanes):
     __slots__ = ("_rows",)
 
     def __init__(
-        self, instants: Instants, log: Log, feeder: Feeder, lanes: int, end_of: EndOf, rows: PriorityQueue
+        self, instants: Instants, log: Log, feeder: Feeder, lanes: int, end_of: EndOf, rows: RowsByPriority
     ) -> None:
         super().__init__(instants, log, feeder, lanes, end_of, rows)
         self._rows = rows

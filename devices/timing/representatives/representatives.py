@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.analysis.collective_seats import seat_ports
+from ....graph.analysis.collective_seats import AXIS, MESH, seat_ports
 from ....graph.ops.record import NodeClass
-from ....graph.parallel.mesh.marks import AXIS, MESH, MULTIPLICITY
+from ....graph.parallel.mesh.marks import MULTIPLICITY
 from ....graph.parallel.mesh.mesh import Mesh
 from ..hardware.engine import Duty
 from .alike import check_devices, check_paces, refuse

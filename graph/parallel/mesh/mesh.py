@@ -8,7 +8,8 @@
 
 Expert parallelism is no axis of its own: experts are shared out over `ep` neighbours of dp. "ep" are these neighbours,
 "edp" the ranks of dp that have the same experts; "ep" and "edp" together are "dp". Axes are joined by "+": the group of
-"dp+cp" has all ranks that differ in dp or cp alone.
+"dp+cp" has all ranks that differ in dp or cp alone. "dp:2" are groups of 2 neighbours along dp, "dp/2" the ranks that
+have the same place in such groups; "edp" can be cut so too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,21 @@ from ....errors import InvalidArgumentError
 
 _BITS = {"tp": 1, "cp": 2, "edp": 4, "ep": 8, "dp": 12, "pp": 16}
 """the parts of the rank that an axis varies; "dp" has those of "edp" and "ep" """
+
+
+class _Axes(NamedTuple):
+    """What the group of joined axes varies: bits of whole axes, and the part of an axis ("dp", ":" or "/", 2)."""
+
+    bits: int
+    part: tuple[str, str, int] | None
+
+    @property
+    def number(self) -> int:
+        """A number that no other axes have."""
+        if self.part is None:
+            return self.bits
+        name, mark, size = self.part
+        return self.bits + 32 * (4 * size + 2 * (name == "edp") + (mark == "/"))
 
 
 class Coordinates(NamedTuple):
@@ -95,11 +111,11 @@ class Mesh:
 
     def size(self, axes: str) -> int:
         """How many ranks a group along some axes has."""
-        return prod(len(values) for values in self._along(self._bits(axes), Coordinates(0, 0, 0, 0)))
+        return prod(len(values) for values in self._along(self._axes(axes), Coordinates(0, 0, 0, 0)))
 
     def group(self, axes: str, rank: int) -> tuple[int, ...]:
         """The ranks that differ from a rank along these axes alone, itself included, in order."""
-        return tuple(self._members(self._bits(axes), rank))
+        return tuple(self._members(self._axes(axes), rank))
 
     def position(self, axes: str, rank: int) -> int:
         """The place of a rank in its group, from 0."""
@@ -107,33 +123,54 @@ class Mesh:
 
     def key(self, axes: str, rank: int) -> int:
         """A number from 1 on for the group of a rank, which no other group along other axes has either."""
-        bits = self._bits(axes)
-        return 1 + bits * self.devices + next(self._members(bits, rank))
+        own = self._axes(axes)
+        return 1 + own.number * self.devices + next(self._members(own, rank))
 
-    def _members(self, bits: int, rank: int) -> Iterator[int]:
-        along = self._along(bits, self.coordinates(rank))
+    def _members(self, axes: _Axes, rank: int) -> Iterator[int]:
+        along = self._along(axes, self.coordinates(rank))
         return (self.rank(Coordinates(*place)) for place in product(*along))
 
-    def _along(self, bits: int, at: Coordinates) -> tuple[range, range, range, range]:
+    def _along(self, axes: _Axes, at: Coordinates) -> tuple[range, range, range, range]:
         """What each coordinate runs over in the group of a place."""
-        experts = at.dp - at.dp % self.ep
-        over_dp = {
-            0: range(at.dp, at.dp + 1),
-            _BITS["edp"]: range(at.dp % self.ep, self.dp, self.ep),
-            _BITS["ep"]: range(experts, experts + self.ep),
-            _BITS["dp"]: range(self.dp),
-        }
+        bits = axes.bits
+        over_dp = self._over_dp(bits & _BITS["dp"], at.dp)
+        if axes.part is not None:
+            name, mark, size = axes.part
+            whole = self._over_dp(_BITS[name], at.dp)
+            place = whole.index(at.dp)
+            over_dp = whole[place - place % size :][:size] if mark == ":" else whole[place % size :: size]
         return (
             range(self.pp) if bits & _BITS["pp"] else range(at.pp, at.pp + 1),
-            over_dp[bits & _BITS["dp"]],
+            over_dp,
             range(self.cp) if bits & _BITS["cp"] else range(at.cp, at.cp + 1),
             range(self.tp) if bits & _BITS["tp"] else range(at.tp, at.tp + 1),
         )
 
-    def _bits(self, axes: str) -> int:
-        bits = 0
+    def _over_dp(self, bits: int, dp: int) -> range:
+        """What dp runs over in a group along "edp", "ep", both or neither."""
+        experts = dp - dp % self.ep
+        return {
+            0: range(dp, dp + 1),
+            _BITS["edp"]: range(dp % self.ep, self.dp, self.ep),
+            _BITS["ep"]: range(experts, experts + self.ep),
+            _BITS["dp"]: range(self.dp),
+        }[bits]
+
+    def _axes(self, axes: str) -> _Axes:
+        """What axes are joined; InvalidArgumentError for text that names none."""
+        bits, part = 0, None
         for axis in axes.split("+"):
-            if axis not in _BITS:
-                raise InvalidArgumentError(f"{axes!r} are no axes; join some of {', '.join(_BITS)} by +")
-            bits |= _BITS[axis]
-        return bits
+            mark = next((mark for mark in ":/" if mark in axis), "")
+            name, _, size = axis.partition(mark) if mark else (axis, "", "")
+            if name not in _BITS or (mark and (name not in ("dp", "edp") or not size.isdecimal() or part is not None)):
+                raise InvalidArgumentError(f"{axes!r} are no axes; join some of {', '.join(_BITS)} by +, or dp:2, dp/2")
+            if not mark:
+                bits |= _BITS[name]
+                continue
+            whole = len(self._over_dp(_BITS[name], 0))
+            if not int(size) or whole % int(size):
+                raise InvalidArgumentError(f"{axis!r}: {whole} ranks of {name} have no groups of {size}")
+            part = name, mark, int(size)
+        if part is not None and bits & _BITS["dp"]:
+            raise InvalidArgumentError(f"{axes!r}: part of an axis and all of it; join it with other axes")
+        return _Axes(bits, part)

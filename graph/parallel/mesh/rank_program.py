@@ -24,10 +24,11 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from ...analysis.collective_seats import AXIS, INSTANCE, MESH
 from ...builder.builder import GraphBuilder
 from ...builder.handles import Tensor
 from ...dtypes import DataType
-from .marks import AXIS, COUNTS_MICROBATCHES, INSTANCE, MESH, OF_RANK
+from .marks import COUNTS_MICROBATCHES, OF_RANK
 from .mesh import Mesh
 
 _OVERRIDE = "_gradient_op_type"
@@ -80,7 +81,8 @@ class RankProgram:
     def _constant(self, name: str, value: int, attrs: dict[str, Any]) -> Tensor:
         """A constant of the stage, made once."""
         if (name, self.stage) not in self._constants:
-            made = self.b.constant(value, DataType.INT32, name=f"mesh/{name}", attrs=attrs)
+            with self.b.outside_scopes():
+                made = self.b.constant(value, DataType.INT32, name=f"mesh/stage_{self.stage}/{name}", attrs=attrs)
             self._constants[name, self.stage] = made
         return self._constants[name, self.stage]
 

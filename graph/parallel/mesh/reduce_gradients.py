@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import count
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from ....collector import collector_paused
-from ....errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ....errors import InvalidArgumentError, NotFoundError
 from ...analysis.collective_seats import AXIS, MESH
 from ...builder.tensor_names import Name, Names, tensor_names
 from ...columns import SINK_ID
@@ -29,27 +30,27 @@ from ...edge_ends import Output
 from ...graph import Graph
 from ...graphdef.importer import graph_def_to_graph
 from ...graphdef.sources import GraphSource
+from ...passes.lower_functional import lower_functional
 from ...suggestions import suggestion
 from ..batch_shapes import BatchShapes
 from ..replicas.buckets import reduce_gradients as reduce_in_buckets
 from ..replicas.copies import ReplicaProgram, replicated
 from ..replicas.rewriting import Rewriting
+from ..replicate import BUCKET_BYTES
 from ..training_step import TrainingStep, training_step
 from ..value_flow import output_named
 from ..zero.collectives import GroupKeys
 from ..zero.layout import Sharding
 from ..zero.region import SharedOut
 from ..zero.step import ZeroOptions, shard_step, zero_options
+from .marks import REDUCED_OVER
 from .mesh import Mesh
 from .shard_collectives import MeshCollectives, ShardAxes, shard_axes
 from .stage_ranks import StageRanks
 
-REDUCED_OVER = "_reduced_over"
-"""the attr of a variable that names the axes over which its gradient is summed"""
 _OVER_DATA = "dp+cp"
 _FIRST_INSTANCE = 1 << 30
 """above the instances of the program's own collectives, and of their gradients"""
-_BUCKET_BYTES = 26_214_400
 
 
 @collector_paused()
@@ -66,9 +67,11 @@ def reduce_gradients(
     zero_group: int | None = None,
     units: Sequence[str] | None = None,
     prefetch: int = 1,
-    bucket_bytes: int = _BUCKET_BYTES,
+    bucket_bytes: int = BUCKET_BYTES,
 ) -> Graph:
     """The rank program with gradients that are summed over the ranks of `mesh`; `graph` is left alone.
+
+    Calls of functions are inlined first.
 
     `devices` are those of the stages, `gradients` has by the name of a variable the tensor that is its gradient, and
     `others` are further tensors of the batch that updates read, which stay those of the rank. Gradients are sums: a
@@ -79,7 +82,7 @@ def reduce_gradients(
     the last one with padding.
 
     Raises NotFoundError for unknown names, InvalidArgumentError for axes and groups that do not fit, and what
-    `training_step` raises. UnimplementedError for a `zero_group` that is no axis: one of dp, or of ep neighbours.
+    `training_step` raises.
     """
     source = graph if isinstance(graph, Graph) else graph_def_to_graph(graph)
     options = zero_options(zero, zero_group, units, prefetch, bucket_bytes, None)
@@ -87,7 +90,8 @@ def reduce_gradients(
     over = {variable: _axes(source, variable, mesh) for variable in tensors}
     if all(mesh.size(axes) == 1 for axes in over.values()):
         return source.copy()
-    plain, names, (loss_name,) = source.copy(), tensor_names(batch), tensor_names(loss)
+    plain = lower_functional(source, inline_calls=True, control_flow=False).copy()
+    names, (loss_name,) = tensor_names(batch), tensor_names(loss)
     shapes = BatchShapes(plain, names)
     known = [*tensors.values(), *tensor_names(others)]
     step = training_step(plain, batch=names, loss=loss_name, shapes=shapes, gradients=known)
@@ -180,16 +184,17 @@ class _Reduction:
 
 
 def _within_groups(axes: ShardAxes, size: int | None, mesh: Mesh) -> ShardAxes:
-    """The axes of groups of `size` neighbours of dp; the ranks beside a group are peers too."""
-    if size is None or size == mesh.size(axes.inside):
+    """The axes of groups of `size` neighbours; the ranks with the same place in other groups are peers too.
+
+    Experts lie along edp, which has fewer ranks: there groups have all of them if `size` are more.
+    """
+    whole = mesh.size(axes.inside)
+    if axes.inside == "dp":
+        Sharding.of(whole, size)
+    size = whole if size is None else gcd(size, whole)
+    if size == whole:
         return axes
-    Sharding.of(mesh.size(axes.inside), size)
-    if axes.inside != "dp" or size != mesh.ep:
-        raise UnimplementedError(
-            f"zero_group={size}: mesh {mesh.text} has no axis of so many neighbours of {axes.inside}; leave it out, or "
-            f"give {mesh.size(axes.inside)}"
-        )
-    return ShardAxes("ep", "+".join(filter(None, ("edp", axes.peers))))
+    return ShardAxes(f"{axes.inside}:{size}", "+".join(filter(None, (f"{axes.inside}/{size}", axes.peers))))
 
 
 class _MeshRewriting(Rewriting):

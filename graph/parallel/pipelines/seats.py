@@ -15,12 +15,10 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ...analysis.collective_seats import AGAIN_STEP, INSTANCE, SeatPlace, instance_offset, seat_ports
 from ...ops.properties import NodeProperties
 from ...ops.record import Exchange, NodeClass
+from ..mesh.marks import COUNTS_MICROBATCHES
 
 if TYPE_CHECKING:
     from .region import MicroBatchRegion
-
-COUNTS_MICROBATCHES = "_counts_microbatches"
-"""the attr of a scalar constant of int32 in whose place each call has the number of its micro-batch"""
 
 
 def is_collective(kind: NodeProperties) -> bool:

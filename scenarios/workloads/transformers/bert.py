@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
 from ...models.bert import BertModel
-from .attention import AttentionLayer, self_attention
-from .attention_core import AttentionKind
+from .attention.core import AttentionKind
+from .attention.layer import AttentionLayer, self_attention
 from .embedding import class_table, looked_up, with_positions
 from .feed_forward import gelu, gelu_layers
 from .loss import ClassLogits, class_logits

@@ -23,17 +23,22 @@ def swiglu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: in
     x = entered(network, x)
     gate = column(network, x, "gate", (hidden, intermediate), bias=False)
     up = column(network, x, "up", (hidden, intermediate), bias=False)
-    return row(network, silu(network, gate) * up, "down", (intermediate, hidden), bias=False)
+    return row(network, gated_silu(network, gate, up), "down", (intermediate, hidden), bias=False)
 
 
-def silu(network: RankNetwork, x: Tensor) -> Tensor:
-    """x * sigmoid(x)."""
-    return network.b.op("Mul", x, network.b.op("Sigmoid", x), name="silu")[0]
+def gated_silu(network: RankNetwork, gate: Tensor, up: Tensor) -> Tensor:
+    """silu(gate) * up, where silu(x) = x * sigmoid(x)."""
+    b = network.b
+    if network.sizes.fused:
+        return b.op("Partita>GatedSilu", gate, up, name="gated")[0]
+    return b.op("Mul", b.op("Mul", gate, b.op("Sigmoid", gate), name="silu"), up, name="gated")[0]
 
 
 def gelu(network: RankNetwork, x: Tensor, kind: Gelu) -> Tensor:
     """x times the normal distribution function of x, or its approximation by tanh (Hendrycks and Gimpel 2016)."""
     b = network.b
+    if network.sizes.fused:
+        return b.op("Partita>Gelu", x, approximate=kind == "tanh", name="gelu")[0]
     if kind == "exact":
         share = b.op("Erf", x * (1 / sqrt(2)), name="gelu/erf") + 1.0
     else:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
 from ...models.llama import LlamaModel
-from .attention import AttentionLayer, Turning, self_attention
-from .attention_core import AttentionKind
+from .attention.core import AttentionKind
+from .attention.layer import AttentionLayer, Turning, self_attention
 from .embedding import class_table, looked_up
 from .feed_forward import swiglu_layers
 from .loss import ClassLogits, class_logits

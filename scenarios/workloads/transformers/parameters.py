@@ -22,10 +22,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph import DataType
 from ....graph.builder.handles import Operation, Tensor
+from ....graph.parallel.mesh.marks import REDUCED_OVER
 from ....graph.parallel.mesh.rank_program import RankProgram
 
-REDUCED_OVER = "_reduced_over"
-"""the attr of a variable that names the axes over which its gradient is summed"""
 _REPLICAS: dict[str, tuple[str, ...]] = {"ep": ("edp",), "dp": ()}
 """by the axes that share a weight out, the parts of dp that have equal shares; "dp" for all others"""
 _COMPUTED_IN = {
@@ -119,12 +118,12 @@ class RankParameters:
             (self.all if is_trained else self.untrained).append(parameter)
             if self.compute_type == self.master_type or not is_cast:
                 return read
-            return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
+            return b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
 
-    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
-        """An initial value, uniform in [-scale, scale) by name and shape."""
+    def uniform(self, name: str, shape: Sequence[int], scale: float, *, drawn_as: str = "") -> Tensor:
+        """An initial value, uniform in [-scale, scale) by name and shape; `drawn_as` is a whole name in its place."""
         with self.program.b.scope(name) as full:
-            return self._scaled(self._drawn(full, shape), scale)
+            return self._scaled(self._drawn(drawn_as or full, shape), scale)
 
     def slot(self, parameter: RankParameter, name: str) -> Tensor:
         """A variable of zeros beside a weight, of its shape: the state of an optimizer."""

@@ -15,8 +15,8 @@ from ....errors import UnimplementedError
 from ....graph.builder.handles import Tensor
 from ....graph.dtypes import DataType
 from ...models.vit import VitModel
-from .attention import AttentionLayer, self_attention
-from .attention_core import AttentionKind
+from .attention.core import AttentionKind
+from .attention.layer import AttentionLayer, self_attention
 from .embedding import class_table
 from .feed_forward import gelu_layers
 from .loss import ClassLogits, logits_of_rows

@@ -39,6 +39,8 @@ def call(command: str, flag: str, file: Path, graph: Path, x: str) -> tuple[obje
     given: tuple[object, ...] = () if flag == "GRAPH" else (flag, OWN_WAYS.get(flag, "{}").format(file))
     if command == "validate":
         return (*given, *(("--cross-validate", "2") if flag == "--fit" else ("--fit", graph.parent)))
+    if command == "workload":
+        return (*(("gpt", "--split", "tp=1") if flag == "--config" else ("reduction",)), "--simulate", *given)
     if command in ("inspect", "calibrate"):
         if flag == "--graph":  # it is read for a trace
             graph = graph.with_name("trace.pb")
@@ -82,6 +84,7 @@ def test_all_of_them_are_looked_at() -> None:
         "--feed",
         "--feeds",
         "--cluster",
+        "--config",
         "--costs",
         "--calibration",
         "--trace-in",

@@ -39,9 +39,11 @@ def test_a_step_is_written_with_what_to_run(partita: CommandLine, config: Path) 
 def test_a_step_is_timed(partita: CommandLine, config: Path) -> None:
     """On the devices of the flags, or on GPUs of one machine; unused ones and what is left out are said."""
     flags = ("workload", "gpt", "--config", config / "config.json", "--split", "microbatches=2", *SMALL, "--simulate")
-    assert "note: resid_pdrop=0.1" in partita.done(*flags)
+    told = partita.done(*flags)
+    assert "\n16 tokens a step, " in told
+    assert "note: resid_pdrop=0.1" in told
     document = json.loads(partita.done(*flags, "--devices", "cpu:1,gpu:2", "--json"))
-    assert document["makespan_ns"] > 0
+    assert document["tokens_per_s"] == pytest.approx(16 / document["makespan_ns"] * 1e9)
     assert "1 devices of the cluster's 2 are used; the others do nothing" in document["warnings"][3]
 
 
@@ -65,6 +67,15 @@ def test_wrong_words_are_one_line(
     """And name what would work."""
     given = [str(config) if word == "CONFIG" else word for word in arguments]
     assert_one_clear_line(partita("workload", "gpt", *given, "--simulate"), 2, *words)
+
+
+def test_experts_are_as_busy_as_is_said(partita: CommandLine, tmp_path: Path) -> None:
+    """What is assumed of the router is a note; a dense model has none."""
+    flags = ("--config", written(tmp_path, published()["mixtral"].config), "--split", "ep=2,dp=2", *SMALL)
+    told = partita.done("workload", "moe", *flags, "--set", "imbalance=1.5", "--simulate")
+    assert "those of the busiest rank 1.5 times as many" in " ".join(told.split())
+    dense = ("--config", written(tmp_path, published()["gpt2"].config), "--split", "tp=2", "--set", "imbalance=1.5")
+    assert_one_clear_line(partita("workload", "gpt", *dense, "--simulate"), 2, "GptModel has no experts; leave it out")
 
 
 def test_a_file_of_another_family_is_refused(partita: CommandLine, config: Path) -> None:

@@ -74,3 +74,25 @@ def test_what_is_no_mesh_is_refused(make, message) -> None:  # type: ignore[no-u
     """With the sizes that would do."""
     with pytest.raises(InvalidArgumentError, match=message):
         make()
+
+
+@given(meshes(), st.sampled_from(["dp", "edp"]), st.data())
+def test_groups_of_neighbours_along_an_axis(mesh: Mesh, axis: str, data: st.DataObject) -> None:
+    """They and their peers part the ranks of the axis, with keys of their own."""
+    size = data.draw(st.sampled_from([n for n in range(1, 10) if mesh.size(axis) % n == 0]))
+    near, far = f"{axis}:{size}", f"{axis}/{size}+cp"
+    assert (mesh.size(near), mesh.size(far)) == (size, mesh.size(f"{axis}+cp") // size)
+    for rank in range(mesh.devices):
+        whole = mesh.group(axis, rank)
+        at = whole.index(rank)
+        assert mesh.group(near, rank) == whole[at // size * size :][:size]
+        assert mesh.group(f"{axis}/{size}", rank) == whole[at % size :: size]
+    keys = {axes: {mesh.key(axes, rank) for rank in range(mesh.devices)} for axes in (near, far, axis, "tp", "cp")}
+    assert sum(map(len, keys.values())) == len(set().union(*keys.values()))
+
+
+@pytest.mark.parametrize("axes", ["dp:3", "dp/0", "tp:2", "dp:2+edp", "dp:2+dp/2", "dp:", "zp"])
+def test_axes_that_cannot_be(axes: str) -> None:
+    """They are refused."""
+    with pytest.raises(InvalidArgumentError, match=r"are no axes|have no groups of|part of an axis"):
+        Mesh(dp=4, tp=2).size(axes)

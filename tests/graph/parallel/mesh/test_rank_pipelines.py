@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from partita.devices import cut, simulate
 from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph import Graph, pipeline, recompute
 from partita.graph.parallel.mesh.mesh import Mesh
+from partita.graph.parallel.mesh.write_out import write_out
 from tests.graph.parallel.mesh.rank_models import RankModel, assert_close
 
 
@@ -86,3 +88,15 @@ def test_collective_of_the_whole_step() -> None:
             node.clear_attr("_counts_microbatches")
     with pytest.raises(UnimplementedError, match="takes part in one collective per step"):
         staged(model, graph)
+
+
+def test_numbers_of_micro_batches_cost_no_transfer() -> None:
+    """On GPUs each call has the number of its micro-batch beside it, and every collective is played."""
+    model = RankModel(Mesh(pp=2, tp=2), rows=2, microbatches=3, kind="GPU")
+    whole = write_out(staged(model, model.graph()), model.mesh, model.devices)
+    partitions = cut(whole, "gpu:4", fetches=["loss", "rank_1/loss"], targets=["train", "rank_1/train"])
+    sent = [node.name for part in partitions.values() for node in part.op_nodes() if node.op_def.record.is_send]
+    assert sent
+    assert not any("number" in name for name in sent)
+    played = [event for event in simulate(partitions, "gpu:4").events if event.kind == "collective"]
+    assert len(played) == 4 * 3 * 2  # on four ranks, three micro-batches, forwards and backwards

@@ -13,10 +13,10 @@ from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
 from partita.scenarios.models.moe import MoeModel
 from partita.scenarios.models.split import Split
-from partita.scenarios.workloads.transformers.experts import experts_layers
+from partita.scenarios.workloads.transformers.experts.layers import experts_layers
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
 
-from .layers_of_ranks import run_layer
+from ..layers_of_ranks import run_layer
 
 MODEL = MoeModel(
     *(1, 6, 2, 8, 16),

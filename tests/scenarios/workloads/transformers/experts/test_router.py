@@ -10,9 +10,9 @@ import pytest
 
 from partita.graph.dtypes import Array
 from partita.scenarios.models.moe import MoeModel
-from partita.scenarios.workloads.transformers.router import route
+from partita.scenarios.workloads.transformers.experts.router import route
 
-from .layers_of_ranks import run_layer
+from ..layers_of_ranks import run_layer
 
 MODEL = MoeModel(1, 6, 2, 8, 16, experts=8, topk=3, expert_intermediate=4)
 GROUPED: dict[str, Any] = {"groups": 4, "groups_kept": 2}  # Any: fields of a model

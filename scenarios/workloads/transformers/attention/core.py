@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....graph.builder.handles import Tensor
-from .network import RankNetwork, wide_type
+from .....graph.builder.handles import Tensor
+from ..network import RankNetwork, wide_type
 
 
 class AttentionKind(NamedTuple):

@@ -12,23 +12,33 @@ from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph import Graph
 from partita.graph.builder.builder import GraphBuilder
 from partita.graph.dtypes import Array
+from partita.graph.parallel.mesh.marks import REDUCED_OVER
 from partita.graph.parallel.mesh.mesh import Mesh
 from partita.graph.parallel.mesh.rank_program import RankProgram
 from partita.graph.parallel.mesh.write_out import prefix_of, write_out
 from partita.scenarios.models.bert import BertModel
 from partita.scenarios.models.gpt import GptModel
 from partita.scenarios.models.llama import LlamaModel
-from partita.scenarios.models.moe import MoeModel
+from partita.scenarios.models.moe import LatentAttention, MoeModel
 from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.transformers.forward import forward
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
-from partita.scenarios.workloads.transformers.parameters import REDUCED_OVER, RankParameters
+from partita.scenarios.workloads.transformers.parameters import RankParameters
 
 BATCH, LENGTH, VOCABULARY = 2, 6, 10
 MODELS: dict[str, Any] = {  # Any: models of several families
     "gpt": GptModel(2, 8, 4, vocabulary=VOCABULARY, positions=8, pad_vocabulary=1),
     "llama": LlamaModel(2, 8, 4, 12, VOCABULARY, kv_heads=2, qkv_bias=True, pad_vocabulary=1),
     "window": LlamaModel(2, 8, 4, 12, VOCABULARY, kv_heads=1, window=3, tied=True, pad_vocabulary=1),
+    "latent": MoeModel(
+        *(2, 8, 4, 12, VOCABULARY),
+        experts=4,
+        topk=2,
+        expert_intermediate=6,
+        dense_layers=1,
+        pad_vocabulary=1,
+        latent=LatentAttention(kv_rank=6, q_rank=5, nope_size=4, rope_size=2, value_size=3),
+    ),
     "moe": MoeModel(2, 8, 4, 12, VOCABULARY, kv_heads=2, experts=4, topk=2, expert_intermediate=6, pad_vocabulary=1),
 }
 CASES: list[tuple[str, dict[str, Any]]] = [  # Any: fields of a split
@@ -38,6 +48,8 @@ CASES: list[tuple[str, dict[str, Any]]] = [  # Any: fields of a split
     ("llama", {"tp": 4, "sequence_parallel": True}),
     ("window", {"tp": 2}),
     ("moe", {}),
+    ("latent", {}),
+    ("latent", {"tp": 2, "pp": 2}),
 ]
 
 
@@ -124,7 +136,8 @@ def test_a_beginning_leaves_what_decoding_it_leaves(name: str, fields: dict[str,
                 logits = inference.run(session, tokens[:, at : at + length])
             np.testing.assert_allclose(logits, expected, rtol=1e-9, atol=1e-11)
             left.append(sorted(zip(inference.left, session.run(inference.left), strict=True)))
-    assert len(left[0]) == len(left[1]) == split.tp * (2 * 2 + split.pp)
+    caches = 1 if name == "latent" else 2
+    assert len(left[0]) == len(left[1]) == split.tp * (2 * caches + split.pp)
     for (_, beginning), (name, decoded) in zip(*left, strict=True):
         np.testing.assert_allclose(beginning, decoded, rtol=1e-9, atol=1e-11, err_msg=name)
 

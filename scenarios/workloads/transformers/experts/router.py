@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....graph.builder.handles import Tensor
-from ...models.moe import MoeModel
-from .network import RankNetwork
+from .....graph.builder.handles import Tensor
+from ....models.moe import MoeModel
+from ..network import RankNetwork
 
 _LEAST_SUM = 1e-20
 """added to a sum of sigmoids, which may all be 0, as DeepSeek V3 does"""

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....errors import UnimplementedError
-from ....graph.builder.handles import Tensor
-from .attention_core import Attended, AttentionKind, attended
-from .network import RankNetwork
+from .....errors import UnimplementedError
+from .....graph.builder.handles import Tensor
+from ..network import RankNetwork
+from .core import Attended, AttentionKind, attended
 
 
 def attended_in_ring(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:

@@ -9,11 +9,11 @@ ranks are repeated first, so that each rank gets the ones that its query heads r
 
 from __future__ import annotations
 
-from ....errors import InvalidArgumentError
-from ....graph.builder.handles import Tensor
-from ...models.nearest import nearest_divisors, or_text
-from .attention_core import AttentionKind, attended
-from .network import RankNetwork
+from .....errors import InvalidArgumentError
+from .....graph.builder.handles import Tensor
+from ....models.nearest import nearest_divisors, or_text
+from ..network import RankNetwork
+from .core import AttentionKind, attended
 
 
 def attended_by_heads(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:

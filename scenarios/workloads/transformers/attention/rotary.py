@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.builder.handles import Tensor
-from ....graph.dtypes import Array, DataType
-from .network import RankNetwork, wide_type
-from .sequence import positions
+from .....graph.builder.handles import Tensor
+from .....graph.dtypes import Array, DataType
+from ..network import RankNetwork, wide_type
+from ..sequence import positions
 
 
 def rotary_tables(network: RankNetwork, frequencies: Array, scale: float) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def _tables(network: RankNetwork, frequencies: Array, scale: float) -> tuple[Ten
     b = network.b
     at = network.reshaped(network.cast(positions(network), DataType.DOUBLE), [network.length, 1])
     angles = b.op("Mul", at, frequencies.astype(np.float64)[None], name="rotary/angles")[0]
-    cosines, sines = (b.op(op, angles, name=f"rotary/{op.lower()}")[0] for op in ("Cos", "Sin"))
+    cosines, sines = b.op("Cos", angles, name="rotary/cosines")[0], b.op("Sin", angles, name="rotary/sines")[0]
     if scale != 1.0:
         cosines, sines = cosines * scale, sines * scale
     dtype = wide_type(network.parameters.compute_type)

@@ -15,25 +15,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.builder.handles import Operation, Tensor
-from .attention_core import AttentionKind
-from .network import RankNetwork
+from .....graph.builder.handles import Operation, Tensor
+from ..network import RankNetwork
+from .core import AttentionKind
 
 
 def store(network: RankNetwork, key: Tensor, value: Tensor, kind: AttentionKind) -> None:
     """Writes keys and values [length, batch, heads, size] of the first tokens of each sequence."""
-    for name, x, size in (("key", key, kind.size), ("value", value, kind.value_size)):
-        rows = network.transposed(x, [1, 2, 0, 3], f"{name}/rows")
-        written = _written(network, _cache(network, name, kind.kv_heads, size), rows, 0, network.length)
-        network.writes.append((network.program.stage, written))
+    store_rows(network, "key", key, kind.kv_heads, kind.size)
+    store_rows(network, "value", value, kind.kv_heads, kind.value_size)
+
+
+def store_rows(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> None:
+    """Writes x [length, batch, heads, size], of the first tokens of each sequence, into a cache of that name."""
+    rows = network.transposed(x, [1, 2, 0, 3], f"{name}/rows")
+    written = _written(network, _cache(network, name, heads, size), rows, 0, network.length)
+    network.writes.append((network.program.stage, written))
 
 
 def attended_in_cache(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], kind: AttentionKind) -> Tensor:
     """The attention of one token of each sequence to itself and those before it: [1, batch, heads, value size]."""
-    b, batch = network.b, network.sizes.batch
     query, key, value = qkv
-    keys = _with_row(network, "key", key, kind.kv_heads, kind.size)
-    values = _with_row(network, "value", value, kind.kv_heads, kind.value_size)
+    keys = with_row(network, "key", key, kind.kv_heads, kind.size)
+    values = with_row(network, "value", value, kind.kv_heads, kind.value_size)
+    return attended_to_rows(network, query, keys, values, kind)
+
+
+def attended_to_rows(network: RankNetwork, query: Tensor, keys: Tensor, values: Tensor, kind: AttentionKind) -> Tensor:
+    """The attention of one token of each sequence to rows of a cache: [1, batch, heads, value size]."""
+    b, batch = network.b, network.sizes.batch
     grouped = network.reshaped(query, [batch, kind.kv_heads, kind.heads // kind.kv_heads, kind.size])
     products = b.op("BatchMatMulV2", grouped, keys, adj_y=True, name="scores")[0]
     scores = b.op("SelectV2", _sees(network, kind), network.wide(products) * kind.factor, -np.inf, name="masked")
@@ -52,7 +62,7 @@ def _sees(network: RankNetwork, kind: AttentionKind) -> Tensor:
     return b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
 
 
-def _with_row(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> Tensor:
+def with_row(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> Tensor:
     """The whole cache with x [1, batch, heads, size] as the row at the position: [batch, heads, cache, size]."""
     handle = _cache(network, name, heads, size)
     row = network.reshaped(x, [network.sizes.batch, heads, 1, size])

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
-from ....graph import DataType
-from ....graph.attrs import encode
-from ....graph.builder.handles import Tensor
-from .network import RankNetwork
+from .....errors import InvalidArgumentError
+from .....graph import DataType
+from .....graph.attrs import encode
+from .....graph.builder.handles import Tensor
+from ..network import RankNetwork
 from .router import Routing
 
 _EP = "ep"
