@@ -124,7 +124,8 @@ def counted_arguments(graph: JoinedGraph) -> list[int]:
     is_instance = np.zeros(len(graph.input_src), np.bool_)
     is_instance[list(instances)] = True
     counted = np.intersect1d(arguments, graph.input_src[is_instance])
-    return np.setdiff1d(counted, graph.input_src[~is_instance]).tolist()
+    only: list[int] = np.setdiff1d(counted, graph.input_src[~is_instance]).tolist()
+    return only
 
 
 def _communicator(graph: JoinedGraph, n: int, port: int, value_of: ValueOf) -> tuple[int, int]:
