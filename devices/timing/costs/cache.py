@@ -1,7 +1,7 @@
-"""Costs that a source has computed, by properties object, shapes and spec object.
+"""Costs that a source has computed, by properties, shapes and spec object.
 
 Nodes that share their properties need one computation. Objects are told apart by identity, which is faster than by
-their attrs.
+their attrs; equal properties of another function's nodes are other objects, and are found by op and attrs.
 """
 
 from __future__ import annotations
@@ -15,12 +15,18 @@ class CostCache:
 
     def __init__(self) -> None:
         self._costs: dict[tuple[int, PortDims, PortDims, int], OpCost] = {}
+        self._of_equals: dict[tuple[str, tuple[bytes, ...], PortDims, PortDims, int], OpCost] = {}
         self._kept: dict[int, object] = {}
 
     def get(self, request: CostRequest) -> OpCost | None:
-        """The cost, None if the request was not answered yet."""
+        """The cost, None if neither the request nor an equal one was answered yet."""
         properties, inputs, outputs, spec = request
-        return self._costs.get((id(properties), inputs, outputs, id(spec)))
+        cost = self._costs.get((id(properties), inputs, outputs, id(spec)))
+        if cost is None:
+            cost = self._of_equals.get((properties.op, properties.entries, inputs, outputs, id(spec)))
+            if cost is not None:
+                self.put(request, cost)
+        return cost
 
     def __getitem__(self, request: CostRequest) -> OpCost:
         """The cost of a request that was answered; KeyError for another."""
@@ -32,4 +38,5 @@ class CostCache:
         properties, inputs, outputs, spec = request
         self._kept[id(properties)], self._kept[id(spec)] = properties, spec
         self._costs[id(properties), inputs, outputs, id(spec)] = cost
+        self._of_equals[properties.op, properties.entries, inputs, outputs, id(spec)] = cost
         return cost
