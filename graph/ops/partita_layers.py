@@ -34,10 +34,11 @@ _FLASH_ATTENTION_GRAD = f"""
     input output: T
     input logsumexp: U
     input d_output: T
-    input d_logsumexp: U
+    input d_logsumexp: Nd_logsumexp * U      # none where nothing depends on logsumexp
     output d_query: T
     output d_key: T
     output d_value: T
+    attr Nd_logsumexp: int >= 0 = 1          # at most 1
 {_BAND}"""
 
 _RMS_NORM = """

@@ -29,7 +29,7 @@ from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
-from .transformers.optimizers import Optimizer, Updates
+from .transformers.optimizers import OptimizerSettings, WeightUpdates
 from .transformers.parameters import RankParameter, RankParameters
 
 Inference = Literal["prefill", "decode"]
@@ -47,7 +47,7 @@ def build_model(
     local_inputs: bool = False,
     fused: bool = True,
     imbalance: float = 1.0,
-    optimizer: Optimizer | None = None,
+    optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
     """The graph of a training step of a model, spread over the first devices of a cluster by a split.
 
@@ -67,7 +67,7 @@ def build_model(
     used, warnings = _used_devices(model, split, devices, sequence_length)
     rows = _rows(model, sequence_length)
     build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
-    graph = build.training(optimizer or Optimizer()) if training else build.forward_only()
+    graph = build.training(optimizer or OptimizerSettings()) if training else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
     local_inputs = local_inputs or representatives
@@ -155,7 +155,7 @@ class _Building:
         self._start()
         return self.b.graph()
 
-    def training(self, optimizer: Optimizer) -> Graph:
+    def training(self, optimizer: OptimizerSettings) -> Graph:
         """The whole step."""
         end = forward(self.network, self.model)
         part, count = self._loss(end)
@@ -163,7 +163,7 @@ class _Building:
         slopes = [self.b.tensor(slope) for slope in gradients(self.b, [part], reads)]
         correction = self._correction(count)
         self._total(part, correction)
-        updates = Updates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
+        updates = WeightUpdates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()

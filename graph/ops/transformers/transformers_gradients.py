@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 _ATTENTION = ("causal", "scale", "window", "query_offset", "key_offset", "sequence_first")
 
 
-@gradient("Partita>FlashAttention")
-def flash_attention(op: Forward, d_output: Tensor, d_logsumexp: Tensor) -> Gradients:
-    """Calls FlashAttentionGrad, which computes the products again."""
+@gradient("Partita>FlashAttention", takes_none=True)
+def flash_attention(op: Forward, d_output: Tensor | None, d_logsumexp: Tensor | None) -> Gradients:
+    """Calls FlashAttentionGrad, which computes the products again; without d_logsumexp where nothing depends on it."""
     attrs = op.own_attrs(*_ATTENTION)
-    return op.make_all("Partita>FlashAttentionGrad", *op.inputs, *op.outputs, d_output, d_logsumexp, **attrs)
+    slopes = [] if d_logsumexp is None else [d_logsumexp]
+    if d_output is None:
+        d_output = op.make("ZerosLike", op.outputs[0])
+    return op.make_all("Partita>FlashAttentionGrad", *op.inputs, *op.outputs, d_output, slopes, **attrs)
 
 
 @gradient("Partita>RMSNorm", takes_none=True)

@@ -45,10 +45,11 @@ def flash_attention_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shapes of query, key and value, as far as they are known from all inputs."""
     sizes = _sizes(c)
     output, logsumexp = _outputs(c, sizes)
-    for port, (name, shape) in enumerate(
-        (("output", output), ("logsumexp", logsumexp), ("d_output", output), ("d_logsumexp", logsumexp)), 3
-    ):
-        _merged(name, c.inputs[port], shape)
+    if c.attrs["Nd_logsumexp"] > 1:
+        raise InvalidArgumentError(f"{c.op} has one d_logsumexp or none, not {c.attrs['Nd_logsumexp']}")
+    wanted = ("output", output), ("logsumexp", logsumexp), ("d_output", output), ("d_logsumexp", logsumexp)
+    for (name, shape), given in zip(wanted, c.inputs[3:], strict=False):  # without the last one where there is none
+        _merged(name, given, shape)
     batch, queries, heads, depth, keys, kv_heads, value_depth = sizes
     return (
         _in_order(c, batch, queries, heads, depth),
