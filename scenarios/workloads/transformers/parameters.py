@@ -118,7 +118,7 @@ class RankParameters:
             (self.all if is_trained else self.untrained).append(parameter)
             if self.compute_type == self.master_type or not is_cast:
                 return read
-            return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
+            return b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
 
     def uniform(self, name: str, shape: Sequence[int], scale: float, *, drawn_as: str = "") -> Tensor:
         """An initial value, uniform in [-scale, scale) by name and shape; `drawn_as` is a whole name in its place."""
