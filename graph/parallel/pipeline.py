@@ -34,8 +34,8 @@ from ..builder.tensor_names import Name, Names, tensor_names
 from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource
-from ..passes.lower_functional import lower_functional
-from .pipelines.calls import StagedStep, pipelined_graph
+from ..passes.lower_functional import expand, lower_functional
+from .pipelines.calls import StagedStep, last_calls, pipelined_graph
 from .pipelines.devices import gradient_stages, outside_stages, variable_stages
 from .pipelines.region import MicroBatchRegion
 from .pipelines.schedules import PipelineShape, find_schedule
@@ -62,6 +62,7 @@ def pipeline(
     sized: Literal["batch", "microbatch"] = "batch",
     gradients: Names | None = None,
     accumulate: Literal["float32"] | None = None,
+    inline_last: bool = False,
 ) -> Graph:
     """The training step of `graph` as a pipeline; its argument stays as it is.
 
@@ -76,7 +77,9 @@ def pipeline(
     one in `schedules`.
 
     With `sized` "microbatch" the graph is that of one micro-batch already: nothing in it is resized, its placeholders
-    grow. `gradients` then names what micro-batches add up and the updates read. Collectives may be in it.
+    grow. `gradients` then names what micro-batches add up and the updates read. Collectives may be in it. With
+    `inline_last` the nodes of the last call of each stage are there in its place, so that a gradient can travel while
+    others are computed still: a call gives all results at its end.
 
     The loss, the gradients and what depends on them or on tensors with a row per row of the batch keep their names and
     values. Other tensors of the forward and backward pass are in functions, and so are not there any more, and neither
@@ -100,7 +103,19 @@ def pipeline(
     _place(new, staged)
     if sized == MICRO_BATCH:
         grow_batch(new, region, microbatches)
+    for call in last_calls(staged) if inline_last else ():
+        _inline(new, call)
     return new
+
+
+def _inline(new: Graph, name: str) -> None:
+    """Puts the nodes of a call in its place, all on its device."""
+    call, first = new.find_id(name), new.num_node_ids
+    if call is not None:
+        device = new.requested_device(call)
+        expand(new, [call])
+        for node in range(first, new.num_node_ids):
+            new.request_device(node, device)
 
 
 def _staged(

@@ -29,7 +29,7 @@ from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import Optimizer, Updates
-from .transformers.parameters import RankParameters
+from .transformers.parameters import RankParameter, RankParameters
 
 
 @collector_paused()
@@ -97,7 +97,7 @@ def build_model(
         split=split,
         mesh=mesh,
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
-        weights={p.name: WeightPlace(p.read.name, p.stage, p.axis, p.over) for p in build.parameters.all},
+        weights=build.weights(graph),
         warnings=warnings,
         assumptions=_assumptions(model, imbalance),
     )
@@ -180,6 +180,22 @@ class _Building:
         by_variable = {p.handle.node: slope.name for p, slope in zip(self.parameters.all, slopes, strict=True)}
         return self._passed(self.b.graph(), part.name, by_variable, count.name)
 
+    def weights(self, graph: Graph) -> dict[str, WeightPlace]:
+        """Where the parts of weights are, behind all passes."""
+        places = {}
+        for p in self.parameters.all:
+            handle = graph.find_node(p.handle.node)
+            assert handle is not None  # no pass removes a variable that is trained
+            is_whole = tuple(handle.attrs["shape"]) == p.part
+            along = "" if is_whole else self._sharded_over(p)
+            places[p.name] = WeightPlace(p.read.name, p.stage, p.axis, p.over, p.part, along)
+        return places
+
+    def _sharded_over(self, parameter: RankParameter) -> str:
+        if self.split.zero_group not in (None, self.mesh.dp):
+            return "ep"  # the only part of dp that ZeRO takes
+        return "edp" if parameter.over == "ep" else "dp"
+
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
         name = name if stage == 0 else f"{name}/stage_{stage}"
         return self.b.group(*nodes, name=name, device=self.devices[stage]).name
@@ -225,6 +241,11 @@ class _Building:
         split, inputs = self.split, list(self.network.inputs)
         layers = [f"layer_{number}" for number in range(self.model.layers)]
         if split.recompute == "selective":
+            if "heads" not in self.model.cut_by_tensor_parallel:
+                raise InvalidArgumentError(
+                    f'recompute="selective" computes attention again, which {type(self.model).__name__} has not; use '
+                    '"none", "full" or "products"'
+                )
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -36,13 +37,17 @@ from .transformers.sequence import order_of_tokens
 class WeightPlace:
     """A trained weight: the tensor with its value on the first rank of its stage, and how ranks share it out.
 
-    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it.
+    `axis` is shared out over the mesh axes `over`; None if every rank of the stage has all of it. The part of a rank
+    has the shape `part`. With ZeRO 3 a rank has a shard of that: equal rows of the flattened part along `sharded_over`,
+    the last ones padded.
     """
 
     tensor: str
     stage: int
     axis: int | None
     over: str
+    part: tuple[int, ...]
+    sharded_over: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,32 @@ class ModelStep:
         return found
 
     def parts_of(self, weight: str) -> tuple[str, ...]:
-        """The tensors whose values, joined along the weight's `axis`, are the whole weight; NotFoundError if unknown."""
+        """The tensors that `joined` makes the whole weight of; NotFoundError for a name that no weight has."""
+        return tuple(f"{prefix_of(rank)}{self._place(weight).tensor}" for rank in self._ranks_of(weight))
+
+    def joined(self, weight: str, parts: Sequence[Array]) -> Array:
+        """The whole weight of the values of `parts_of`, with its padding if it is padded."""
+        place = self._place(weight)
+        shards = self.mesh.size(place.sharded_over) if place.sharded_over else 1
+        groups = [parts[first : first + shards] for first in range(0, len(parts), shards)]
+        if place.sharded_over:
+            wholes = [np.concatenate(group)[: prod(place.part)].reshape(place.part) for group in groups]
+        else:
+            wholes = [group[0] for group in groups]
+        return wholes[0] if place.axis is None else np.concatenate(wholes, place.axis)
+
+    def _place(self, weight: str) -> WeightPlace:
         if weight not in self.weights:
             raise NotFoundError(f"the step has no weight {weight!r}{suggestion(weight, self.weights)}")
-        place = self.weights[weight]
-        first = place.stage * self.mesh.per_stage
-        ranks = (first,) if place.axis is None else self.mesh.group(place.over, first)
-        return tuple(f"{prefix_of(rank - first)}{place.tensor}" for rank in ranks)
+        return self.weights[weight]
+
+    def _ranks_of(self, weight: str) -> list[int]:
+        """The ranks with the parts of a weight, counted in its stage; those of one part's shards follow each other."""
+        place, mesh = self._place(weight), self.mesh
+        first = place.stage * mesh.per_stage
+        owners = (first,) if place.axis is None else mesh.group(place.over, first)
+        ranks = [(rank,) if not place.sharded_over else mesh.group(place.sharded_over, rank) for rank in owners]
+        return [rank - first for group in ranks for rank in group]
 
     def _part(self, name: str, values: Array, number: int) -> Array:
         mesh, axis = self.mesh, self.sequence_axes[name]

@@ -60,7 +60,7 @@ class CallPlan:
         for source, dtype in zip(self.graph.inputs_of(n), self._types, strict=True):
             shape = shapes.of(source[0])[source[1]]
             value = None
-            if shape is None or None in shape or prod(shape) == 1:  # trip counts follow from scalars
+            if shape is None or prod(size or 1 for size in shape) == 1:  # trip counts follow from scalars
                 value = trips.value(frame, source) if frame else trips.in_call(source)
             self.arguments.append(
                 Argument(

@@ -133,6 +133,12 @@ def pipelined_graph(staged: StagedStep) -> Graph:
     return _Construction(staged).run()
 
 
+def last_calls(staged: StagedStep) -> list[str]:
+    """The names of the last call of each stage on its way back, as far as there is one."""
+    last = {call.stage: call for ordered in staged.order for call in ordered if not call.is_forward}
+    return [f"{_SCOPE}/{call.name}" for call in last.values()]
+
+
 @dataclass
 class _Construction:
     """The graph being made."""
@@ -144,6 +150,8 @@ class _Construction:
     pieces: dict[int, list[Tensor]] = field(init=False)
     received: dict[tuple[str, str], Tensor] = field(default_factory=dict)
     """tensors on the device of a stage, by their name where they come from and the device"""
+    shared: dict[tuple[Output, int], Tensor] = field(default_factory=dict)
+    """what calls of a stage read from outside of the region"""
     calls: dict[StageCall, Operation] = field(default_factory=dict)
     latest: dict[StageDirection, Operation] = field(default_factory=dict)
     """the last call of each function so far"""
@@ -233,16 +241,21 @@ class _Construction:
 
         Once the call is inlined, it would be sent when the call before has ended.
         """
-        if self.staged.region.is_number(source[0]):
-            return self._number(call)
         if source[0] in self.staged.region.nodes:
             stage, tensor = self.staged.stage_of[source[0]], self._result(source, call.microbatch)
-            here = self.staged.devices[stage]
-        elif source[0] in self.pieces:
-            here, tensor = self._fed_on(source[0]), self.pieces[source[0]][call.microbatch]
-        else:
+            return self._sent(tensor, self.staged.devices[stage], call)
+        if source[0] in self.pieces:
+            return self._sent(self.pieces[source[0]][call.microbatch], self._fed_on(source[0]), call)
+        if self.staged.region.is_number(source[0]):
+            return self._number(call)
+        key = source, call.stage
+        if key not in self.shared:
             here = self.staged.devices[self.staged.outside.get(source[0], call.stage)]
-            tensor = self._tensor(source)
+            self.shared[key] = self._sent(self._tensor(source), here, call)
+        return self.shared[key]
+
+    def _sent(self, tensor: Tensor, here: str, call: StageCall) -> Tensor:
+        """A tensor on the device of a call, which comes from device `here`."""
         device = self.staged.devices[call.stage]
         if here == device or tensor.dtype is DataType.RESOURCE:
             return tensor
@@ -328,7 +341,7 @@ class _Construction:
 
     def _connect(self, replaced: Mapping[Output, Tensor]) -> None:
         """Edges from nodes of the region to those that are left come from what replaces them."""
-        region = self.staged.region
+        region, held = self.staged.region, set[tuple[StageDirection, int]]()
         for node in sorted(region.nodes):
             for edge in region.whole.node(node).out_edges():
                 reader = edge.dst
@@ -336,8 +349,10 @@ class _Construction:
                     continue
                 consumer = self.graph.node(reader.id)
                 if edge.is_control:
-                    for call in self._calls_of(node):
+                    place = self.staged.place(node)
+                    for call in self._calls_of(place) if (place, consumer.id) not in held else ():
                         self.graph.add_control_edge(self.graph.node(self.e.id_of(call.name)), consumer)
+                    held.add((place, consumer.id))
                 else:
                     tensor = replaced[node, edge.src_output]
                     if (node, edge.src_output) in self.wide and _widens(reader):
@@ -347,8 +362,7 @@ class _Construction:
                         self.graph.node(self.e.id_of(tensor.node)), tensor.port, consumer, edge.dst_input
                     )
 
-    def _calls_of(self, node: int) -> Iterator[Operation]:
-        place = self.staged.place(node)
+    def _calls_of(self, place: StageDirection) -> Iterator[Operation]:
         return (operation for call, operation in self.calls.items() if call[:2] == place)
 
 

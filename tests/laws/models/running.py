@@ -12,8 +12,10 @@ import trio
 from partita.actors import open_session
 from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph.dtypes import Array
+from partita.scenarios.models.dlrm import DlrmModel
 from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.model_step import ModelStep
+from partita.scenarios.workloads.transformers.embedding_tables import shared_out
 from tests.laws.models.cases import SEQUENCE, ModelCase
 
 EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
@@ -70,10 +72,19 @@ async def trained(case: ModelCase, step: ModelStep) -> Trained:
                 (loss,) = await session.run(step.fetches, step.feed(**case.inputs(number)), targets=step.targets)
             losses.append(float(loss))
         weights = {}
-        for name, place in step.weights.items():
-            parts = await session.run(step.parts_of(name))
-            weights[name] = parts[0] if place.axis is None else np.concatenate(parts, place.axis)
+        for name in step.weights:
+            weights[name] = step.joined(name, await session.run(step.parts_of(name)))
+        if isinstance(case.model, DlrmModel):
+            weights["embedding/tables"] = _by_table(case.model.tables, step.mesh.dp, weights["embedding/tables"])
     return Trained(losses, weights)
+
+
+def _by_table(tables: tuple[int, ...], dp: int, rows: Array) -> Array:
+    """The rows of all tables in their order, without those that pad the variables of ranks."""
+    layout = shared_out(tables, dp)
+    firsts = layout.first_rows(tables) + np.arange(dp)[:, None] * layout.rows
+    first_of = {table: firsts[at] for at, table in np.ndenumerate(np.array(layout.tables, object)) if table is not None}
+    return np.concatenate([rows[first_of[table] : first_of[table] + count] for table, count in enumerate(tables)])
 
 
 def _differences(one: Trained, several: Trained, case: ModelCase) -> Iterator[str]:

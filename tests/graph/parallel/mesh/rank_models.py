@@ -187,7 +187,7 @@ class RankModel:
                         [f"{prefix_of(rank)}train" for rank in ranks],
                     )
                 )
-            found = {"losses": np.array(losses)}
+            found: dict[str, Array] = {"losses": np.array(losses)}
             for name, (_, read, over, _, _) in self.weights.items():
                 values = await session.run([f"{prefix_of(rank)}{read.node}" for rank in ranks])
                 found[name] = self._joined(values, name, over)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partita.actors import open_session
+from partita.devices import cut, simulate
 from partita.errors import InvalidArgumentError, NotFoundError, UnimplementedError
 from partita.graph import DataType, Graph, GraphBuilder, gradients
 from partita.graph.parallel.mesh.mesh import Mesh
@@ -133,3 +134,20 @@ async def test_padding_does_not_count(op: str, sign: int) -> None:
         values = await session.run([f"{name}found" for name in names], feeds, [f"{name}train" for name in names])
     expected = {"Sum": 20, "Mean": 4, "Max": -1, "Min": 1, "Prod": 720, "All": True, "Any": False}[op]
     assert [np.asarray(value).item() for value in values] == [expected] * 3
+
+
+async def test_gradients_travel_while_others_are_computed() -> None:
+    """With the last calls inlined the first bucket of a stage begins before the last product of its way back ends."""
+    begins = {}
+    for inline_last in (False, True):
+        model = RankModel(Mesh(pp=2, dp=2), rows=2, microbatches=2, layers=4, kind="GPU")
+        graph = staged(model, reduced(model, model.graph(), bucket_bytes=300), inline_last=inline_last)
+        whole = write_out(graph, model.mesh, model.devices)
+        partitions = cut(whole, "gpu:4", fetches=["loss", "rank_1/loss"], targets=["train", "rank_1/train"])
+        events = [event for event in simulate(partitions, "gpu:4").events if event.device.endswith("GPU:0")]
+        first = min(event.start_ns for event in events if event.kind == "collective")
+        begins[inline_last] = first < max(event.end_ns for event in events if event.op == "MatMul")
+    assert begins == {False: False, True: True}
+    model = RankModel(Mesh(pp=2, dp=2), rows=2, microbatches=2, layers=4)
+    graph = staged(model, reduced(model, model.graph()), inline_last=True)
+    assert_close(await one_rank(model.total, layers=4), await model.trained(graph))
