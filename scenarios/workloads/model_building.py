@@ -9,6 +9,7 @@ from pathlib import Path
 from ...collector import collector_paused
 from ...devices.cluster import Cluster
 from ...devices.given_cluster import as_cluster
+from ...errors import InvalidArgumentError
 from ...graph import Graph
 from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Operation, Tensor
