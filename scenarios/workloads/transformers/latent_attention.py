@@ -131,9 +131,9 @@ def _decoded(network: RankNetwork, query: _Turned, rows: _Turned, weights: _Weig
     whole = b.op("ConcatV2", [asked, turned], -1, name="query")[0]
     with b.scope("core"):
         cached = with_row(network, "narrow", _cached(network, rows, latent), 1, size)
-        of_rows = kind._replace(kv_heads=1, size=size, value_size=size)
-        found = network.reshaped(attended_to_rows(network, whole, cached, cached, of_rows), [batch, heads, size])
-    narrow = b.op("Slice", found, [0, 0, 0], [-1, -1, latent.kv_rank], name="narrow")
+        of_rows = kind._replace(kv_heads=1, size=size, value_size=latent.kv_rank)
+        attended = attended_to_rows(network, whole, (cached,), of_rows)
+        narrow = network.reshaped(attended, [batch, heads, latent.kv_rank])
     mixed = b.op("Einsum", [narrow, value_up], equation="bhk,khv->bhv", name="mixed")[0]
     return network.reshaped(mixed, [batch, heads * latent.value_size])
 

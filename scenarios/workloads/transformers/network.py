@@ -93,6 +93,8 @@ class RankNetwork:
             self.own_rows = self._shared(self.rows, self.tp, "rows of a rank", "tp, which sequence parallelism shares")
         self.tables: dict[tuple[int, bytes, float], tuple[Tensor, Tensor]] = {}
         """tables of rotary positions, by stage and what is in them"""
+        self.seen_rows: dict[tuple[int, int], Tensor] = {}
+        """which rows of a cache the token that is decoded sees, by stage and window"""
         self._stages = [
             stage % split.pp for stage, count in enumerate(split.stages_of(sizes.layers)) for _ in range(count)
         ]

@@ -7,11 +7,14 @@
 
     layer_0/attention/core/key/variable     VarHandleOp [batch, kv heads of the rank, cache, size]
 
-Products read a whole variable as it is; rows behind the position are masked. So on the clock a token costs what it
-costs when the cache is full. A stage has its own position, on the host; it starts at 0, or behind what prefill wrote.
+One op reads the variables as they are and sees the rows up to the position. In TensorFlow's ops products read all rows,
+and those behind the position are masked. On the clock, where no position has a value, the cache is full. A stage has
+its own position, on the host; it starts at 0, or behind what prefill wrote.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -38,28 +41,48 @@ def attended_in_cache(network: RankNetwork, qkv: tuple[Tensor, Tensor, Tensor], 
     query, key, value = qkv
     keys = with_row(network, "key", key, kind.kv_heads, kind.size)
     values = with_row(network, "value", value, kind.kv_heads, kind.value_size)
-    return attended_to_rows(network, query, keys, values, kind)
+    return attended_to_rows(network, query, (keys, values), kind)
 
 
-def attended_to_rows(network: RankNetwork, query: Tensor, keys: Tensor, values: Tensor, kind: AttentionKind) -> Tensor:
-    """The attention of one token of each sequence to rows of a cache: [1, batch, heads, value size]."""
+def attended_to_rows(network: RankNetwork, query: Tensor, rows: Sequence[Tensor], kind: AttentionKind) -> Tensor:
+    """The attention of one token of each sequence to rows of a cache: [1, batch, heads, value size].
+
+    `rows` are keys and values, or keys alone whose first `kind.value_size` elements are the values.
+    """
     b, batch = network.b, network.sizes.batch
+    if network.sizes.fused:
+        output = b.op(
+            "Partita>CachedAttention",
+            network.reshaped(query, [batch, kind.heads, kind.size]),
+            list(rows),
+            network.position,
+            name="attention",
+            scale=kind.scale,
+            window=kind.window,
+            value_size=0 if len(rows) > 1 else kind.value_size,
+        )[0]
+        return network.reshaped(output, [1, batch, kind.heads, kind.value_size])
     grouped = network.reshaped(query, [batch, kind.kv_heads, kind.heads // kind.kv_heads, kind.size])
-    products = b.op("BatchMatMulV2", grouped, keys, adj_y=True, name="scores")[0]
+    products = b.op("BatchMatMulV2", grouped, rows[0], adj_y=True, name="scores")[0]
     scores = b.op("SelectV2", _sees(network, kind), network.wide(products) * kind.factor, -np.inf, name="masked")
-    shares = network.cast(b.op("Softmax", scores, name="softmax")[0], values.dtype)
-    output = b.op("BatchMatMulV2", shares, values, name="attended")[0]
+    shares = network.cast(b.op("Softmax", scores, name="softmax")[0], rows[0].dtype)
+    output = b.op("BatchMatMulV2", shares, rows[-1], name="attended")[0]
+    if len(rows) == 1:
+        output = b.op("Slice", output, [0, 0, 0, 0], [-1, -1, -1, kind.value_size], name="values")[0]
     return network.reshaped(output, [1, batch, kind.heads, kind.value_size])
 
 
 def _sees(network: RankNetwork, kind: AttentionKind) -> Tensor:
-    """Which rows of the cache the token at the position sees, bool [cache]."""
-    b = network.b
-    ago = b.op("Sub", network.position, b.op("Range", 0, network.sizes.cache, 1), name="ago")[0]
-    sees = b.op("GreaterEqual", ago, 0, name="sees")[0]
-    if not kind.window:
-        return sees
-    return b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
+    """Which rows of the cache the token at the position sees, bool [cache]; made once for each stage."""
+    key = (network.program.stage, kind.window)
+    if key not in network.seen_rows:
+        b = network.b
+        ago = b.op("Sub", network.position, b.op("Range", 0, network.sizes.cache, 1), name="ago")[0]
+        sees = b.op("GreaterEqual", ago, 0, name="sees")[0]
+        if kind.window:
+            sees = b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
+        network.seen_rows[key] = sees
+    return network.seen_rows[key]
 
 
 def with_row(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> Tensor:
