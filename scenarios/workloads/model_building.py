@@ -62,10 +62,10 @@ def build_model(
     of all tokens: that of token p of sequence n in row p * sequences + n. In all of these weights have the type of the
     products.
 
-    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there. With
-    `representatives`, which have local inputs, one rank of each stage stands for all that do the same: `simulate` gives
-    the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
-    too.
+    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there, and a token that is
+    decoded is the last of a full cache. With `representatives`, which have local inputs, one rank of each stage stands
+    for all that do the same: `simulate` gives the same times as for the graph of all ranks, and nothing can run it with
+    values. Precision "fp8" is for the clock too.
 
     `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
     router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
@@ -77,7 +77,15 @@ def build_model(
         check_forward(split)
     used, warnings = _used_devices(model, checked_split(split, sizes), devices, sizes.rows)
     build = _Building(
-        model, split, used, sizes, trains=trains, fused=fused, imbalance=imbalance, starts=not representatives
+        model,
+        split,
+        used,
+        sizes,
+        trains=trains,
+        fused=fused,
+        imbalance=imbalance,
+        starts=not representatives,
+        is_full=local_inputs or representatives,
     )
     graph = build.training(optimizer or Optimizer()) if trains else build.forward_only()
     mesh, count = build.mesh, split.microbatches
@@ -136,6 +144,7 @@ class _Building:
         fused: bool,
         imbalance: float,
         starts: bool,
+        is_full: bool,
     ) -> None:
         self.model, self.split = model, split
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
@@ -145,7 +154,7 @@ class _Building:
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts, has_masters=trains)
         rank_sizes = RankSizes(
-            model.layers, split.microbatch, sizes.rows, tuple(self.devices), fused, imbalance, sizes.cache
+            model.layers, split.microbatch, sizes.rows, tuple(self.devices), fused, imbalance, sizes.cache, is_full
         )
         self.network = RankNetwork(self.program, self.parameters, split, rank_sizes)
         self.fetches: tuple[str, ...] = ()
