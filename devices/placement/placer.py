@@ -122,6 +122,7 @@ class _Placer:
         self.kinds, kind_column = kinds_of(graph, devices.types)
         self.kind: Numbers = np.array(kind_column, np.int64)
         self.assigned: Numbers = graph.assigned_device_indices().astype(np.int64)
+        self._candidates: dict[Constraint, list[int]] = {}  # of a thousand devices: found once for all slots alike
         self.slots: list[_Slot] = []
         self.slot: Numbers = np.zeros(len(self.kind), np.int64)
 
@@ -256,10 +257,13 @@ class _Placer:
         """Device name indices of the candidates, best first; raises when there are none."""
         slot: _Slot = self.slots[self.slot[node_id]]
         if slot.choices is None:
-            names = self.devices.candidates(slot.constraint, soft=self.soft)
-            if not names:
-                raise refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
-            slot.choices = [self.graph.intern_device(name) for name in names]
+            known = self._candidates.get(slot.constraint)
+            if known is None:
+                names = self.devices.candidates(slot.constraint, soft=self.soft)
+                if not names:
+                    raise refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
+                known = self._candidates[slot.constraint] = [self.graph.intern_device(name) for name in names]
+            slot.choices = known
         return slot.choices
 
     # The two passes

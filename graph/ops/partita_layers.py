@@ -1,4 +1,4 @@
-"""The ops that transformers are made of and TensorFlow lacks: attention in one kernel, norms, rotary positions, GELU.
+"""The ops that transformers are made of and TensorFlow lacks: attention, norms, activations and rotary positions.
 
 `docs/own_ops.md` says what each computes. U is the type of the numbers that the gradient reads again: double where T is
 double, else float.
@@ -34,10 +34,11 @@ _FLASH_ATTENTION_GRAD = f"""
     input output: T
     input logsumexp: U
     input d_output: T
-    input d_logsumexp: U
+    input d_logsumexp: Nd_logsumexp * U      # none where nothing depends on logsumexp
     output d_query: T
     output d_key: T
     output d_value: T
+    attr Nd_logsumexp: int >= 0 = 1          # at most 1
 {_BAND}"""
 
 _CACHED_ATTENTION = """
@@ -56,10 +57,11 @@ _CACHED_ATTENTION = """
 _RMS_NORM = """
     Partita>RMSNorm
     input x: T                               # [..., n]
-    input gain: T                            # [n]
+    input gain: G                            # [n]
     output y: T                              # x * inverse_rms * gain
     output inverse_rms: U                    # [...]: 1 / sqrt(mean of x^2 + epsilon)
     attr T: {bfloat16, half, float, double}
+    attr G: {bfloat16, half, float, double}
     attr U: {float, double} = float
     attr epsilon: float = 1e-6
 """
@@ -67,13 +69,78 @@ _RMS_NORM = """
 _RMS_NORM_GRAD = """
     Partita>RMSNormGrad
     input x: T
-    input gain: T
+    input gain: G
     input inverse_rms: U
     input d_y: T
     output d_x: T
-    output d_gain: T
+    output d_gain: G
     attr T: {bfloat16, half, float, double}
+    attr G: {bfloat16, half, float, double}
     attr U: {float, double} = float
+"""
+
+_LAYER_NORM = """
+    Partita>LayerNorm
+    input x: T                               # [..., n]
+    input gain: G                            # [n]
+    input offset: G                          # [n]
+    output y: T                              # (x - mean) * inverse_deviation * gain + offset
+    output mean: U                           # [...]
+    output inverse_deviation: U              # [...]: 1 / sqrt(mean of (x - mean)^2 + epsilon)
+    attr T: {bfloat16, half, float, double}
+    attr G: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+    attr epsilon: float = 1e-5
+"""
+
+_LAYER_NORM_GRAD = """
+    Partita>LayerNormGrad
+    input x: T
+    input gain: G
+    input mean: U
+    input inverse_deviation: U
+    input d_y: T
+    output d_x: T
+    output d_gain: G
+    output d_offset: G
+    attr T: {bfloat16, half, float, double}
+    attr G: {bfloat16, half, float, double}
+    attr U: {float, double} = float
+"""
+
+_GELU = """
+    Partita>Gelu
+    input x: T
+    output y: T                              # x times the normal distribution function of x
+    attr T: {bfloat16, half, float, double}
+    attr approximate: bool = false           # by tanh
+"""
+
+_GELU_GRAD = """
+    Partita>GeluGrad
+    input x: T
+    input d_y: T
+    output d_x: T
+    attr T: {bfloat16, half, float, double}
+    attr approximate: bool = false
+"""
+
+_GATED_SILU = """
+    Partita>GatedSilu
+    input gate: T
+    input up: T
+    output y: T                              # gate * sigmoid(gate) * up
+    attr T: {bfloat16, half, float, double}
+"""
+
+_GATED_SILU_GRAD = """
+    Partita>GatedSiluGrad
+    input gate: T
+    input up: T
+    input d_y: T
+    output d_gate: T
+    output d_up: T
+    attr T: {bfloat16, half, float, double}
 """
 
 _ROTARY = """
@@ -89,61 +156,10 @@ _ROTARY = """
     attr sequence_first: bool = false        # x begins with s, b in place of b, s
 """
 
-_LAYER_NORM = """
-    Partita>LayerNorm
-    input x: T                               # [..., n]
-    input gain: T                            # [n]
-    input offset: T                          # [n]
-    output y: T                              # (x - mean) * inverse_deviation * gain + offset
-    output mean: U                           # [...]
-    output inverse_deviation: U              # [...]: 1 / sqrt(mean of (x - mean)^2 + epsilon)
-    attr T: {bfloat16, half, float, double}
-    attr U: {float, double} = float
-    attr epsilon: float = 1e-5
-"""
-
-_LAYER_NORM_GRAD = """
-    Partita>LayerNormGrad
-    input x: T
-    input gain: T
-    input mean: U
-    input inverse_deviation: U
-    input d_y: T
-    output d_x: T
-    output d_gain: T
-    output d_offset: T
-    attr T: {bfloat16, half, float, double}
-    attr U: {float, double} = float
-"""
-
-_GELU = """
-    Partita>Gelu
-    input x: T
-    output y: T                              # x times the share of the normal distribution below x
-    attr T: {bfloat16, half, float, double}
-    attr approximate: bool = false           # by tanh
-"""
-
-_GELU_GRAD = """
-    Partita>GeluGrad
-    input d_y: T
-    input x: T
-    output d_x: T
-    attr T: {bfloat16, half, float, double}
-    attr approximate: bool = false
-"""
-
 DECLARATIONS = (
     _CACHED_ATTENTION,
-    _FLASH_ATTENTION,
-    _FLASH_ATTENTION_GRAD,
-    _GELU,
-    _GELU_GRAD,
-    _LAYER_NORM,
-    _LAYER_NORM_GRAD,
-    _RMS_NORM,
-    _RMS_NORM_GRAD,
-    _ROTARY,
+    *(_FLASH_ATTENTION, _FLASH_ATTENTION_GRAD, _RMS_NORM, _RMS_NORM_GRAD, _LAYER_NORM, _LAYER_NORM_GRAD),
+    *(_GELU, _GELU_GRAD, _GATED_SILU, _GATED_SILU_GRAD, _ROTARY),
 )
 """in words (`declaration.py`)"""
 
@@ -151,6 +167,8 @@ HOST_ARGS: dict[str, frozenset[str]] = {
     "Partita>CachedAttention": frozenset({"position"}),
     "Partita>FlashAttention": frozenset(),
     "Partita>FlashAttentionGrad": frozenset(),
+    "Partita>GatedSilu": frozenset(),
+    "Partita>GatedSiluGrad": frozenset(),
     "Partita>Gelu": frozenset(),
     "Partita>GeluGrad": frozenset(),
     "Partita>LayerNorm": frozenset(),

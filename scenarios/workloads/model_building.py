@@ -29,7 +29,7 @@ from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
-from .transformers.optimizers import Optimizer, Updates
+from .transformers.optimizers import OptimizerSettings, WeightUpdates
 from .transformers.parameters import RankParameter, RankParameters
 
 
@@ -47,7 +47,7 @@ def build_model(
     local_inputs: bool = False,
     fused: bool = True,
     imbalance: float = 1.0,
-    optimizer: Optimizer | None = None,
+    optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
     """The graph of a step of a model, of training or inference, spread over the first devices of a cluster by a split.
 
@@ -87,7 +87,7 @@ def build_model(
         starts=not representatives,
         is_full=local_inputs or representatives,
     )
-    graph = build.training(optimizer or Optimizer()) if trains else build.forward_only()
+    graph = build.training(optimizer or OptimizerSettings()) if trains else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
     local_inputs = local_inputs or representatives
@@ -108,16 +108,21 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(model, imbalance),
+        assumptions=_assumptions(model, imbalance, sizes),
     )
 
 
-def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+def _assumptions(model: ModelDescription, imbalance: float, sizes: StepSizes) -> tuple[str, ...]:
     """What the clock assumes of a model for want of values."""
-    if not isinstance(model, MoeModel) or not model.expert_layers:
-        return ()
-    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
-    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
+    assumed = []
+    if isinstance(model, MoeModel) and model.expert_layers:
+        share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+        assumed.append(
+            f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides"
+        )
+    if sizes.decodes:
+        assumed.append(f"the cache is full: a token reads all {sizes.cache} rows of it, or those of its window")
+    return tuple(assumed)
 
 
 def _used_devices(
@@ -175,7 +180,7 @@ class _Building:
         self._start()
         return self.b.graph()
 
-    def training(self, optimizer: Optimizer) -> Graph:
+    def training(self, optimizer: OptimizerSettings) -> Graph:
         """The whole step."""
         end = forward(self.network, self.model)
         part, count = self._loss(end)
@@ -183,7 +188,7 @@ class _Building:
         slopes = [self.b.tensor(slope) for slope in gradients(self.b, [part], reads)]
         correction = self._correction(count)
         self._total(part, correction)
-        updates = Updates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
+        updates = WeightUpdates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()

@@ -83,21 +83,23 @@ def flash_attention(node: Construction) -> Kernel:
 
 @kernel("Partita>FlashAttentionGrad")
 def flash_attention_grad(node: Construction) -> Kernel:
-    """Gradients of query, key and value, given those of output and logsumexp."""
+    """Gradients of query, key and value, given those of output and, if anything depends on it, of logsumexp."""
     layout = _Layout.of(node)
 
     def gradient(
-        query: Array, key: Array, value: Array, output: Array, logsumexp: Array, d_output: Array, d_logsumexp: Array
+        query: Array, key: Array, value: Array, output: Array, logsumexp: Array, d_output: Array, *d_logsumexp: Array
     ) -> tuple[Array, ...]:
         heads = layout.heads(query, key, value)
         shape, rows = layout.output_shapes(query, value)
         _check("output", output, shape)
         _check("logsumexp", logsumexp, rows)
         _check("d_output", d_output, shape)
-        _check("d_logsumexp", d_logsumexp, rows)
+        for slope in d_logsumexp:
+            _check("d_logsumexp", slope, rows)
         results, d_results = (layout.grouped(tensor, key.shape[2]) for tensor in (output, d_output))
         by_row = heads.query.shape[:3]
-        slopes = attend_back(heads, logsumexp.reshape(by_row), results, d_results, d_logsumexp.reshape(by_row))
+        of_rows = d_logsumexp[0].reshape(by_row) if d_logsumexp else None
+        slopes = attend_back(heads, logsumexp.reshape(by_row), results, d_results, of_rows)
         inputs = (query, key, value)
         return tuple(layout.back(slope, like.shape, like) for slope, like in zip(slopes, inputs, strict=True))
 

@@ -135,7 +135,7 @@ def _attend_block(heads: Heads, block: _Block) -> tuple[Array, Array]:
 
 
 def attend_back(
-    heads: Heads, logsumexp: Array, output: Array, d_output: Array, d_logsumexp: Array
+    heads: Heads, logsumexp: Array, output: Array, d_output: Array, d_logsumexp: Array | None
 ) -> tuple[Array, Array, Array]:
     """The gradients of query (before it was scaled), key and value, in the shapes of `heads`.
 
@@ -143,7 +143,10 @@ def attend_back(
     """
     sees_none = np.isneginf(logsumexp)
     d_output = np.where(sees_none[..., None], d_output.dtype.type(0), d_output)
-    shift = np.where(sees_none, logsumexp.dtype.type(0), (d_output * output).sum(-1) - d_logsumexp)
+    shift = (d_output * output).sum(-1)
+    if d_logsumexp is not None:
+        shift -= d_logsumexp
+    shift = np.where(sees_none, logsumexp.dtype.type(0), shift)
     logsumexp = _finite(logsumexp)
     d_query, d_key, d_value = (np.zeros(tensor.shape, heads.query.dtype) for tensor in heads[:3])
     for block in _blocks(heads):

@@ -1,27 +1,19 @@
 """RMSNorm (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019) over the last axis, and its gradient.
 
-Half types are computed in float32 and rounded once: the gain too, unlike where a library rounds before it.
+Half types are computed in float32 and rounded once: the gain too, unlike where a library rounds before it. The gain may
+have a type of its own, so that weights in float32 meet activations in a half type.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
-from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.transformers.attention_sizes import check_statistics_type
 from ..dense import of_dense
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
-
-
-def _check(x: Array, gain: Array) -> None:
-    if x.ndim < 1 or gain.shape != x.shape[-1:]:
-        raise InvalidArgumentError(
-            f"x has the shape {shape_text(x.shape)} and gain {shape_text(gain.shape)}; gain must have rank 1, and the "
-            "last axis of x must be as long"
-        )
+from .rows import check_gain, check_rows, rows_summed
 
 
 @kernel("Partita>RMSNorm")
@@ -31,7 +23,7 @@ def rms_norm(node: Construction) -> Kernel:
     epsilon = float(node.attrs["epsilon"])
 
     def normalise(x: Array, gain: Array) -> tuple[Array, Array]:
-        _check(x, gain)
+        check_gain(x, gain)
         wide = widen(x)
         squares = np.add.reduce(np.square(wide), -1) / wide.dtype.type(max(1, x.shape[-1]))
         factors = np.asarray(1 / np.sqrt(squares + wide.dtype.type(epsilon)))
@@ -48,20 +40,15 @@ def rms_norm_grad(node: Construction) -> Kernel:
     check_statistics_type(node.op, node.attrs["T"], node.attrs["U"])
 
     def gradient(x: Array, gain: Array, inverse_rms: Array, d_y: Array) -> tuple[Array, Array]:
-        _check(x, gain)
-        for name, given, wanted in (("inverse_rms", inverse_rms, x.shape[:-1]), ("d_y", d_y, x.shape)):
-            if given.shape != wanted:
-                raise InvalidArgumentError(
-                    f"{name} has the shape {shape_text(given.shape)}, but x has {shape_text(x.shape)}, which gives "
-                    f"{shape_text(wanted)}"
-                )
+        check_gain(x, gain)
+        check_rows(x, {"inverse_rms": inverse_rms}, d_y)
         factors, slopes, size = inverse_rms[..., None], widen(d_y), x.shape[-1]
         normal = widen(x) * factors
-        d_gain = np.add.reduce((slopes * normal).reshape(x.size // max(1, size), size), 0)
+        d_gain = rows_summed(slopes * normal, gain.dtype)
         d_normal = slopes * widen(gain)
         means = np.add.reduce(d_normal * normal, -1, keepdims=True) / normal.dtype.type(max(1, size))
         d_normal -= normal * means
         d_normal *= factors
-        return d_normal.astype(x.dtype, copy=False), np.asarray(d_gain, gain.dtype)
+        return d_normal.astype(x.dtype, copy=False), d_gain
 
     return of_dense(gradient)

@@ -88,6 +88,46 @@ def rms_norm_gradient(c: CostContext) -> int:
     return 9 * c.elements_in()
 
 
+@flops("Partita>LayerNorm")
+def layer_norm(c: CostContext) -> int:
+    """Per element: the mean (1), the distance and its square (2), the sum (1), the factor, gain and offset (3)."""
+    return 7 * c.elements_in() + 5 * c.elements_out(1)
+
+
+@flops("Partita>LayerNormGrad")
+def layer_norm_gradient(c: CostContext) -> int:
+    """Per element: (x - mean) r (2), its product with d y and sums over rows (3), d y gain (1), means (3), d x (4)."""
+    return 13 * c.elements_in()
+
+
+_TANH, _SIGMOID = 36, 40
+"""operations of one element, as those of the ops Tanh and Sigmoid are counted"""
+
+
+@flops("Partita>Gelu")
+def gelu(c: CostContext) -> int:
+    """Per element: Phi(x) as an operation and a product; by tanh a polynomial (5), tanh, a sum and two products."""
+    return (_TANH + 8 if c.attrs["approximate"] else 2) * c.elements_in()
+
+
+@flops("Partita>GeluGrad")
+def gelu_gradient(c: CostContext) -> int:
+    """Per element: Phi(x) again, its slope (4; by tanh 7), and a sum and two products."""
+    return (_TANH + 17 if c.attrs["approximate"] else 8) * c.elements_in()
+
+
+@flops("Partita>GatedSilu")
+def gated_silu(c: CostContext) -> int:
+    """Per element: a sigmoid and two products."""
+    return (_SIGMOID + 2) * c.elements_in()
+
+
+@flops("Partita>GatedSiluGrad")
+def gated_silu_gradient(c: CostContext) -> int:
+    """Per element: the sigmoid, d up (2), the slope of silu (4) and d gate (2)."""
+    return (_SIGMOID + 8) * c.elements_in()
+
+
 @flops("Partita>Rotary")
 def rotary(c: CostContext) -> int:
     """Per element that is turned two multiplications and an addition."""

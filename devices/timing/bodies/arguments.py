@@ -11,7 +11,7 @@ from ....graph.ops.record import NodeClass
 from .paths import CallPath
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ....graph.analysis.counters import Value
     from ....graph.analysis.joined import JoinedGraph
@@ -47,21 +47,26 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a graph is called from: the path of calls; what is known of its arguments; by joint number of the argument
-    the devices of resources; the node that calls it.
+    the devices of resources; the node that calls it; the arguments that are added to instances of collectives.
     """
 
     path: CallPath = field(default_factory=CallPath)
     caller: KnownArguments = field(default_factory=KnownArguments)
     resources: Mapping[int, str] = field(default_factory=dict)
     called: CallSite | None = None
+    counted: frozenset[int] = frozenset()
 
 
 @dataclass(eq=False)
 class Callee:
-    """The body of a function for certain arguments; `script` is its script if that does not depend on the path."""
+    """The body of a function for certain arguments; `script` is its script if that does not depend on the path.
+
+    It is that of all values of the arguments `counted`, by joint number.
+    """
 
     body: FunctionBody
     shapes: InferredShapes
+    counted: frozenset[int] = frozenset()
     script: Script | None = None
 
     @cached_property
@@ -87,11 +92,12 @@ class Callee:
             KnownArguments({n: argument.value for n, argument in numbered}, site.caller.count),
             {n: argument.resource for n, argument in numbered if argument.resource},
             site.called,
+            self.counted,
         )
 
 
-def resource_device(graph: JoinedGraph, source: tuple[int, int], site: Site, devices: Sequence[str]) -> str:
-    """The device of the resource that a handle refers to: that of the node which makes it; `devices` are by node."""
+def resource_device(graph: JoinedGraph, source: tuple[int, int], site: Site, device_of: Callable[[int], str]) -> str:
+    """The device of the resource that a handle refers to: that of the node which makes it."""
     n, output = source
     while True:
         if graph.sender[n] >= 0:
@@ -103,4 +109,4 @@ def resource_device(graph: JoinedGraph, source: tuple[int, int], site: Site, dev
         elif graph.properties[n].op_def.record.regroups:
             n, output = graph.inputs_of(n)[output]
         else:
-            return devices[n]
+            return device_of(n)

@@ -44,9 +44,8 @@ class CallPlan:
         self.n = n
         self.properties = whole.graph.properties[n]
         self.library = whole.graph.functions[int(whole.graph.place[n])]
-        names = planner.planner.cluster.names
-        devices = [names[number] for number in whole.device.tolist()] if DataType.RESOURCE in self._types else []
-        self.device = names[int(whole.device[n])]
+        devices = planner.planner.cluster.devices
+        self.device = devices[int(whole.device[n])].name
         frame = trips.frames.of[n]
         count = counts[frame] if frame else site.caller.count
         caller = KnownArguments({}, count if isinstance(count, int) else 1)
@@ -69,9 +68,13 @@ class CallPlan:
                     shapes.values.get(source),
                     shapes.behind(*source),
                     value,
-                    resource_device(self.graph, source, site, devices) if dtype is DataType.RESOURCE else "",
+                    self._resource_device(source, site, whole) if dtype is DataType.RESOURCE else "",
                 )
             )
+
+    def _resource_device(self, source: tuple[int, int], site: Site, whole: Body) -> str:
+        devices = self.planner.planner.cluster.devices
+        return resource_device(self.graph, source, site, lambda n: devices[int(whole.device[n])].name)
 
     @property
     def _types(self) -> list[DataType]:
@@ -113,8 +116,24 @@ class CallPlan:
         return self.planner.callee(function, self.properties, self.library, self.device, site or self.site, arguments)
 
     def _plain(self, kind: Calls | None) -> Nested[Call]:
-        script, _ = yield self._script(self._functions[0], self.arguments)
-        return Call(kind, [script])
+        planner, function = self.planner, self._functions[0]
+        script, _ = yield planner.callee(
+            function, self.properties, self.library, self.device, self.site, self.arguments, is_plain=True
+        )
+        return Call(kind, [script], numbers=self._numbers(script))
+
+    def _numbers(self, script: Script) -> dict[int, int]:
+        """What is added to instances of collectives, by argument; InvalidArgumentError if it is not known."""
+        numbers: dict[int, int] = {}
+        for index in {seat.argument for seat, _ in script.whole.seats.values()} - {-1}:
+            array = self.arguments[index].array
+            if array is None or array.size != 1:
+                raise InvalidArgumentError(
+                    f"the clock has to know argument {index} before the run, as it is the instance of a collective; "
+                    "give it as a constant"
+                )
+            numbers[index] = int(array.reshape(-1)[0])
+        return numbers
 
     def _conditional(self, kind: Calls) -> Nested[Call]:
         functions = self._functions[::-1] if kind is Calls.IF else self._functions  # by branch: then is 1

@@ -20,13 +20,14 @@ import numpy as np
 
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
-from ....graph.shape_inference.unknown_sizes import CallSite, check_sizes
+from ....graph.shape_inference.unknown_sizes import check_sizes
 from ..collectives.seats import seat_of, seated, size_bytes
 from ..costs.fitted import calibration_of
 from ..costs.source import FREE, CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
+from .arguments import Site
 from .body import Body, SeatedNode, sizes_of
 from .dependencies import Edges, dependencies, edges_of, merges_after
 from .node_places import NodePlaces
@@ -64,21 +65,21 @@ class Planner:
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
 
     def plan(
-        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: CallSite | None = None
+        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", site: Site | None = None
     ) -> Body:
         """The columns of joined partitions, which are a body if there are no loops, conditions and calls.
 
         Nodes of `never` do not run; calls cost nothing themselves. `prefix` comes before the names that measured times
-        have; `called` is where a body is called from. Raises InvalidArgumentError for a device that the cluster does
+        have; `site` is where a body is called from. Raises InvalidArgumentError for a device that the cluster does
         not have and for a size that a cost needs and nobody knows, and UnimplementedError for a node that runs and
         cannot be timed.
         """
-        graph = shapes.graph
+        graph, site = shapes.graph, site or Site()
         runs = np.ones(len(graph), np.bool_)
         runs[list(never)] = False
         check_modelled(graph, runs)
         places = NodePlaces(graph, self.cluster)
-        check_sizes(shapes, runs & ~places.is_call, called)
+        check_sizes(shapes, runs & ~places.is_call, site.called)
         members = [n for n in seated(graph) if runs[n]]
         is_priced = runs & ~places.is_transfer & ~places.is_call
         is_priced[members] = False
@@ -112,7 +113,7 @@ class Planner:
             on_stream=bytearray(on_stream),
             into_merges=into_merges,
             warnings=warnings,
-            seats=self.seats(shapes, members),
+            seats=self.seats(shapes, members, site.counted),
         )
         if self.representatives is not None:
             self._stand_for_others(body, places)
@@ -125,12 +126,14 @@ class Planner:
             body.seats[n] = SeatedNode(seat, size)
         self.representatives.note(body, places.ways)
 
-    def seats(self, shapes: InferredShapes, members: Sequence[int]) -> dict[int, SeatedNode]:
-        """Where members of collectives take part, and with how many bytes."""
+    def seats(
+        self, shapes: InferredShapes, members: Sequence[int], counted: Collection[int] = frozenset()
+    ) -> dict[int, SeatedNode]:
+        """Where members of collectives take part, and with how many bytes; `counted` is as in `seat_of`."""
         graph, seats = shapes.graph, dict[int, SeatedNode]()
         for n in members:
             case = int(shapes.case_of[n])
-            seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)))
+            seat = seat_of(graph, n, lambda source, output: shapes.values.get((source, output)), counted)
             sizes = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
             seats[n] = SeatedNode(seat, size_bytes(graph.properties[n], seat, *sizes))
         return seats

@@ -10,7 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ....graph.ops.registry import PRODUCER
 from ....graph.shape_inference.infer import CallShapes, FedShapes, InferredShapes, Shapes, infer_body
 from ...pipeline.bodies import ResourceDevices, body_of, placed_body
 from ...pipeline.stages import Pipeline
+from ..collectives.seats import counted_arguments
 from ..tracing.shapes import missing_shapes
 from .arguments import Argument, Callee, Site
 from .call_plans import CallPlan
@@ -47,6 +49,16 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 200  # calls of one function inside each other
 
 
+class _Counted(NamedTuple):
+    """Arguments of a function: nodes by joint number, and their indices."""
+
+    nodes: frozenset[int]
+    indices: frozenset[int]
+
+
+_NO_ARGUMENTS = _Counted(frozenset(), frozenset())
+
+
 class ScriptPlanner:
     """Plans the scripts of one step. `warnings` are those of all bodies, in order; `assumed` their assumed shapes."""
 
@@ -68,6 +80,7 @@ class ScriptPlanner:
         self._assumed_size = assumed_size
         self._callees: dict[tuple[object, ...], Callee] = {}
         self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # one per function that a session would compile
+        self._all_counted: dict[int, _Counted] = {}  # by graph
         self._called: CallShapes = {}
         self._inside = Counter[str]()  # the functions that are being planned
 
@@ -111,7 +124,7 @@ class ScriptPlanner:
 
     def _planned(self, shapes: InferredShapes, never: set[int], site: Site) -> Body:
         prefix = "" if self.planner.times is None else str(site.path)
-        body = self.planner.plan(shapes, never, prefix, site.called)
+        body = self.planner.plan(shapes, never, prefix, site)
         self.warnings.update(dict.fromkeys(body.warnings))
         self.assumed += [shape._replace(node=site.path.name(shape.node)) for shape in shapes.assumed]
         return body
@@ -141,8 +154,12 @@ class ScriptPlanner:
         device: str,
         site: Site,
         arguments: Sequence[Argument],
+        *,
+        is_plain: bool = False,
     ) -> Nested[tuple[Script, Shapes]]:
         """The script of a called function, and the shapes of its results.
+
+        The script of a plain call is that of all values of arguments that are added to instances of collectives.
 
         Raises UnimplementedError for a recursion without a known end.
         """
@@ -159,9 +176,13 @@ class ScriptPlanner:
         path = str(site.path) if self._shapes or self.planner.times is not None else ""
         known_shapes = self._shapes_of(path)
         by_path = path if known_shapes or self.planner.times is not None else ""
-        key = id(body), device, resources, by_path, *(argument.key for argument in arguments)
+        counted = self._counted(body, device, resources) if is_plain else _NO_ARGUMENTS
+        if counted.nodes:
+            arguments = [replace(a, array=None) if i in counted.indices else a for i, a in enumerate(arguments)]
+        key = id(body), device, resources, by_path, bool(counted.nodes), *(argument.key for argument in arguments)
         if key not in self._callees:
-            self._callees[key] = self._callee(body, device, resources, arguments, known_shapes)
+            callee = self._callee(body, device, resources, arguments, known_shapes)
+            self._callees[key] = replace(callee, counted=counted.nodes)
         known = self._callees[key]
         if known.script is None:
             self._inside[function.name] += 1
@@ -188,6 +209,18 @@ class ScriptPlanner:
             placed = placed_body(Pipeline(self.planner.cluster), body, device, resources)
             self._graphs[key] = JoinedGraph(placed.cut().in_order())
         return self._graphs[key]
+
+    def _counted(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> _Counted:
+        """The arguments of a function that are added to instances of collectives, and to nothing else."""
+        try:
+            graph = self._graph(body, device, resources)
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        if id(graph) not in self._all_counted:
+            nodes = counted_arguments(graph)
+            indices = frozenset(graph.properties[n].attrs["index"] for n in nodes)
+            self._all_counted[id(graph)] = _Counted(frozenset(nodes), indices)
+        return self._all_counted[id(graph)]
 
     def _callee(
         self,

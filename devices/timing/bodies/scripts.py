@@ -35,12 +35,14 @@ class Call:
     A call has one script. An If or Case has one per branch, None for those that are never taken, and `answer` says
     which is. A While has those of its condition and of its body in turns, of which the last two are played again and
     again, and `count`. A For has those of its body, of which the last one is, and `count`; a map one and `count`.
+    `numbers` has by index the arguments that are added to instances of collectives.
     """
 
     kind: Calls | None
     scripts: Sequence[Script | None]
     answer: Answer = 0
     count: Count = 1
+    numbers: Mapping[int, int] = field(default_factory=dict)
     is_uniform: bool = field(init=False)
     """whether it runs alike in every iteration of the loops around"""
 

@@ -9,8 +9,8 @@ Who the other members are shows when they come: in the engine all seats of one g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, inf, prod
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,8 @@ _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.SWITCH, NodeClass.NEX
 class CollectiveSeat:
     """Where a member takes part. `instance` is None where the instances of a group are counted as they begin.
 
-    Where members stand for others, `size` counts those who come, and `devices` are all of the group, by number.
+    In a function an `argument` that every call gives as a number may be added to it: its index, -1 for none. Where
+    members stand for others, `size` counts those who come, and `devices` are all of the group, by number.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class CollectiveSeat:
     instance: int | None
     size: int
     devices: tuple[int, ...] = ()
+    argument: int = -1
 
     def __str__(self) -> str:
         return f"group {self.group}" if self.instance is None else f"group {self.group}, instance {self.instance}"
@@ -87,13 +89,42 @@ def _check_shift(kind: NodeProperties, size: int) -> None:
         )
 
 
-def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf) -> CollectiveSeat:
-    """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives."""
-    return seat_from(
-        graph.properties[n],
-        lambda port, name: _constant(graph, n, port, name, value_of),
-        lambda port: _communicator(graph, n, port, value_of),
-    )
+def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf, counted: Collection[int] = frozenset()) -> CollectiveSeat:
+    """The seat of a node; InvalidArgumentError, naming the input, for one that no constant gives.
+
+    `counted` are arguments of the function that only calls know, and that are added to instances.
+    """
+    kind, argument = graph.properties[n], -1
+    ports = seat_ports(kind)
+    if counted and ports is not None and ports.place is SeatPlace.INPUTS:
+        source = graph.inputs_of(n)[ports.ports[-1]][0]
+        if source in counted:
+            argument = graph.properties[source].attrs["index"]
+
+    def number(port: int, name: str) -> int:
+        is_added = argument >= 0 and name == SEAT[-1]
+        return 0 if is_added else _constant(graph, n, port, name, value_of)
+
+    seat = seat_from(kind, number, lambda port: _communicator(graph, n, port, value_of))
+    return seat if argument < 0 else replace(seat, argument=argument)
+
+
+def counted_arguments(graph: JoinedGraph) -> list[int]:
+    """The arguments of a function that nothing reads but collectives, to add them to their instances."""
+    arguments = np.flatnonzero(graph.of_class(NodeClass.ARG))
+    if not len(arguments):
+        return []
+    instances = set[int]()  # positions of inputs that are instances
+    for n in seated(graph):
+        ports = seat_ports(graph.properties[n])
+        if ports is not None and ports.place is SeatPlace.INPUTS:
+            instances.add(int(graph.input_start[n]) + ports.ports[-1])
+    if not instances:
+        return []
+    is_instance = np.zeros(len(graph.input_src), np.bool_)
+    is_instance[list(instances)] = True
+    counted = np.intersect1d(arguments, graph.input_src[is_instance])
+    return np.setdiff1d(counted, graph.input_src[~is_instance]).tolist()
 
 
 def _communicator(graph: JoinedGraph, n: int, port: int, value_of: ValueOf) -> tuple[int, int]:

@@ -67,11 +67,10 @@ class Meeting:
     phases: deque[FlowPhase] = field(default_factory=deque)
     flows: int = 0
     """of the present phase, that have not arrived"""
-
-    @property
-    def streams(self) -> list[Stream]:
-        """The streams that it takes, by member."""
-        return [(member.device, self.seat.group) for member in self.members]
+    turn: int = 0
+    """its number in the order in which meetings have become complete"""
+    streams: list[Stream] = field(default_factory=list)
+    """that it takes, by member"""
 
     def add(self, seat: CollectiveSeat, member: MemberRow) -> None:
         """Another member; InvalidArgumentError if it does not belong here."""
@@ -85,6 +84,7 @@ class Meeting:
                 f"{seat}: a device comes twice in one step; give the second collective another instance_key"
             )
         self.members.append(member)
+        self.streams.append((member.device, self.seat.group))
         self.devices.add(member.device)
 
 
@@ -120,7 +120,9 @@ class Collectives:
         self._is_unlimited = is_unlimited
         self._open: dict[Hashable, Meeting] = {}
         self._fresh: list[Meeting] = []  # complete since the last second half
-        self._complete: list[Meeting] = []  # that wait for streams, in order
+        self._waiting: dict[Stream, list[Meeting]] = {}  # complete ones, by a stream that each waits for
+        self._freed: list[Meeting] = []  # those whose stream has become free
+        self._turns = 0
         self._is_asked = False
         self._busy: dict[Stream, Meeting] = {}
         self._freed_by: dict[Stream, int] = {}  # the entry that had a stream last
@@ -173,13 +175,19 @@ class Collectives:
     def _begin_complete(self) -> None:
         """Begins those whose streams are free: first those that have waited longest, those of one instant by row."""
         self._is_asked = False
-        waiting = self._complete + sorted(self._fresh, key=_first_row)
-        self._complete, self._fresh = [], []
+        for meeting in sorted(self._fresh, key=_first_row) if len(self._fresh) > 1 else self._fresh:
+            self._turns += 1
+            meeting.turn = self._turns
+            self._freed.append(meeting)
+        waiting, self._freed, self._fresh = sorted(self._freed, key=_turn), [], []
         if self._priority_of is not None:
             waiting.sort(key=self._below)  # equal ones stay as they are
+        busy = self._busy
         for meeting in waiting:
-            if any(stream in self._busy for stream in meeting.streams):
-                self._complete.append(meeting)
+            for stream in meeting.streams:
+                if stream in busy:
+                    self._waiting.setdefault(stream, []).append(meeting)
+                    break
             else:
                 self._begin(meeting)
 
@@ -195,7 +203,9 @@ class Collectives:
         plan = self._plan_of(meeting.seat.kind, devices, max(member.size_bytes for member in members))
         meeting.phases = deque(plan.phases)
         cause = members[-1].cause
-        members.sort(key=_row)
+        if len(members) > 1:
+            members.sort(key=_row)
+            meeting.streams = [(member.device, meeting.seat.group) for member in members]
         if now > meeting.complete_ns:
             cause = max(
                 (self._freed_by.get(stream, -1) for stream in meeting.streams), key=lambda e: (log.end_ns[e], e)
@@ -241,7 +251,9 @@ class Collectives:
             self._freed_by[stream] = entry
             if self._busy.pop(stream, None) is not None:
                 self._count(stream[0], -1)
-        if self._complete:
+            if stream in self._waiting:
+                self._freed += self._waiting.pop(stream)
+        if self._freed or self._waiting:
             self._ask()
         for member, entry in zip(meeting.members, meeting.entries, strict=True):
             self._feeder.ended(member.row, entry)
@@ -249,6 +261,10 @@ class Collectives:
 
 def _row(member: MemberRow) -> int:
     return member.row
+
+
+def _turn(meeting: Meeting) -> int:
+    return meeting.turn
 
 
 def _first_row(meeting: Meeting) -> int:

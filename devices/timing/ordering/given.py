@@ -10,6 +10,7 @@ update       0
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError
@@ -29,11 +30,12 @@ class GivenPriorities:
     def __init__(self, given: Mapping[str, float], script: Script) -> None:
         """Raises InvalidArgumentError for a name that no node of the step has."""
         self._of_path: dict[str, dict[str, float]] = {}
+        nodes = _NodeNames(script)
         for name, priority in given.items():
-            found = _located(script, name)
+            found = nodes.located(name)
             if found is None:
                 raise InvalidArgumentError(
-                    f"order: no node of the step has the name {name!r}{suggestion(name, _names(script))}", node=name
+                    f"order: no node of the step has the name {name!r}{suggestion(name, nodes.some())}", node=name
                 )
             prefix, node = found
             self._of_path.setdefault(prefix, {})[node] = priority
@@ -57,38 +59,41 @@ class GivenPriorities:
         return [own.get(name, around) for name in activation.body.graph.names]
 
 
-def _located(script: Script, name: str) -> tuple[str, str] | None:
-    """The path of calls to the node of a name, as its text, and its name there; None if there is no such node."""
-    waiting = [(script, "", name)]
-    while waiting:
-        script, prefix, node = waiting.pop()
-        names = script.whole.graph.names
-        if node in names:
-            return prefix, node
-        calls = {names[number]: call for number, call in script.calls.items()}
-        for end in (k for k, letter in enumerate(node) if letter == "/"):
-            if node[:end] in calls:
-                scripts = calls[node[:end]].scripts
-                inside, rest = f"{prefix}{node[:end]}/", node[end + 1 :]
-                waiting += [(called, inside, rest) for called in scripts if called is not None]
-    return None
+class _NodeNames:
+    """The names of the nodes of a step, those in called functions with the path of calls."""
 
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._nodes: dict[Script, frozenset[str]] = {}
 
-def _names(script: Script) -> list[str]:
-    """The names of the nodes of a step, of very many the first ones."""
-    names = []
-    for name in _all_names(script):
-        names.append(name)
-        if len(names) == _MOST_NAMES:
-            break
-    return names
+    def located(self, name: str) -> tuple[str, str] | None:
+        """The path of calls to a node, as its text, and its name there; None if no node has the name."""
+        waiting = [(self._script, "", name)]
+        while waiting:
+            script, prefix, node = waiting.pop()
+            if node in self._nodes_of(script):
+                return prefix, node
+            calls = {script.whole.graph.names[number]: call for number, call in script.calls.items()}
+            for end in (k for k, letter in enumerate(node) if letter == "/"):
+                if node[:end] in calls:
+                    inside, rest = f"{prefix}{node[:end]}/", node[end + 1 :]
+                    waiting += [(called, inside, rest) for called in calls[node[:end]].scripts if called is not None]
+        return None
 
+    def some(self) -> list[str]:
+        """The names, of very many the first ones."""
+        return list(islice(self._all(), _MOST_NAMES))
 
-def _all_names(script: Script) -> Iterator[str]:
-    waiting = [(script, "")]
-    while waiting:
-        script, prefix = waiting.pop()
-        yield from (prefix + name for name in script.whole.graph.names)
-        for number, call in script.calls.items():
-            inside = f"{prefix}{script.whole.graph.names[number]}/"
-            waiting += [(called, inside) for called in call.scripts if called is not None]
+    def _nodes_of(self, script: Script) -> frozenset[str]:
+        if script not in self._nodes:
+            self._nodes[script] = frozenset(script.whole.graph.names)
+        return self._nodes[script]
+
+    def _all(self) -> Iterator[str]:
+        waiting = [(self._script, "")]
+        while waiting:
+            script, prefix = waiting.pop()
+            yield from (prefix + name for name in script.whole.graph.names)
+            for number, call in script.calls.items():
+                inside = f"{prefix}{script.whole.graph.names[number]}/"
+                waiting += [(called, inside) for called in call.scripts if called is not None]

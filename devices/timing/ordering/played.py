@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ....errors import InvalidArgumentError
 from ..playing.model import ModelOracle
 from ..playing.player import Player
 from ..playing.shared_hardware import Priorities, SharedHardware
@@ -13,11 +15,12 @@ from .critical_path import CriticalPath
 from .given import GivenPriorities
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..bodies.planning import Planner
     from ..bodies.scripts import Script
     from .order import Order
+
+
+_OrderedBy = Callable[[SharedHardware], Priorities]
 
 
 def played_in_order(script: Script, planner: Planner, order: Order, *, folds: bool) -> Player:
@@ -31,18 +34,30 @@ def played_in_order(script: Script, planner: Planner, order: Order, *, folds: bo
     if order == "ready":
         return _played(script, planner, None, folds=folds)
     if isinstance(order, str):
-        player = _played(script, planner, lambda shared: CriticalPath(script, shared.plan_of), folds=False)
+        player = _ordered(script, planner, lambda shared: CriticalPath(script, shared.plan_of), folds=False)
     else:
         given = GivenPriorities(order, script)
-        player = _played(script, planner, lambda _: given, folds=folds)
+        player = _ordered(script, planner, lambda _: given, folds=folds)
         check_agreement(player)
     check_counted(player, partial(_played, script, planner, lambda _: GivenPriorities({}, script), folds=False))
     return player
 
 
-def _played(
-    script: Script, planner: Planner, ordered_by: Callable[[SharedHardware], Priorities] | None, *, folds: bool
-) -> Player:
+def _ordered(script: Script, planner: Planner, ordered_by: _OrderedBy, *, folds: bool) -> Player:
+    """Plays by priority; an error that "ready" does not lead to says so.
+
+    An order leads to one if it joins members of collectives that a communicator counts, and these do not agree.
+    """
+    try:
+        return _played(script, planner, ordered_by, folds=folds)
+    except InvalidArgumentError as error:
+        _played(script, planner, None, folds=True)
+        raise InvalidArgumentError(
+            f'order: the step goes on by "ready", but not in this order: {error.message}', node=error.node, op=error.op
+        ) from error
+
+
+def _played(script: Script, planner: Planner, ordered_by: _OrderedBy | None, *, folds: bool) -> Player:
     shared = SharedHardware(
         planner.cluster, planner.calibration, representatives=planner.representatives, ordered_by=ordered_by
     )

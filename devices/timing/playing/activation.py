@@ -49,6 +49,10 @@ class PlayedRun:
     def shorten(self, iterations: int) -> None:
         """The loop ends so many iterations earlier."""
 
+    def counted_number(self, argument: int) -> int:
+        """The number that a call gives for an argument of its function, which instances of collectives count on."""
+        raise NotImplementedError
+
     def state(self, _number: int) -> Hashable:
         """What decides how it goes on, with iterations counted from a number."""
         return None

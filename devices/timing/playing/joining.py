@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....errors import InvalidArgumentError
@@ -24,8 +25,13 @@ def join(engine: Engine, step: Hashable, activation: Activation, node: int, seat
     """
     iterations = tuple([turn.number for turn in activation.place.loops])
     member = MemberRow(activation.base + node, int(activation.body.device[node]), seated.size_bytes, cause)
+    seat = seated.seat
+    if seat.argument >= 0:
+        assert activation.run is not None  # as it is that of a function
+        assert seat.instance is not None
+        seat = replace(seat, instance=seat.instance + activation.run.counted_number(seat.argument), argument=-1)
     try:
-        engine.collectives.join(step, seated.seat, iterations, member)
+        engine.collectives.join(step, seat, iterations, member)
     except InvalidArgumentError as error:
         graph = activation.body.graph
         raise error.located(node=activation.prefix + graph.names[node], op=graph.op(node)) from None

@@ -116,6 +116,10 @@ class ModelCall(CallRun):
         body = script.root(turn, number, is_last=is_condition and step == self.steps - 1)
         self.play(body, Place(script, self.path, turn, number, loops), cause, gives_results=not is_condition)
 
+    def counted_number(self, argument: int) -> int:
+        """What a plain call gives as a constant."""
+        return self.call.numbers[argument]
+
     def shorten(self, iterations: int) -> None:
         """The loop ends so many iterations earlier."""
         self.count -= iterations

@@ -13,6 +13,7 @@ same begin the same, and equal flows get equal rates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +78,7 @@ class Representatives:
         ports = seat_ports(kind)
         assert ports is not None  # as the node has a seat
         name, devices = ports.place.group_name(mesh.key(axes, rank)), (self.ranks.devices[other] for other in group)
-        return type(seat)(seat.kind, name, seat.instance, come, tuple(sorted(devices)))
+        return replace(seat, group=name, size=come, devices=tuple(sorted(devices)))
 
     def note(self, body: Body, ways: Mapping[RouteEnds, Route]) -> None:
         """A body is planned, whose transfers take these routes.

@@ -111,12 +111,9 @@ def gather_by_attrs(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("CollectiveReduceScatterV2")
 def reduce_scatter(op: Forward, grad: Tensor) -> Gradients:
-    """The rows of all d y, divided as the sum was. Gather knows no bfloat16: its bits travel as float16."""
+    """The rows of all d y, divided as the sum was; CollectiveGatherV2 knows no bfloat16."""
     _only_sums(op, op.attrs["merge_op"])
-    as_bits = grad.dtype is DataType.BFLOAT16
-    sent = op.make("Bitcast", grad, type=DataType.HALF) if as_bits else grad
-    rows = _by_inputs(op, "CollectiveGatherV2", sent)
-    rows = op.make("Bitcast", rows, type=DataType.BFLOAT16) if as_bits else rows
+    rows = _by_inputs(op, "Partita>AllGather" if grad.dtype is DataType.BFLOAT16 else "CollectiveGatherV2", grad)
     if op.attrs["final_op"] == b"Div":
         rows = op.make("RealDiv", rows, op.make("Cast", op.inputs[1], DstT=rows.dtype))
     return _nothing(op, rows)

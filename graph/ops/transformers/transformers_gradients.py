@@ -1,6 +1,6 @@
 """Gradients of the ops that transformers are made of.
 
-Those of attention and of RMSNorm are ops of their own, which have no gradient. Rotary positions turn back.
+Those of attention, norms and activations are ops of their own, which have no gradient. Rotary positions turn back.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 _ATTENTION = ("causal", "scale", "window", "query_offset", "key_offset", "sequence_first")
 
 
-@gradient("Partita>FlashAttention")
-def flash_attention(op: Forward, d_output: Tensor, d_logsumexp: Tensor) -> Gradients:
-    """Calls FlashAttentionGrad, which computes the products again."""
+@gradient("Partita>FlashAttention", takes_none=True)
+def flash_attention(op: Forward, d_output: Tensor | None, d_logsumexp: Tensor | None) -> Gradients:
+    """Calls FlashAttentionGrad, which computes the products again; without d_logsumexp where nothing depends on it."""
     attrs = op.own_attrs(*_ATTENTION)
-    return op.make_all("Partita>FlashAttentionGrad", *op.inputs, *op.outputs, d_output, d_logsumexp, **attrs)
+    slopes = [] if d_logsumexp is None else [d_logsumexp]
+    if d_output is None:
+        d_output = op.make("ZerosLike", op.outputs[0])
+    return op.make_all("Partita>FlashAttentionGrad", *op.inputs, *op.outputs, d_output, slopes, **attrs)
 
 
 @gradient("Partita>RMSNorm", takes_none=True)
@@ -33,11 +36,52 @@ def rms_norm(op: Forward, d_y: Tensor | None, d_inverse_rms: Tensor | None) -> G
     if d_y is not None:
         d_x, d_gain = op.make_all("Partita>RMSNormGrad", x, gain, factors, d_y)
     if d_inverse_rms is not None:
-        size = op.make("Cast", op.make("Size", gain), DstT=op.output_types[1])
-        slope = op.make("ExpandDims", -d_inverse_rms * factors * factors * factors / size, op.g.constant(-1))
-        by_factor = op.make("Cast", slope * op.make("Cast", x, DstT=op.output_types[1]), DstT=op.input_types[0])
-        d_x = by_factor if d_x is None else d_x + by_factor
+        d_x = _also(d_x, _through_factors(op, d_inverse_rms, factors, op.make("Cast", x, DstT=op.output_types[1])))
     return d_x, d_gain
+
+
+@gradient("Partita>LayerNorm", takes_none=True)
+def layer_norm(op: Forward, d_y: Tensor | None, d_mean: Tensor | None, d_deviation: Tensor | None) -> Gradients:
+    """Calls LayerNormGrad; by the mean itself: d x = g / n, by the factor as RMSNorm's, of x - mean."""
+    x, gain, _ = op.inputs
+    _, mean, factors = op.outputs
+    d_x = d_gain = d_offset = None
+    if d_y is not None:
+        d_x, d_gain, d_offset = op.make_all("Partita>LayerNormGrad", x, gain, mean, factors, d_y)
+    if d_mean is not None:
+        each = op.make("ExpandDims", d_mean / _row_size(op), op.g.constant(-1))
+        d_x = _also(d_x, op.make("BroadcastTo", op.make("Cast", each, DstT=x.dtype), op.make("Shape", x)))
+    if d_deviation is not None:
+        centred = op.make("Cast", x, DstT=mean.dtype) - op.make("ExpandDims", mean, op.g.constant(-1))
+        d_x = _also(d_x, _through_factors(op, d_deviation, factors, centred))
+    return d_x, d_gain, d_offset
+
+
+def _also(d_x: Tensor | None, more: Tensor) -> Tensor:
+    return more if d_x is None else d_x + more
+
+
+def _row_size(op: Forward) -> Tensor:
+    """The length of a row, in the type of what the gradient reads again."""
+    return op.make("Cast", op.make("Size", op.inputs[1]), DstT=op.output_types[1])
+
+
+def _through_factors(op: Forward, d_factors: Tensor, factors: Tensor, values: Tensor) -> Tensor:
+    """By r = 1 / sqrt(mean(v^2) + epsilon) of each row v: -g r^3 v / n."""
+    slope = op.make("ExpandDims", -d_factors * factors * factors * factors / _row_size(op), op.g.constant(-1))
+    return op.make("Cast", slope * values, DstT=op.input_types[0])
+
+
+@gradient("Partita>Gelu")
+def gelu(op: Forward, d_y: Tensor) -> Gradients:
+    """Calls GeluGrad."""
+    return (op.make("Partita>GeluGrad", *op.inputs, d_y, **op.own_attrs("approximate")),)
+
+
+@gradient("Partita>GatedSilu")
+def gated_silu(op: Forward, d_y: Tensor) -> Gradients:
+    """Calls GatedSiluGrad."""
+    return op.make_all("Partita>GatedSiluGrad", *op.inputs, d_y)
 
 
 @gradient("Partita>Rotary")

@@ -45,10 +45,11 @@ def flash_attention_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shapes of query, key and value, as far as they are known from all inputs."""
     sizes = _sizes(c)
     output, logsumexp = _outputs(c, sizes)
-    for port, (name, shape) in enumerate(
-        (("output", output), ("logsumexp", logsumexp), ("d_output", output), ("d_logsumexp", logsumexp)), 3
-    ):
-        _merged(name, c.inputs[port], shape)
+    if c.attrs["Nd_logsumexp"] > 1:
+        raise InvalidArgumentError(f"{c.op} has one d_logsumexp or none, not {c.attrs['Nd_logsumexp']}")
+    wanted = ("output", output), ("logsumexp", logsumexp), ("d_output", output), ("d_logsumexp", logsumexp)
+    for (name, shape), given in zip(wanted, c.inputs[3:], strict=False):  # without the last one where there is none
+        _merged(name, given, shape)
     batch, queries, heads, depth, keys, kv_heads, value_depth = sizes
     return (
         _in_order(c, batch, queries, heads, depth),
@@ -85,6 +86,50 @@ def rms_norm_grad(c: ShapeContext) -> Sequence[Shape]:
     x = _merged("d_y", c.inputs[3], x)
     gain = c.inputs[1] if x is None else (x[-1],)
     return x, gain
+
+
+@shape_fn("Partita>LayerNorm")
+def layer_norm(c: ShapeContext) -> Sequence[Shape]:
+    """[..., n], [n], [n] -> [..., n], [...], [...]."""
+    _merged("offset", c.inputs[2], with_rank(c.inputs[1], 1))
+    x, rows = _normalised(c)
+    return x, rows, rows
+
+
+@shape_fn("Partita>LayerNormGrad")
+def layer_norm_grad(c: ShapeContext) -> Sequence[Shape]:
+    """The shapes of x, gain and offset."""
+    x, rows = _normalised(c)
+    for port, name in (2, "mean"), (3, "inverse_deviation"):
+        _merged(name, c.inputs[port], rows)
+    x = _merged("d_y", c.inputs[4], x)
+    gain = c.inputs[1] if x is None else (x[-1],)
+    return x, gain, gain
+
+
+@shape_fn("Partita>Gelu")
+def gelu(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of x."""
+    return (c.inputs[0],)
+
+
+@shape_fn("Partita>GeluGrad")
+def gelu_grad(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of x."""
+    return (_merged("d_y", c.inputs[1], c.inputs[0]),)
+
+
+@shape_fn("Partita>GatedSilu")
+def gated_silu(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of gate and up."""
+    return (_merged("up", c.inputs[1], c.inputs[0]),)
+
+
+@shape_fn("Partita>GatedSiluGrad")
+def gated_silu_grad(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of gate and up."""
+    shape = _merged("d_y", c.inputs[2], _merged("up", c.inputs[1], c.inputs[0]))
+    return shape, shape
 
 
 @shape_fn("Partita>Rotary")

@@ -4,13 +4,13 @@ Constants and shapes that the nodes read are computed in the function; every oth
 
     x -> y = MatMul(x, w) -> z = Mul(y, two)      nodes y and z, result z      f(x, w) = Mul(MatMul(x, w), two)
 
-The function requests no devices: its nodes run where the call does. Everything that it computes counts as an effect of
+The function requests no devices: its nodes run where the call does. Equal constants become one. Everything that it computes counts as an effect of
 the call, so that what waits for a call waits for all of it, also after the call was inlined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import ascii_lowercase, digits
 from typing import NamedTuple
@@ -93,6 +93,8 @@ class _Extraction:
         self.made.definition.signature.name = name
         self.texts: dict[Output, str] = {}  # of arguments
         self.used: set[str] = set()
+        self.equal: dict[int, int] = {}
+        """constants that are left out -> the equal ones that are read in their place"""
 
     def run(self, results: Sequence[Output]) -> StageFunction:
         inputs: dict[int, _Inputs] = {}
@@ -106,11 +108,12 @@ class _Extraction:
         for source in dict.fromkeys(source for number in waiting for source in inputs[number].data.values()):
             if source[0] not in self.nodes:
                 self._add_argument(source)
-        for number in sorted(self.nodes):
+        self._merge_constants(inputs)
+        for number in sorted(self.nodes - self.equal.keys()):
             self._add_node(number, inputs[number])
         for result in results:
             self._add_result(result)
-        self._add_effects(node for node, _ in results)
+        self._add_effects(self.equal.get(node, node) for node, _ in results)
         self.made.definition.signature.is_stateful = self.made.is_stateful
         return self.made
 
@@ -140,16 +143,32 @@ class _Extraction:
         self.used.add(name)
         return name
 
-    def _add_node(self, number: int, inputs: _Inputs) -> None:
-        node = self.graph.node(number)
-        copy: NodeDef = self.made.definition.node_def.add(name=node.name, op=node.op)
+    def _merge_constants(self, inputs: Mapping[int, _Inputs]) -> None:
+        """Finds constants of equal value and marks: a layer has the shapes, axes and group keys of all others."""
+        first: dict[bytes, int] = {}
+        for number in sorted(self.nodes):
+            node = self.graph.node(number)
+            if node.op == "Const" and not inputs[number].control:
+                alike = NodeDef()
+                self._copy_attrs(node, alike)
+                known = first.setdefault(alike.SerializeToString(deterministic=True), number)
+                if known != number:
+                    self.equal[number] = known
+
+    @staticmethod
+    def _copy_attrs(node: Node, copy: NodeDef) -> None:
         for name in node.attrs:
             if name not in _LEFT_OUT:
                 copy.attr[name].CopyFrom(node.attrs.message(name))
+
+    def _add_node(self, number: int, inputs: _Inputs) -> None:
+        node = self.graph.node(number)
+        copy: NodeDef = self.made.definition.node_def.add(name=node.name, op=node.op)
+        self._copy_attrs(node, copy)
         copy.input.extend(self._text(inputs.data[port]) for port in sorted(inputs.data))
         for source in dict.fromkeys(inputs.control):
             if source in self.nodes:
-                copy.input.append(f"^{self.graph.node_name(source)}")
+                copy.input.append(f"^{self.graph.node_name(self.equal.get(source, source))}")
             elif not self.region.is_copied(source) and source not in self.made.waits_for:
                 self.made.waits_for.append(source)
         self.made.is_stateful |= node.op_def.is_stateful
@@ -158,7 +177,7 @@ class _Extraction:
         """How the function names a tensor: an argument, or "node:output:k"."""
         if tensor in self.texts:
             return self.texts[tensor]
-        return output_text(self.graph.node(tensor[0]), tensor[1])
+        return output_text(self.graph.node(self.equal.get(tensor[0], tensor[0])), tensor[1])
 
     def _add_result(self, result: Output) -> None:
         node, port = self.graph.node(result[0]), result[1]
@@ -177,6 +196,6 @@ class _Extraction:
 
     def _ends(self) -> Iterator[int]:
         """The nodes that no other node of the function reads or waits for."""
-        for number in sorted(self.nodes):
+        for number in sorted(self.nodes - self.equal.keys()):
             if all(edge.dst.id not in self.nodes for edge in self.graph.node(number).out_edges()):
                 yield number

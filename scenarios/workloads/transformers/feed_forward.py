@@ -23,12 +23,15 @@ def swiglu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: in
     x = entered(network, x)
     gate = column(network, x, "gate", (hidden, intermediate), bias=False)
     up = column(network, x, "up", (hidden, intermediate), bias=False)
-    return row(network, silu(network, gate) * up, "down", (intermediate, hidden), bias=False)
+    return row(network, gated_silu(network, gate, up), "down", (intermediate, hidden), bias=False)
 
 
-def silu(network: RankNetwork, x: Tensor) -> Tensor:
-    """x * sigmoid(x)."""
-    return network.b.op("Mul", x, network.b.op("Sigmoid", x), name="silu")[0]
+def gated_silu(network: RankNetwork, gate: Tensor, up: Tensor) -> Tensor:
+    """silu(gate) * up, where silu(x) = x * sigmoid(x)."""
+    b = network.b
+    if network.sizes.fused:
+        return b.op("Partita>GatedSilu", gate, up, name="gated")[0]
+    return b.op("Mul", b.op("Mul", gate, b.op("Sigmoid", gate), name="silu"), up, name="gated")[0]
 
 
 def gelu(network: RankNetwork, x: Tensor, kind: Gelu) -> Tensor:

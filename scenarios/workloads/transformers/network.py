@@ -163,19 +163,28 @@ class RankNetwork:
 
     # Weights
 
-    def matrix(self, name: str, shape: tuple[int, int], fan_in: int, *, split: int | None = None) -> Tensor:
+    def matrix(
+        self,
+        name: str,
+        shape: tuple[int, int],
+        fan_in: int,
+        *,
+        split: int | None = None,
+        start: Callable[[], Tensor] | None = None,
+    ) -> Tensor:
         """Weights of a product: columns (split=1) or rows (split=0) of the rank, with a deviation of 1 / sqrt(fan_in).
 
-        What is not split meets the rank's own rows.
+        What is not split meets the rank's own rows. `start` makes the whole initial value in another way.
         """
         partial = () if split is not None else self.partial
-        return self.parameters.weight(name, shape, split=split, scale=sqrt(3 / fan_in), partial_over=partial)
+        scale = sqrt(3 / fan_in)
+        return self.parameters.weight(name, shape, split=split, scale=scale, start=start, partial_over=partial)
 
-    def vector(self, name: str, size: int, start: float, *, is_split: bool = False) -> Tensor:
-        """A bias or gain; one that is not split meets the rank's own rows."""
+    def vector(self, name: str, size: int, start: float, *, is_split: bool = False, is_cast: bool = True) -> Tensor:
+        """A bias or gain; one that is not split meets the rank's own rows. `is_cast` is that of `weight`."""
         if is_split:
-            return self.parameters.weight(name, (size,), split=0, start=start)
-        return self.parameters.weight(name, (size,), start=start, partial_over=self.partial)
+            return self.parameters.weight(name, (size,), split=0, start=start, is_cast=is_cast)
+        return self.parameters.weight(name, (size,), start=start, partial_over=self.partial, is_cast=is_cast)
 
     # Inference
 

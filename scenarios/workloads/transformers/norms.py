@@ -11,10 +11,9 @@ from .network import RankNetwork, wide_type
 def layer_norm(network: RankNetwork, x: Tensor, width: int, name: str, epsilon: float) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gain + offset, by the mean and variance of each row (Ba et al. 2016)."""
     b = network.b
-    gain, offset = network.vector(f"{name}/gain", width, 1.0), network.vector(f"{name}/offset", width, 0.0)
+    gain, offset = _scale(network, f"{name}/gain", width, 1.0), _scale(network, f"{name}/offset", width, 0.0)
     if network.sizes.fused:
-        settings = {"U": wide_type(x.dtype), "epsilon": epsilon}
-        return b.op("Partita>LayerNorm", x, gain, offset, name=name, attrs=settings)[0]
+        return b.op("Partita>LayerNorm", x, gain, offset, U=wide_type(x.dtype), epsilon=epsilon, name=name)[0]
     values = network.wide(x)
     centred = b.op(
         "Sub", values, b.op("Mean", values, [1], keep_dims=True, name=f"{name}/mean"), name=f"{name}/centred"
@@ -26,7 +25,7 @@ def layer_norm(network: RankNetwork, x: Tensor, width: int, name: str, epsilon: 
 
 def rms_norm(network: RankNetwork, x: Tensor, width: int, name: str, epsilon: float) -> Tensor:
     """x / sqrt(mean of squares + epsilon) * gain of own rows (Zhang and Sennrich 2019)."""
-    return normed(network, x, network.vector(f"{name}/gain", width, 1.0), name, epsilon)
+    return normed(network, x, _scale(network, f"{name}/gain", width, 1.0), name, epsilon)
 
 
 def normed(network: RankNetwork, x: Tensor, gain: Tensor, name: str, epsilon: float) -> Tensor:
@@ -40,6 +39,11 @@ def normed(network: RankNetwork, x: Tensor, gain: Tensor, name: str, epsilon: fl
     return b.op("Mul", network.cast(normal, x.dtype), gain, name=name)[0]
 
 
+def _scale(network: RankNetwork, name: str, width: int, start: float) -> Tensor:
+    """A gain or offset, which the fused kernels take in the precision of the optimizer."""
+    return network.vector(name, width, start, is_cast=not network.sizes.fused)
+
+
 def _of_attr(epsilon: float) -> float:
-    """As the ops have it, where it is a float32, in float64 too."""
+    """The number as an attr has it, in float32, so that both spellings add the same in float64."""
     return float(np.float32(epsilon))

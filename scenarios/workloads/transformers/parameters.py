@@ -130,10 +130,10 @@ class RankParameters:
                 return read
             return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
 
-    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
-        """An initial value, uniform in [-scale, scale) by name and shape."""
+    def uniform(self, name: str, shape: Sequence[int], scale: float, *, drawn_as: str = "") -> Tensor:
+        """An initial value, uniform in [-scale, scale) by name and shape; `drawn_as` is a whole name in its place."""
         with self.program.b.scope(name) as full:
-            return self._scaled(self._drawn(full, shape), scale)
+            return self._scaled(self._drawn(drawn_as or full, shape), scale)
 
     def slot(self, parameter: RankParameter, name: str) -> Tensor:
         """A variable of zeros beside a weight, of its shape: the state of an optimizer."""

@@ -9,6 +9,8 @@ reverse. With it a rank has its own rows of x and y: they are gathered, and scat
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ....graph.builder.handles import Tensor
 from .network import RankNetwork
 
@@ -27,9 +29,20 @@ def left(network: RankNetwork, part: Tensor) -> Tensor:
     return network.program.all_reduce(part, "tp", name="summed")
 
 
-def column(network: RankNetwork, x: Tensor, name: str, shape: tuple[int, int], *, bias: bool = True) -> Tensor:
-    """The rank's columns of x @ weights (+ bias), of x [rows, shape[0]] that `entered` gave."""
-    weights = network.matrix(f"{name}/weights", shape, shape[0], split=1)
+def column(
+    network: RankNetwork,
+    x: Tensor,
+    name: str,
+    shape: tuple[int, int],
+    *,
+    bias: bool = True,
+    start: Callable[[], Tensor] | None = None,
+) -> Tensor:
+    """The rank's columns of x @ weights (+ bias), of x [rows, shape[0]] that `entered` gave.
+
+    `start` makes the whole initial weights in place of numbers by name.
+    """
+    weights = network.matrix(f"{name}/weights", shape, shape[0], split=1, start=start)
     y = network.b.op("MatMul", x, weights, name=f"{name}/product")[0]
     return _biased(network, y, name, shape[1], is_split=True) if bias else y
 
@@ -50,6 +63,10 @@ def whole(network: RankNetwork, x: Tensor, name: str, shape: tuple[int, int]) ->
     return _biased(network, y, name, shape[1], is_split=False)
 
 
-def _biased(network: RankNetwork, y: Tensor, name: str, size: int, *, is_split: bool) -> Tensor:
-    bias = network.vector(f"{name}/bias", size, 0.0, is_split=is_split)
+def biased(network: RankNetwork, y: Tensor, bias: Tensor, name: str) -> Tensor:
+    """y [rows, size] + bias [size] that is there already."""
     return network.b.op("BiasAdd", y, bias, name=f"{name}/out")[0]
+
+
+def _biased(network: RankNetwork, y: Tensor, name: str, size: int, *, is_split: bool) -> Tensor:
+    return biased(network, y, network.vector(f"{name}/bias", size, 0.0, is_split=is_split), name)

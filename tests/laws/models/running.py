@@ -17,6 +17,7 @@ from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.model_step import ModelStep
 from partita.scenarios.workloads.transformers.embedding_tables import shared_out
 from tests.laws.models.cases import SEQUENCE, ModelCase
+from tests.scenarios.workloads.transformers.joint_weights import by_parts
 
 EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
 STEPS = 5
@@ -76,7 +77,7 @@ async def trained(case: ModelCase, step: ModelStep) -> Trained:
             weights[name] = step.joined(name, await session.run(step.parts_of(name)))
         if isinstance(case.model, DlrmModel):
             weights["embedding/tables"] = _by_table(case.model.tables, step.mesh.dp, weights["embedding/tables"])
-    return Trained(losses, weights)
+    return Trained(losses, by_parts(weights, case.model))
 
 
 def _by_table(tables: tuple[int, ...], dp: int, rows: Array) -> Array:

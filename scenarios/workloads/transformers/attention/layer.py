@@ -2,13 +2,11 @@
 
     x [own rows, hidden] --entered--> queries, keys and values of the rank's heads --> attention --row--> the same
 
-A rank of tp has heads / tp query heads and kv_heads / tp key-value heads. Where these are fewer than ranks, each rank
-has the whole weights of keys and values and computes the one head that its query heads read.
+A rank of tp has heads / tp query heads and kv_heads / tp key-value heads; where these are fewer than ranks, one.
 """
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import NamedTuple
 
 from .....errors import InvalidArgumentError
@@ -16,10 +14,11 @@ from .....graph.builder.handles import Tensor
 from .....graph.dtypes import Array
 from ....models.nearest import nearest_divisors, or_text
 from ..network import RankNetwork
-from ..products import column, entered, row
+from ..products import entered, row
 from .core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
 from .key_value_cache import attended_in_cache, store
+from .query_key_value import query_key_value
 from .ring import attended_in_ring
 from .rotary import rotary_tables, rotated
 
@@ -45,15 +44,7 @@ def self_attention(network: RankNetwork, x: Tensor, layer: AttentionLayer) -> Te
     """The attention of x [own rows, hidden], projected back: [own rows, hidden]."""
     kind = share_of(network, layer.kind)
     x = entered(network, x)
-    query = column(network, x, "query", (layer.hidden, layer.kind.heads * kind.size), bias=layer.qkv_bias)
-    key, value = (
-        _key_or_value(network, x, name, layer, size) for name, size in (("key", kind.size), ("value", kind.value_size))
-    )
-    heads = [
-        network.heads(query, kind.heads, kind.size),
-        network.heads(key, kind.kv_heads, kind.size),
-        network.heads(value, kind.kv_heads, kind.value_size),
-    ]
+    heads = list(query_key_value(network, x, layer.hidden, layer.kind, kind, bias=layer.qkv_bias))
     if layer.turning is not None:
         tables = rotary_tables(network, layer.turning.frequencies, layer.turning.scale)
         heads[:2] = (rotated(network, each, tables, kind.size) for each in heads[:2])
@@ -101,27 +92,3 @@ def share_of(network: RankNetwork, kind: AttentionKind) -> AttentionKind:
 
 def _fit(kv_heads: int, ranks: int) -> bool:
     return kv_heads % ranks == 0 or ranks % kv_heads == 0
-
-
-def _key_or_value(network: RankNetwork, x: Tensor, name: str, layer: AttentionLayer, size: int) -> Tensor:
-    """The keys, or the values, of the rank's heads: [rows, heads * size]."""
-    shape = (layer.hidden, layer.kind.kv_heads * size)
-    if layer.kind.kv_heads >= network.tp:
-        return column(network, x, name, shape, bias=layer.qkv_bias)
-    b = network.b
-    first = _shared_head(network, layer.kind.kv_heads, size)
-    weights = network.parameters.weight(f"{name}/weights", shape, scale=sqrt(3 / layer.hidden), partial_over=("tp",))
-    part = b.op("Slice", weights, b.op("Pack", [0, first]), [layer.hidden, size], name=f"{name}/part")
-    y = b.op("MatMul", x, part, name=f"{name}/product")[0]
-    if not layer.qkv_bias:
-        return y
-    bias = network.parameters.weight(f"{name}/bias", (shape[1],), start=0.0, partial_over=("tp",))
-    own = b.op("Slice", bias, b.op("Pack", [first]), [size], name=f"{name}/bias_part")
-    return b.op("BiasAdd", y, own, name=f"{name}/out")[0]
-
-
-def _shared_head(network: RankNetwork, kv_heads: int, size: int) -> Tensor:
-    """The first element of the head that the rank shares with its neighbours, an int32 scalar."""
-    sharers = network.tp // kv_heads
-    head = network.b.op("FloorDiv", network.program.position("tp"), sharers, name="head")
-    return network.b.op("Mul", head, size)[0]

@@ -16,7 +16,7 @@ from .....errors import InvalidArgumentError
 from .....graph.attrs import encode
 from .....graph.builder.handles import Tensor
 from ....models.moe import MoeModel
-from ..feed_forward import silu, swiglu_layers
+from ..feed_forward import gated_silu, swiglu_layers
 from ..network import RankNetwork
 from .dispatch import Dispatch, Dispatched
 from .router import route
@@ -75,7 +75,7 @@ def _of_own(network: RankNetwork, model: MoeModel, x: Tensor, rows: int) -> Tens
         dispatch = Dispatch(network, **sizes)
         sent = dispatch.out(x, routing)
         products = _Products(network, model, sent, partial_over)
-        hidden = silu(network, products(sent.rows, "gate")) * products(sent.rows, "up")
+        hidden = gated_silu(network, products(sent.rows, "gate"), products(sent.rows, "up"))
         return dispatch.back(sent, products(hidden, "down"), routing.weights)
 
 

@@ -16,7 +16,7 @@ from partita.graph.ops.properties import properties_of
 from partita.graph.ops.registry import lookup_op
 
 OP, GRAD = "Partita>FlashAttention", "Partita>FlashAttentionGrad"
-HALF = {"T": DataType.BFLOAT16, "U": DataType.FLOAT}
+HALF = {"T": DataType.BFLOAT16, "G": DataType.BFLOAT16, "U": DataType.FLOAT}
 
 
 def asked(op: str, inputs: list[Dims], outputs: list[Dims], **attrs: Any) -> CostContext:  # Any: attr values
@@ -88,15 +88,29 @@ def test_norms_and_positions() -> None:
     assert op_cost.bytes_of(norm) == 2 * (120 + 8 + 120) + 4 * 15
     slopes = asked("Partita>RMSNormGrad", [(3, 5, 8), (8,), (3, 5), (3, 5, 8)], [(3, 5, 8), (8,)])
     assert op_cost.flops_of(slopes) == 9 * 120
-    centred = asked("Partita>LayerNorm", [(3, 5, 8), (8,), (8,)], [(3, 5, 8), (3, 5), (3, 5)])
-    assert op_cost.flops_of(centred) == 7 * 120 + 4 * 15
-    assert op_cost.bytes_of(centred) == 2 * (120 + 8 + 8 + 120) + 4 * 2 * 15
+    norm = asked("Partita>LayerNorm", [(3, 5, 8), (8,), (8,)], [(3, 5, 8), (3, 5), (3, 5)], G=DataType.FLOAT)
+    assert op_cost.flops_of(norm) == 7 * 120 + 5 * 15
+    assert op_cost.bytes_of(norm) == 2 * 240 + 4 * (8 + 8 + 15 + 15)
     slopes = asked("Partita>LayerNormGrad", [(3, 5, 8), (8,), (3, 5), (3, 5), (3, 5, 8)], [(3, 5, 8), (8,), (8,)])
     assert op_cost.flops_of(slopes) == 13 * 120
-    assert op_cost.flops_of(asked("Partita>Gelu", [(3, 5)], [(3, 5)])) == 9 * 15
-    assert op_cost.flops_of(asked("Partita>GeluGrad", [(3, 5), (3, 5)], [(3, 5)])) == 16 * 15
     turned = asked("Partita>Rotary", [(2, 3, 4, 10), (3, 2), (3, 2)], [(2, 3, 4, 10)])
     assert op_cost.flops_of(turned) == 3 * 2 * 3 * 4 * 4
+
+
+def test_activations() -> None:
+    """Each element is read and written once, whatever a kernel does with it between."""
+    shape = (3, 40)
+    for op, inputs, outputs, operations in (
+        ("Gelu", 1, 1, 2),
+        ("GeluGrad", 2, 1, 8),
+        ("GatedSilu", 2, 1, 42),
+        ("GatedSiluGrad", 3, 2, 48),
+    ):
+        asked_of = asked(f"Partita>{op}", [shape] * inputs, [shape] * outputs)
+        assert op_cost.flops_of(asked_of) == operations * 120
+        assert op_cost.bytes_of(asked_of) == 2 * (inputs + outputs) * 120
+    assert op_cost.flops_of(asked("Partita>Gelu", [shape], [shape], approximate=True)) == 44 * 120
+    assert op_cost.flops_of(asked("Partita>GeluGrad", [shape] * 2, [shape], approximate=True)) == 53 * 120
 
 
 def test_shapes_that_fit_no_attention() -> None:

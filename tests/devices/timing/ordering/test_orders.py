@@ -168,17 +168,17 @@ def test_an_order_that_members_do_not_share_is_refused(order: dict[str, int], sa
     assert "order: the members of group 1 differ" in str(error.value)
 
 
-def counted() -> GraphBuilder:
-    """Two reductions of a communicator, which counts them as they begin, each after a kernel of the device."""
+def counted(second: str = "CollectiveReduceV3") -> GraphBuilder:
+    """Two collectives of a communicator, which counts them as they begin, each after a kernel of the device."""
     b = GraphBuilder()
     for rank in range(2):
         with b.device(f"/cpu:{rank}"):
             x = b.placeholder(f"x{rank}", "float32", (1000,))
             communicator = b.op("CollectiveInitializeCommunicator", 7, rank, 2)[0]
-            for name in ("first", "second"):
+            for name, op in (("first", "CollectiveReduceV3"), ("second", second)):
                 y = b.op("Neg", x, name=f"{name}_kernel{rank}")[0]
-                ordering = np.zeros((0, 0), np.int32)
-                b.op("CollectiveReduceV3", y, communicator, ordering, reduction=b"Add", name=f"{name}{rank}")
+                attrs = {"reduction": b"Add"} if op == "CollectiveReduceV3" else {}
+                b.op(op, y, communicator, np.zeros((0, 0), np.int32), name=f"{name}{rank}", attrs=attrs)
     return b
 
 
@@ -191,6 +191,15 @@ def test_what_a_communicator_counts_may_not_change_partners() -> None:
     both = {"second_kernel0": 1, "second_kernel1": 1}
     assert simulate(parts, "cpu:2", order=both).makespan_ns == simulate(parts, "cpu:2").makespan_ns
     assert simulate(parts, "cpu:2", order="critical-path").makespan_ns == simulate(parts, "cpu:2").makespan_ns
+
+
+def test_what_a_communicator_counts_may_not_meet_another_kind() -> None:
+    """The error says that the order is the reason."""
+    targets = [f"{name}{rank}" for name in ("first", "second") for rank in range(2)]
+    parts = cut(counted("CollectiveAllToAllV3"), "cpu:2", feeds=["x0", "x1"], targets=targets)
+    simulate(parts, "cpu:2")
+    with pytest.raises(InvalidArgumentError, match=r'order: the step goes on by "ready", but .* meets one of'):
+        simulate(parts, "cpu:2", order={"second_kernel0": 1})
 
 
 # Calls

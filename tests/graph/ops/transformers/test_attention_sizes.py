@@ -47,6 +47,12 @@ def test_shapes_follow_from_each_other() -> None:
     assert shapes("Partita>RMSNorm", None, (4,)) == [None, None]
     assert shapes("Partita>RMSNorm", (2, None), (4,)) == [(2, 4), (2,)]
     assert shapes("Partita>RMSNormGrad", None, (None,), (2, 3), (2, 3, 4)) == [(2, 3, 4), (4,)]
+    assert shapes("Partita>LayerNorm", (2, None), (None,), (4,)) == [(2, None), (2,), (2,)]
+    assert shapes("Partita>LayerNormGrad", None, (None,), (2, 3), None, (2, 3, 4)) == [(2, 3, 4), (4,), (4,)]
+    assert shapes("Partita>Gelu", (2, None)) == [(2, None)]
+    assert shapes("Partita>GeluGrad", (2, None), (None, 3)) == [(2, 3)]
+    assert shapes("Partita>GatedSilu", None, (2, 3)) == [(2, 3)]
+    assert shapes("Partita>GatedSiluGrad", None, (2, None), (None, 3)) == [(2, 3), (2, 3)]
     assert shapes("Partita>Rotary", (2, None, 4, 8), (5, 3), None) == [(2, 5, 4, 8)]
     assert shapes("Partita>Rotary", None, (5, 3), None) == [None]
 
@@ -72,6 +78,10 @@ def test_shapes_follow_from_each_other() -> None:
         ("RMSNorm", [(), (4,)], {}, "the last axis of x must be as long"),
         ("RMSNorm", [(2, 4), (4,)], {"T": DataType.DOUBLE}, "of double has U = double, not float: set the attr U"),
         ("RMSNormGrad", [(2, 4), (4,), (3,), None], {}, r"inverse_rms has the shape \[3\], but"),
+        ("LayerNorm", [(2, 3), (3,), (4,)], {}, r"offset has the shape \[4\], but"),
+        ("LayerNormGrad", [(2, 4), (4,), (2,), (3,), None], {}, r"inverse_deviation has the shape \[3\], but"),
+        ("GeluGrad", [(2, 4), (4, 2)], {}, r"d_y has the shape \[4,2\], but by the other inputs it is \[2,4\]"),
+        ("GatedSilu", [(2, 4), (4,)], {}, r"up has the shape \[4\], but"),
         ("Rotary", [(2, 5, 8), (5, 3), (5, 3)], {}, r"x must have rank 4, \[b, s, heads, d\]"),
         ("Rotary", [QUERY, (5,), (5,)], {}, r"cosines must have rank 2"),
         ("Rotary", [QUERY, (6, 3), (6, 3)], {}, "x has 5 positions and cosines 6 rows"),

@@ -1,4 +1,4 @@
-"""Slopes of attention, RMSNorm and rotary positions, and the same layers in TensorFlow's ops."""
+"""Slopes of attention, norms, activations and rotary positions, and the same layers in TensorFlow's ops."""
 
 from __future__ import annotations
 
@@ -53,6 +53,21 @@ EXAMPLES: dict[str, Example] = {
     "factor": example(
         lambda b, x, gain: b.op("Partita>RMSNorm", x, gain, U="double")[1], normal(2, 4), normal(4), flat=[1]
     ),
+    "layer norm": example(
+        lambda b, *xs: b.op("Partita>LayerNorm", *xs, U="double"), normal(2, 3, 4), normal(4), normal(4, seed=1)
+    ),
+    "layer norm alone": example(
+        lambda b, *xs: b.op("Partita>LayerNorm", *xs, U="double", epsilon=0.5)[0], normal(3, 4), normal(4), normal(4)
+    ),
+    "mean": example(
+        lambda b, *xs: b.op("Partita>LayerNorm", *xs, U="double")[1], normal(2, 4), normal(4), normal(4), flat=[1, 2]
+    ),
+    "deviation": example(
+        lambda b, *xs: b.op("Partita>LayerNorm", *xs, U="double")[2], normal(2, 4), normal(4), normal(4), flat=[1, 2]
+    ),
+    "gelu": example(lambda b, x: b.op("Partita>Gelu", x), normal(3, 4)),
+    "gelu by tanh": example(lambda b, x: b.op("Partita>Gelu", x, approximate=True), normal(3, 4)),
+    "gated silu": example(lambda b, *xs: b.op("Partita>GatedSilu", *xs), normal(3, 4), normal(3, 4, seed=1)),
     "halves": example(rotary(), normal(2, 3, 4, 7), normal(3, 3), normal(3, 3, seed=1), twice=True),
     "pairs": example(rotary(interleaved=True, inverse=True), normal(2, 3, 1, 6), normal(3, 3), normal(3, 3, seed=1)),
     "open halves": example(
@@ -115,6 +130,30 @@ def spelled_norm(b: GraphBuilder, x: Tensor, gain: Tensor) -> Sequence[Tensor]:
     return x * factor * gain, b.op("Squeeze", factor, squeeze_dims=[-1])[0]
 
 
+def spelled_layer_norm(b: GraphBuilder, x: Tensor, gain: Tensor, offset: Tensor) -> Sequence[Tensor]:
+    """By the mean, and the mean of squares."""
+    last = b.constant([-1])
+    mean = b.op("Mean", x, last, keep_dims=True)[0]
+    variance = b.op("Mean", b.op("Square", x - mean), last, keep_dims=True)[0]
+    factor = b.op("Rsqrt", variance + b.constant(np.float64(np.float32(1e-5))))[0]
+    rows = [b.op("Squeeze", each, squeeze_dims=[-1])[0] for each in (mean, factor)]
+    return (x - mean) * factor * gain + offset, *rows
+
+
+def spelled_gelu(b: GraphBuilder, x: Tensor) -> Sequence[Tensor]:
+    """By the error function."""
+    return [
+        x
+        * (b.op("Erf", x * b.constant(0.5**0.5, "float64"))[0] + b.constant(1.0, "float64"))
+        * b.constant(0.5, "float64")
+    ]
+
+
+def spelled_gated_silu(b: GraphBuilder, gate: Tensor, up: Tensor) -> Sequence[Tensor]:
+    """By a sigmoid."""
+    return [gate * b.op("Sigmoid", gate)[0] * up]
+
+
 def spelled_rotary(b: GraphBuilder, x: Tensor, cosines: Tensor, sines: Tensor) -> Sequence[Tensor]:
     """x cos + (second halves negated, first) sin, both tables twice as wide."""
     first, second = b.op("Split", 3, x, num_split=2)
@@ -126,6 +165,17 @@ def spelled_rotary(b: GraphBuilder, x: Tensor, cosines: Tensor, sines: Tensor) -
 SPELLED: dict[str, tuple[Layer, Layer, Sequence[Array]]] = {
     "attention": (attention(causal=True, query_offset=1), spelled_attention, QKV),
     "norm": (lambda b, *xs: b.op("Partita>RMSNorm", *xs, U="double"), spelled_norm, (normal(2, 3, 4), normal(4))),
+    "layer norm": (
+        lambda b, *xs: b.op("Partita>LayerNorm", *xs, U="double"),
+        spelled_layer_norm,
+        (normal(2, 3, 4), normal(4), normal(4, seed=1)),
+    ),
+    "gelu": (lambda b, x: [b.op("Partita>Gelu", x)[0]], spelled_gelu, (normal(3, 4),)),
+    "gated silu": (
+        lambda b, *xs: [b.op("Partita>GatedSilu", *xs)[0]],
+        spelled_gated_silu,
+        (normal(3, 4), normal(3, 4, seed=1)),
+    ),
     "rotary": (rotary(), spelled_rotary, (normal(2, 3, 4, 6), normal(3, 3), normal(3, 3, seed=1))),
 }
 

@@ -26,6 +26,7 @@ from partita.scenarios.workloads.transformers.forward import forward
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
 from partita.scenarios.workloads.transformers.parameters import RankParameter, RankParameters
 from partita.scenarios.workloads.transformers.sequence import order_of_tokens
+from tests.scenarios.workloads.transformers.joint_weights import by_parts, drawn
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Results:
 
 
 class Ranks:
-    """A model on the ranks of a split, in float64; `one` is the same model on one rank."""
+    """A model on the ranks of a split, in float64."""
 
     def __init__(
         self,
@@ -51,9 +52,8 @@ class Ranks:
         sequence: int,
         *,
         fused: bool = False,
-        one: Ranks | None = None,
     ) -> None:
-        self.split, self.sequence = split, sequence
+        self.model, self.split, self.sequence = model, split, sequence
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         devices = [f"/device:CPU:{k}" for k in range(self.mesh.devices)]
         b = GraphBuilder()
@@ -72,7 +72,6 @@ class Ranks:
         self.starts = [node.name for _, node in parameters.assignments]
         graph = b.graph()
         self.reduced_over = {weight.name: reduced_over(graph, weight) for weight in self.weights}
-        self.axes = {weight.name: axis_of(weight, one) for weight in self.weights}
         self.graph = write_out(graph, self.mesh, devices)
 
     def run(self, **feeds: Array) -> Results:
@@ -96,6 +95,7 @@ class Ranks:
             weight.name: self._whole(weight, [values[3 + k] for values in ranks])
             for k, weight in enumerate(self.weights)
         }
+        slopes = by_parts(slopes, self.model)
         return Results(sum(v[0] for v in heads), sum(v[1] for v in heads), slopes, ranks[0][2])
 
     def _fed(self, x: Array, rank: int) -> Array:
@@ -111,21 +111,27 @@ class Ranks:
     def _vector(self, weight: RankParameter, rank: int) -> Array:
         """The rank's part of numbers that depend on the weight's name."""
         size = weight.part[0]
-        first = size * self.mesh.coordinates(rank).tp if weight.over else 0
-        return np.random.default_rng(crc32(weight.name.encode())).standard_normal(first + size)[first:]
+        place = self.mesh.coordinates(rank).tp if weight.over else 0
+        whole = (size * self.mesh.tp if weight.over else size,)
+        return drawn(weight.name, whole, self.model, normal)[size * place : size * (place + 1)]
 
     def _whole(self, weight: RankParameter, parts: list[Array]) -> Array:
         """The gradient of the whole weight: parts of a sum are added up, shares are joined, copies are equal."""
         axes = self.reduced_over[weight.name]
         of_ranks = [
-            np.sum([parts[member] for member in self.mesh.group(axes, rank)], axis=0)
+            np.asarray(np.sum([parts[member] for member in self.mesh.group(axes, rank)], axis=0))
             for rank in self.mesh.group(weight.over or "tp", 0)
         ]
-        if weight.over:
-            return np.concatenate(of_ranks, self.axes[weight.name])
+        if weight.axis is not None:
+            return np.concatenate(of_ranks, weight.axis)
         for other in of_ranks:
             np.testing.assert_allclose(other, of_ranks[0], rtol=1e-9, atol=1e-11)
         return of_ranks[0]
+
+
+def normal(name: str, shape: tuple[int, ...]) -> Array:
+    """Numbers that depend on the name; those of a longer vector begin with those of a shorter one."""
+    return np.random.default_rng(crc32(name.encode())).standard_normal(shape)
 
 
 def reduced_over(graph: Graph, weight: RankParameter) -> str:
@@ -134,12 +140,6 @@ def reduced_over(graph: Graph, weight: RankParameter) -> str:
     assert node is not None
     axes = node.attrs[REDUCED_OVER]
     return axes.decode() if isinstance(axes, bytes) else str(axes)
-
-
-def axis_of(weight: RankParameter, one: Ranks | None) -> int:
-    """The axis of a weight that is shared out: that whose size differs from the whole one; padding may hide axis 0."""
-    whole = next((w.part for w in one.weights if w.name == weight.name), weight.part) if one else weight.part
-    return next((axis for axis, (a, b) in enumerate(zip(weight.part, whole, strict=True)) if a != b), 0)
 
 
 def assert_equal(results: Results, expected: Results) -> None:

@@ -24,6 +24,7 @@ from partita.scenarios.workloads.parameters import uniform
 from partita.scenarios.workloads.transformers.forward import forward
 from partita.scenarios.workloads.transformers.network import RankNetwork, RankSizes
 from partita.scenarios.workloads.transformers.parameters import RankParameters
+from tests.scenarios.workloads.transformers.joint_weights import by_parts, drawn
 
 ANSWERS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "answers.json").read_text())  # Any: JSON
 MODELS = [name for name in ANSWERS if name != "versions"]
@@ -69,19 +70,16 @@ def values(
     fed = inputs | {weight.read.name: numbers(weight.name, weight.part, model) for weight in weights}
     with BlockingSession(b.graph_def(), "cpu:1") as session:
         found = session.run([logits.name, mean.name, *map(str, slopes)], fed)
-    names = [weight.name for weight in parameters.all]
-    return (
-        found[0],
-        float(found[1]),
-        {name: slope[: used(name, len(slope), model)] for name, slope in zip(names, found[2:], strict=True)},
-    )
+    by_name = dict(zip([weight.name for weight in parameters.all], found[2:], strict=True))
+    filled = {name: slope[: used(name, len(slope), model)] for name, slope in by_name.items()}
+    return found[0], float(found[1]), by_parts(filled, model)
 
 
 def numbers(name: str, shape: tuple[int, ...], model: Any) -> Array:  # Any: the model of a family
     """The numbers of a weight, with zeros where it only pads the vocabulary."""
     rows = used(name, shape[0], model)
-    drawn = uniform(name, (rows, *shape[1:])) / np.float32(2) + np.float32(name.endswith("/gain"))
-    return np.concatenate([drawn, np.zeros((shape[0] - rows, *shape[1:]), np.float32)])
+    filled = drawn(name, (rows, *shape[1:]), model, uniform) / np.float32(2) + np.float32(name.endswith("/gain"))
+    return np.concatenate([filled, np.zeros((shape[0] - rows, *shape[1:]), np.float32)])
 
 
 def used(name: str, rows: int, model: Any) -> int:  # Any: the model of a family

@@ -90,10 +90,9 @@ def length_of(name: str) -> int:
 
 
 @cache
-def one_rank(name: str, sequences: int) -> tuple[Ranks, Results]:
-    """A model on one rank, in TensorFlow's ops, and its results."""
-    ranks = Ranks(MODELS[name], Split(microbatch=sequences), length_of(name))
-    return ranks, ranks.run(**batch_of(name, sequences))
+def one_rank(name: str, sequences: int) -> Results:
+    """The results of a model on one rank, in TensorFlow's ops."""
+    return Ranks(MODELS[name], Split(microbatch=sequences), length_of(name)).run(**batch_of(name, sequences))
 
 
 @pytest.mark.parametrize("fused", [False, True], ids=["spelled", "fused"])
@@ -102,14 +101,14 @@ def test_ranks_have_the_losses_and_gradients_of_one_rank(name: str, fields: dict
     """Over tensor, sequence, context and data parallelism and stages, with own ops and in TensorFlow's."""
     split = Split(**fields)
     sequences = split.dp * split.microbatch
-    one, expected = one_rank(name, sequences)
-    ranks = Ranks(MODELS[name], split, length_of(name), fused=fused, one=one)
+    expected = one_rank(name, sequences)
+    ranks = Ranks(MODELS[name], split, length_of(name), fused=fused)
     assert_equal(ranks.run(**batch_of(name, sequences)), expected)
 
 
 def test_every_rank_of_tp_has_the_logits_of_all_classes() -> None:
     """For the tokens of the first rank, without what pads the vocabulary."""
-    one, expected = one_rank("gpt", 1)
-    found = Ranks(MODELS["gpt"], Split(tp=2), SEQUENCE, one=one).run(**batch_of("gpt", 1))
+    expected = one_rank("gpt", 1)
+    found = Ranks(MODELS["gpt"], Split(tp=2), SEQUENCE).run(**batch_of("gpt", 1))
     assert expected.logits.shape == (SEQUENCE, VOCABULARY)
     np.testing.assert_allclose(found.logits, expected.logits, rtol=1e-12)
