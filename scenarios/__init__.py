@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .stories.catalog import STORIES as STORIES, tell as tell
     from .workloads.cnn import cnn as cnn
     from .workloads.mlp import mlp as mlp
+    from .workloads.model_building import build_model as build_model
+    from .workloads.model_step import ModelStep as ModelStep
     from .workloads.reduction import all_to_one as all_to_one, all_to_one_tree as all_to_one_tree
     from .workloads.registry import (
         Workload as Workload,
@@ -33,5 +35,6 @@ if TYPE_CHECKING:
     from .workloads.resnet50 import resnet50 as resnet50
     from .workloads.training import training_step as training_step
     from .workloads.transformer import TransformerSizes as TransformerSizes, transformer_encoder as transformer_encoder
+    from .workloads.transformers.optimizers import OptimizerSettings as OptimizerSettings
 
 load_lazily(__name__)

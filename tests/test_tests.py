@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 START_LOOPS = {
     "benchmarks/test_benchmarks.py",
     "devices/kernels/sweep/sweeping.py",
+    "laws/models/__main__.py",
     "laws/parallel/__main__.py",
     "laws/parallel/programs.py",
     "laws/test_law7_interrupts.py",

@@ -72,7 +72,7 @@ class _Scopes:
             nodes = sorted({*nodes, named}, key=self.flow.position.__getitem__)
         if nodes:
             return nodes
-        everywhere = [name for name in names(self.flow.graph) if name == path or name.startswith(f"{path}/")]
+        everywhere = [name for name in names(self.flow.graph) if name == path or path in _scopes_of(name)]
         if not everywhere:
             raise NotFoundError(
                 f"segment {scope!r}: no node is in a scope of that name{suggestion(scope, self.forward)}"

@@ -176,7 +176,8 @@ def _ends(made: object) -> dict[str, list[str]]:
     """What to fetch and run of the step of a model, and what it does without; nothing for another graph."""
     if not isinstance(made, ModelStep):
         return {}
-    ends = {"fetches": made.fetches, "targets": made.targets, "initialise": made.initialise, "warnings": made.warnings}
+    ends = {"fetches": made.fetches, "targets": made.targets, "initialise": made.initialise}
+    ends["warnings"] = (*made.warnings, *made.assumptions)
     return {what: list(names) for what, names in ends.items() if names}
 
 

@@ -44,7 +44,7 @@ def loaded_step(name: str, made: object, graph: Graph, cluster: Cluster | None) 
     """
     if isinstance(made, ModelStep):
         feeds, fetches, targets = dict(made.feeds), made.fetches, made.targets
-        about = StepNotes(made.warnings, made.tokens)
+        about = StepNotes((*made.warnings, *made.assumptions), made.tokens)
         used = cluster or local_cluster(f"cpu:1,gpu:{made.mesh.devices}")
     else:
         feeds, (fetches, targets), about = _sizes(graph), ends(graph), StepNotes()

@@ -29,6 +29,11 @@ class StepSizes(NamedTuple):
     cache: int = 0
     """tokens of a sequence that caches have room for; 0 without any"""
 
+    @property
+    def decodes(self) -> bool:
+        """Whether one token of each sequence is computed, and caches have those before it."""
+        return self.cache > 0 and self.rows == 1
+
 
 def step_sizes(
     model: ModelDescription, split: Split, sequence_length: int | None, inference: Inference | None, context: int
@@ -71,7 +76,7 @@ def check_forward(split: Split) -> None:
 
 def checked_split(split: Split, sizes: StepSizes) -> Split:
     """The split as far as it matters for sizes: a token that is decoded is cut by no sequence parallelism."""
-    return replace(split, sequence_parallel=False) if sizes.cache and sizes.rows == 1 else split
+    return replace(split, sequence_parallel=False) if sizes.decodes else split
 
 
 def _check_caches(model: ModelDescription, split: Split, inference: Inference, context: int) -> None:

@@ -29,7 +29,7 @@ from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
-from .transformers.optimizers import Optimizer, Updates
+from .transformers.optimizers import OptimizerSettings, WeightUpdates
 from .transformers.parameters import RankParameter, RankParameters
 
 
@@ -47,7 +47,7 @@ def build_model(
     local_inputs: bool = False,
     fused: bool = True,
     imbalance: float = 1.0,
-    optimizer: Optimizer | None = None,
+    optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
     """The graph of a step of a model, of training or inference, spread over the first devices of a cluster by a split.
 
@@ -62,10 +62,10 @@ def build_model(
     of all tokens: that of token p of sequence n in row p * sequences + n. In all of these weights have the type of the
     products.
 
-    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there. With
-    `representatives`, which have local inputs, one rank of each stage stands for all that do the same: `simulate` gives
-    the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
-    too.
+    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there, and a token that is
+    decoded is the last of a full cache. With `representatives`, which have local inputs, one rank of each stage stands
+    for all that do the same: `simulate` gives the same times as for the graph of all ranks, and nothing can run it with
+    values. Precision "fp8" is for the clock too.
 
     `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
     router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
@@ -77,9 +77,17 @@ def build_model(
         check_forward(split)
     used, warnings = _used_devices(model, checked_split(split, sizes), devices, sizes.rows)
     build = _Building(
-        model, split, used, sizes, trains=trains, fused=fused, imbalance=imbalance, starts=not representatives
+        model,
+        split,
+        used,
+        sizes,
+        trains=trains,
+        fused=fused,
+        imbalance=imbalance,
+        starts=not representatives,
+        is_full=local_inputs or representatives,
     )
-    graph = build.training(optimizer or Optimizer()) if trains else build.forward_only()
+    graph = build.training(optimizer or OptimizerSettings()) if trains else build.forward_only()
     mesh, count = build.mesh, split.microbatches
     shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
     local_inputs = local_inputs or representatives
@@ -100,16 +108,21 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(model, imbalance),
+        assumptions=_assumptions(model, imbalance, sizes),
     )
 
 
-def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+def _assumptions(model: ModelDescription, imbalance: float, sizes: StepSizes) -> tuple[str, ...]:
     """What the clock assumes of a model for want of values."""
-    if not isinstance(model, MoeModel) or not model.expert_layers:
-        return ()
-    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
-    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
+    assumed = []
+    if isinstance(model, MoeModel) and model.expert_layers:
+        share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+        assumed.append(
+            f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides"
+        )
+    if sizes.decodes:
+        assumed.append(f"the cache is full: a token reads all {sizes.cache} rows of it, or those of its window")
+    return tuple(assumed)
 
 
 def _used_devices(
@@ -136,6 +149,7 @@ class _Building:
         fused: bool,
         imbalance: float,
         starts: bool,
+        is_full: bool,
     ) -> None:
         self.model, self.split = model, split
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
@@ -145,7 +159,7 @@ class _Building:
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(self.program, split.precision, starts=starts, has_masters=trains)
         rank_sizes = RankSizes(
-            model.layers, split.microbatch, sizes.rows, tuple(self.devices), fused, imbalance, sizes.cache
+            model.layers, split.microbatch, sizes.rows, tuple(self.devices), fused, imbalance, sizes.cache, is_full
         )
         self.network = RankNetwork(self.program, self.parameters, split, rank_sizes)
         self.fetches: tuple[str, ...] = ()
@@ -166,7 +180,7 @@ class _Building:
         self._start()
         return self.b.graph()
 
-    def training(self, optimizer: Optimizer) -> Graph:
+    def training(self, optimizer: OptimizerSettings) -> Graph:
         """The whole step."""
         end = forward(self.network, self.model)
         part, count = self._loss(end)
@@ -174,7 +188,7 @@ class _Building:
         slopes = [self.b.tensor(slope) for slope in gradients(self.b, [part], reads)]
         correction = self._correction(count)
         self._total(part, correction)
-        updates = Updates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
+        updates = WeightUpdates(self.program, self.parameters, optimizer, self.devices).add(slopes, correction)
         for stage, of_stage in enumerate(updates):
             self.targets.append(self._group(of_stage, "train", stage))
         self._start()

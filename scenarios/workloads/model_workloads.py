@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...devices.cluster import Cluster, local_cluster
+from ...errors import InvalidArgumentError
 from ..models.description import ModelDescription
 from ..models.split import Split
 from .model_building import build_model
@@ -31,11 +32,15 @@ def workload_of(family: type[ModelDescription]) -> Callable[..., ModelStep]:
         sequence_length: int = 0,
         representatives: bool = False,
         fused: bool = True,
+        imbalance: float = 1.0,
     ) -> ModelStep:
         """A step of the model of `config`; `sequence_length` 0: as many tokens as it has positions, or 4096.
 
-        Without `cluster` the devices are GPUs of one machine, as many as the split has. Raises as `build_model`.
+        Without `cluster` the devices are GPUs of one machine, as many as the split has. Raises as `build_model`, and
+        InvalidArgumentError for an `imbalance` of experts that the model does not have.
         """
+        if imbalance != 1 and not config.shared_by_expert_parallel:
+            raise InvalidArgumentError(f"imbalance={imbalance:g}: {family.__name__} has no experts; leave it out")
         step = build_model(
             config,
             split,
@@ -43,6 +48,7 @@ def workload_of(family: type[ModelDescription]) -> Callable[..., ModelStep]:
             sequence_length=sequence_length or config.positions or LENGTH,
             representatives=representatives,
             fused=fused,
+            imbalance=imbalance,
         )
         return replace(step, warnings=(*config.left_out, *step.warnings))
 

@@ -73,7 +73,7 @@ def as_representatives(graph: Graph, mesh: Mesh) -> Graph:
     return graph
 
 
-class _Place(NamedTuple):
+class _CopyPlace(NamedTuple):
     """What decides about the copy of a node: the stage it is on, and the copy's rank on the first stage."""
 
     stage: int
@@ -149,12 +149,12 @@ class _WritingOut:
 
         def of_copy(number: int) -> NodeProperties:
             if number not in made:
-                made[number] = self._properties(kind, _Place(stage, number))
+                made[number] = self._properties(kind, _CopyPlace(stage, number))
             return made[number]
 
         return of_copy
 
-    def _properties(self, kind: NodeProperties, place: _Place) -> NodeProperties:
+    def _properties(self, kind: NodeProperties, place: _CopyPlace) -> NodeProperties:
         attrs = kind.attrs
         if OF_RANK in attrs:
             value = np.array(self.value_of_rank(attrs[OF_RANK], place), np.int32)
@@ -166,10 +166,10 @@ class _WritingOut:
             return kind.with_attr("group_key", encode(self.mesh.key(attrs[AXIS].decode(), rank), "int"))
         return kind
 
-    def _rank(self, place: _Place) -> int:
+    def _rank(self, place: _CopyPlace) -> int:
         return place.stage * self.mesh.per_stage + place.number
 
-    def value_of_rank(self, what: bytes, place: _Place) -> int:
+    def value_of_rank(self, what: bytes, place: _CopyPlace) -> int:
         """The value of a constant that says "position:AXES" or "key:AXES"."""
         function, _, axes = what.decode().partition(":")
         if function not in ("position", "key"):
@@ -181,10 +181,10 @@ class _WritingOut:
 class _FunctionsOfRanks:
     """Copies of functions with constants that differ by rank, made when a call needs them."""
 
-    def __init__(self, graph: Graph, value: Callable[[bytes, _Place], int]) -> None:
+    def __init__(self, graph: Graph, value: Callable[[bytes, _CopyPlace], int]) -> None:
         self._functions, self._value = graph.functions, value
         self._differ: dict[str, bool] = {}
-        self._made: dict[tuple[str, _Place], FunctionDef] = {}
+        self._made: dict[tuple[str, _CopyPlace], FunctionDef] = {}
 
     def differ(self, kind: NodeProperties) -> bool:
         """Whether a function that nodes of a kind call differs by rank."""
@@ -192,7 +192,7 @@ class _FunctionsOfRanks:
             self._differs(call.name) for call in called_by(kind, self._functions)
         )
 
-    def call(self, kind: NodeProperties, place: _Place) -> NodeProperties:
+    def call(self, kind: NodeProperties, place: _CopyPlace) -> NodeProperties:
         """The properties of a call in the copy of a place."""
         attrs = {name: kind.attrs.message(name) for name in kind.attrs}
         for name, value in self._renamed(attrs, place):
@@ -213,7 +213,7 @@ class _FunctionsOfRanks:
             )
         return self._differ[name]
 
-    def _renamed(self, attrs: Mapping[str, AttrValue], place: _Place) -> list[tuple[str, AttrValue]]:
+    def _renamed(self, attrs: Mapping[str, AttrValue], place: _CopyPlace) -> list[tuple[str, AttrValue]]:
         found = []
         for name, value in attrs.items():
             if value.HasField("func") and self._differs(value.func.name):
@@ -223,7 +223,7 @@ class _FunctionsOfRanks:
                 found.append((name, copy))
         return found
 
-    def _copy(self, name: str, place: _Place) -> str:
+    def _copy(self, name: str, place: _CopyPlace) -> str:
         key = name, place
         if key not in self._made:
             definition = FunctionDef()

@@ -115,7 +115,8 @@ def _whole(network: RankNetwork, query: _Turned, rows: _Turned, weights: _Weight
     shared = b.op("Tile", rows.turned, [1, 1, heads, 1], name="shared_by_heads")
     joined = [b.op("ConcatV2", parts, -1, name=name)[0] for name, parts in (("query", query), ("key", (key, shared)))]
     if network.sizes.cache:
-        store_rows(network, "narrow", _cached(network, rows, latent), 1, latent.kv_rank + latent.rope_size)
+        with b.scope("core"):
+            store_rows(network, "narrow", _cached(network, rows, latent), 1, latent.kv_rank + latent.rope_size)
     return core(network, (joined[0], joined[1], value), kind, keeps=False)
 
 

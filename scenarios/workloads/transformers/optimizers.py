@@ -26,7 +26,7 @@ _EPSILON = 1e-6  # beside the norm, as in PyTorch
 
 
 @dataclass(frozen=True, slots=True)
-class Optimizer:
+class OptimizerSettings:
     """What a step does with gradients; `clip_norm` None leaves them as they are.
 
     `weight_decay` is of "adamw" alone, and of weights with several axes: norms and biases do not decay. Betas and
@@ -48,11 +48,11 @@ class Optimizer:
             raise InvalidArgumentError(f"clip_norm={self.clip_norm} must be above 0, or None for no clipping")
 
 
-class Updates:
+class WeightUpdates:
     """Adds the updates of all weights of a rank program; `devices` are those of its stages."""
 
     def __init__(
-        self, program: RankProgram, parameters: RankParameters, optimizer: Optimizer, devices: Sequence[str]
+        self, program: RankProgram, parameters: RankParameters, optimizer: OptimizerSettings, devices: Sequence[str]
     ) -> None:
         self.program, self.parameters, self.optimizer, self.devices = program, parameters, optimizer, devices
         self._numbers: dict[tuple[int, float], Tensor] = {}
@@ -108,7 +108,7 @@ class Updates:
             ]
             return b.op("AddN", sums, name=f"stage_{stage}/half_square")[0] if len(sums) > 1 else sums[0]
 
-    # Updates
+    # WeightUpdates
 
     def _stage(self, stage: int, mine: Sequence[tuple[RankParameter, Tensor]], factor: Tensor) -> list[Operation]:
         b, kind = self.program.b, self.optimizer.kind

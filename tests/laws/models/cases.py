@@ -19,7 +19,7 @@ from partita.scenarios.models.moe import LatentAttention, MoeModel
 from partita.scenarios.models.rope import Rope
 from partita.scenarios.models.split import Split
 from partita.scenarios.models.vit import VitModel
-from partita.scenarios.workloads.transformers.optimizers import Optimizer
+from partita.scenarios.workloads.transformers.optimizers import OptimizerSettings
 
 BATCH, SEQUENCE, VOCABULARY = 8, 8, 29
 FAMILIES = ("gpt", "llama", "moe", "latent", "bert", "vit", "dlrm")
@@ -31,7 +31,7 @@ class ModelCase:
 
     model: ModelDescription
     split: Split
-    optimizer: Optimizer
+    optimizer: OptimizerSettings
     fused: bool
     leaves_out: bool
     """whether some labels are negative"""
@@ -74,7 +74,7 @@ def drawn(seed: int, family: str = "") -> ModelCase:
             split.check(model, SEQUENCE, 8)
         except InvalidArgumentError:
             continue
-        optimizer = Optimizer(
+        optimizer = OptimizerSettings(
             kind=draw.choice(("adamw", "adam", "sgd")),  # type: ignore[arg-type]  # one of the kinds
             learning_rate=draw.choice((0.01, 0.05)),
             epsilon=1e-3,  # a gradient that is all rounding must not become a step of the learning rate

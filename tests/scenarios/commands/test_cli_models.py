@@ -69,6 +69,15 @@ def test_wrong_words_are_one_line(
     assert_one_clear_line(partita("workload", "gpt", *given, "--simulate"), 2, *words)
 
 
+def test_experts_are_as_busy_as_is_said(partita: CommandLine, tmp_path: Path) -> None:
+    """What is assumed of the router is a note; a dense model has none."""
+    flags = ("--config", written(tmp_path, published()["mixtral"].config), "--split", "ep=2,dp=2", *SMALL)
+    told = partita.done("workload", "moe", *flags, "--set", "imbalance=1.5", "--simulate")
+    assert "those of the busiest rank 1.5 times as many" in " ".join(told.split())
+    dense = ("--config", written(tmp_path, published()["gpt2"].config), "--split", "tp=2", "--set", "imbalance=1.5")
+    assert_one_clear_line(partita("workload", "gpt", *dense, "--simulate"), 2, "GptModel has no experts; leave it out")
+
+
 def test_a_file_of_another_family_is_refused(partita: CommandLine, config: Path) -> None:
     result = partita("workload", "llama", "--config", config, "--split", "tp=2", "--simulate")
     assert_one_clear_line(result, 2, "model_type='gpt2' is not of this family; known are llama, qwen2, mistral")

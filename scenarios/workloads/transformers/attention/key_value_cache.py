@@ -32,7 +32,8 @@ def store(network: RankNetwork, key: Tensor, value: Tensor, kind: AttentionKind)
 def store_rows(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> None:
     """Writes x [length, batch, heads, size], of the first tokens of each sequence, into a cache of that name."""
     rows = network.transposed(x, [1, 2, 0, 3], f"{name}/rows")
-    written = _written(network, _cache(network, name, heads, size), rows, 0, network.length)
+    begin, end = _place(network, 0, "begin"), _place(network, network.length, "end")
+    written = _written(network, _cache(network, name, heads, size), rows, begin, end)
     network.writes.append((network.program.stage, written))
 
 
@@ -64,7 +65,8 @@ def attended_to_rows(network: RankNetwork, query: Tensor, rows: Sequence[Tensor]
         return network.reshaped(output, [1, batch, kind.heads, kind.value_size])
     grouped = network.reshaped(query, [batch, kind.kv_heads, kind.heads // kind.kv_heads, kind.size])
     products = b.op("BatchMatMulV2", grouped, rows[0], adj_y=True, name="scores")[0]
-    scores = b.op("SelectV2", _sees(network, kind), network.wide(products) * kind.factor, -np.inf, name="masked")
+    sees = network.once(f"sees_{kind.window}", lambda: _sees(network, kind))
+    scores = b.op("SelectV2", sees, network.wide(products) * kind.factor, -np.inf, name="masked")
     shares = network.cast(b.op("Softmax", scores, name="softmax")[0], rows[0].dtype)
     output = b.op("BatchMatMulV2", shares, rows[-1], name="attended")[0]
     if len(rows) == 1:
@@ -73,23 +75,22 @@ def attended_to_rows(network: RankNetwork, query: Tensor, rows: Sequence[Tensor]
 
 
 def _sees(network: RankNetwork, kind: AttentionKind) -> Tensor:
-    """Which rows of the cache the token at the position sees, bool [cache]; made once for each stage."""
-    key = (network.program.stage, kind.window)
-    if key not in network.seen_rows:
-        b = network.b
-        ago = b.op("Sub", network.position, b.op("Range", 0, network.sizes.cache, 1), name="ago")[0]
-        sees = b.op("GreaterEqual", ago, 0, name="sees")[0]
-        if kind.window:
-            sees = b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
-        network.seen_rows[key] = sees
-    return network.seen_rows[key]
+    """Which rows of the cache the token at the position sees, bool [cache]."""
+    b = network.b
+    ago = b.op("Sub", network.position, b.op("Range", 0, network.sizes.cache, 1), name="ago")[0]
+    sees = b.op("GreaterEqual", ago, 0, name="sees")[0]
+    if not kind.window:
+        return sees
+    return b.op("LogicalAnd", sees, b.op("Less", ago, kind.window), name="sees_window")[0]
 
 
 def with_row(network: RankNetwork, name: str, x: Tensor, heads: int, size: int) -> Tensor:
     """The whole cache with x [1, batch, heads, size] as the row at the position: [batch, heads, cache, size]."""
     handle = _cache(network, name, heads, size)
     row = network.reshaped(x, [network.sizes.batch, heads, 1, size])
-    written = _written(network, handle, row, network.position, network.position + 1)
+    begin = network.once("row_begin", lambda: _place(network, network.position, "begin"))
+    behind = network.once("row_end", lambda: _place(network, network.position + 1, "end"))
+    written = _written(network, handle, row, begin, behind)
     return network.b.op("ReadVariableOp", handle, dtype=x.dtype, name=f"{name}/read", control=[written])[0]
 
 
@@ -98,9 +99,13 @@ def _cache(network: RankNetwork, name: str, heads: int, size: int) -> Tensor:
     return network.parameters.state(name, shape, network.parameters.compute_type)
 
 
-def _written(network: RankNetwork, handle: Tensor, rows: Tensor, first: Tensor | int, end: Tensor | int) -> Operation:
-    """Writes rows [batch, heads, end - first, size] into a cache."""
-    b = network.b
-    begin, behind = (b.op("Pack", [0, 0, row, 0], name=name) for row, name in ((first, "begin"), (end, "end")))
+def _place(network: RankNetwork, row: Tensor | int, name: str) -> Tensor:
+    """The index of a row in a cache."""
+    return network.b.op("Pack", [0, 0, row, 0], name=name)[0]
+
+
+def _written(network: RankNetwork, handle: Tensor, rows: Tensor, begin: Tensor, end: Tensor) -> Operation:
+    """Writes rows [batch, heads, end - begin, size] into a cache."""
     masks = {"begin_mask": 0b1011, "end_mask": 0b1011}  # all of the axes but that of rows
-    return b.op("ResourceStridedSliceAssign", handle, begin, behind, [1, 1, 1, 1], rows, name="written", attrs=masks)
+    strides = [1, 1, 1, 1]
+    return network.b.op("ResourceStridedSliceAssign", handle, begin, end, strides, rows, name="written", attrs=masks)

@@ -91,8 +91,11 @@ def test_a_flow_that_counts_for_its_class_ends_as_all_of_it(
         assert own.network.loads(link.name) == all_ends.network.loads(link.name)
 
 
-def clock(*ends: tuple[int, int]) -> None:
-    """A phase of one flow, with an equal one of another group, which arrive at these instants: (flow, ns)."""
+def clock(*ends: tuple[int, int]) -> float:
+    """A phase of one flow, with an equal one of another group, which arrive at these instants: (flow, ns).
+
+    Returns when both had arrived, in ns.
+    """
     env = Environment()
     equals = EqualFlows(Instants(env))
     (other,) = equals.phase(range(7, 8), EqualGroups((Route(),), ((1,),), (("gpu:2", "gpu:3"),)))
@@ -105,12 +108,12 @@ def clock(*ends: tuple[int, int]) -> None:
         assert event.callbacks is not None
         event.callbacks.append(lambda _, flow=flow: arrive(flow))
     env.run()
+    return float(env.now)
 
 
 def test_equal_flows_may_end_in_any_order_of_one_instant() -> None:
     """Nothing is raised, whoever is first."""
-    clock((0, 10), (1, 10))
-    clock((1, 10), (0, 10))
+    assert clock((0, 10), (1, 10)) == clock((1, 10), (0, 10)) == 10
 
 
 @pytest.mark.parametrize(("ends", "who"), [(((0, 10), (1, 12)), "gpu:2, gpu:3"), (((1, 9), (0, 10)), "the repres")])
