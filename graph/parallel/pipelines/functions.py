@@ -4,7 +4,7 @@ Constants and shapes that the nodes read are computed in the function; every oth
 
     x -> y = MatMul(x, w) -> z = Mul(y, two)      nodes y and z, result z      f(x, w) = Mul(MatMul(x, w), two)
 
-Equal constants become one. The function requests no devices: its nodes run where the call does. Everything that it
+The function requests no devices: its nodes run where the call does. Equal constants become one. Everything that it
 computes counts as an effect of the call, so that what waits for a call waits for all of it, also after the call was
 inlined.
 """

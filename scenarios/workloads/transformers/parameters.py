@@ -130,7 +130,7 @@ class RankParameters:
             (self.all if is_trained else self.untrained).append(parameter)
             if self.compute_type is dtype or not is_cast:
                 return read
-            value = b.op("Cast", read, DstT=self.compute_type, name="value")[0]
+            value = b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
             self._cast[value.name] = read
             return value
 
