@@ -41,8 +41,8 @@ def workload_of(family: type[ModelDescription]) -> Callable[..., ModelStep]:
         """A step of the model of `config`, of training or of inference, "prefill" or "decode", with `context` tokens.
 
         `sequence_length` 0: one that is decoded, the whole context in a prefill, else as many as there are positions,
-        or 4096. Without `cluster` the devices are GPUs of one machine, as many as the split has. Raises as `build_model`, and
-        InvalidArgumentError for an `imbalance` of experts that the model does not have.
+        or 4096. Without `cluster` the devices are GPUs of one machine, as many as the split has. Raises as
+        `build_model`, and InvalidArgumentError for an `imbalance` of experts that the model does not have.
         """
         if imbalance != 1 and not config.shared_by_expert_parallel:
             raise InvalidArgumentError(f"imbalance={imbalance:g}: {family.__name__} has no experts; leave it out")
