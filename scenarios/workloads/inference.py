@@ -85,7 +85,7 @@ def _check_caches(model: ModelDescription, split: Split, inference: Inference, c
     if not model.has_cache:
         raise InvalidArgumentError(
             f"inference={inference!r}: {type(model).__name__} does not go on token by token and keeps nothing; leave "
-            "inference out and give training=False"
+            "inference out"
         )
     if split.cp > 1:
         raise UnimplementedError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple
 
 from ...collector import collector_paused
 from ...devices.cluster import Cluster
@@ -76,39 +77,43 @@ def build_model(
     if not trains:
         check_forward(split)
     used, warnings = _used_devices(model, checked_split(split, sizes), devices, sizes.rows)
-    build = _Building(
-        model,
-        split,
-        used,
-        sizes,
-        trains=trains,
-        fused=fused,
-        imbalance=imbalance,
-        starts=not representatives,
-        is_full=local_inputs or representatives,
-    )
+    ways = _Ways(fused, imbalance, local_inputs or representatives, representatives)
+    build = _Building(model, split, used, sizes, ways, trains=trains)
     graph = build.training(optimizer or OptimizerSettings()) if trains else build.forward_only()
-    mesh, count = build.mesh, split.microbatches
-    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
-    local_inputs = local_inputs or representatives
-    if local_inputs:
-        devices_of = {name: host_of(build.devices[given.stage]) for name, given in build.network.inputs.items()}
+    return _of_all_ranks(build, graph, used, warnings)
+
+
+class _Ways(NamedTuple):
+    """How a step is spelled, as `build_model` is given it."""
+
+    fused: bool
+    imbalance: float
+    local_inputs: bool
+    representatives: bool
+
+
+def _of_all_ranks(build: _Building, graph: Graph, used: Sequence[str], warnings: tuple[str, ...]) -> ModelStep:
+    """The step of all ranks on the `used` devices, of the graph of one of each stage."""
+    mesh, ways, inputs, count = build.mesh, build.ways, build.network.inputs, build.split.microbatches
+    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in inputs.items()}
+    if ways.local_inputs:
+        devices_of = {name: host_of(build.devices[given.stage]) for name, given in inputs.items()}
         with_local_inputs(graph, devices_of, count)
-    graph = as_representatives(graph, mesh) if representatives else write_out(graph, mesh, used)
-    names = {name: names_of_ranks([name], mesh, representatives=representatives) for name in build.network.inputs}
+    graph = as_representatives(graph, mesh) if ways.representatives else write_out(graph, mesh, used)
+    names = {name: names_of_ranks([name], mesh, representatives=ways.representatives) for name in inputs}
     return ModelStep(
         graph=graph,
-        feeds={} if local_inputs else {of_rank: shapes[name] for name in names for of_rank in names[name]},
-        fetches=() if local_inputs else build.fetches,
-        targets=names_of_ranks(build.targets, mesh, representatives=representatives),
-        initialise=names_of_ranks(build.initialise, mesh, representatives=representatives),
+        feeds={} if ways.local_inputs else {of_rank: shapes[name] for name in names for of_rank in names[name]},
+        fetches=() if ways.local_inputs else build.fetches,
+        targets=names_of_ranks(build.targets, mesh, representatives=ways.representatives),
+        initialise=names_of_ranks(build.initialise, mesh, representatives=ways.representatives),
         tokens=build.tokens,
-        split=split,
+        split=build.split,
         mesh=mesh,
-        sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
+        sequence_axes={name: given.sequence_axis for name, given in inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(model, imbalance, sizes),
+        assumptions=_assumptions(build.model, ways.imbalance, build.sizes),
     )
 
 
@@ -144,22 +149,28 @@ class _Building:
         split: Split,
         devices: Sequence[str],
         sizes: StepSizes,
+        ways: _Ways,
         *,
         trains: bool,
-        fused: bool,
-        imbalance: float,
-        starts: bool,
-        is_full: bool,
     ) -> None:
-        self.model, self.split = model, split
+        self.model, self.split, self.sizes, self.ways = model, split, sizes, ways
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         self.devices = [devices[stage * self.mesh.per_stage] for stage in range(split.pp)]
         self.tokens = split.global_batch * sizes.rows
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
-        self.parameters = RankParameters(self.program, split.precision, starts=starts, has_masters=trains)
+        self.parameters = RankParameters(
+            self.program, split.precision, starts=not ways.representatives, has_masters=trains
+        )
         rank_sizes = RankSizes(
-            model.layers, split.microbatch, sizes.rows, tuple(self.devices), fused, imbalance, sizes.cache, is_full
+            model.layers,
+            split.microbatch,
+            sizes.rows,
+            tuple(self.devices),
+            ways.fused,
+            ways.imbalance,
+            sizes.cache,
+            is_full=ways.local_inputs,
         )
         self.network = RankNetwork(self.program, self.parameters, split, rank_sizes)
         self.fetches: tuple[str, ...] = ()

@@ -5,6 +5,8 @@
     session.run([], targets=step.initialise)
     session.run(step.fetches, step.feed(tokens=tokens, labels=labels), targets=step.targets)
 
+A step of inference writes keys and values into variables that a further step reads (`inference`).
+
 The way there, over one graph, the program of one rank:
 
     transformers.forward        the forward pass of a micro-batch, on a device for each stage

@@ -110,14 +110,14 @@ async def read(built: ModelStep) -> dict[str, Array]:
 
 
 async def test_weights_of_inference_have_the_type_of_the_products() -> None:
-    """They are what a training step casts its masters to; routers, which training does not cast, stay float32."""
+    """They are what a training step casts its masters to; what it does not cast, routers and norms, stays float32."""
     split = Split(microbatch=BATCH, precision="bfloat16")
     masters = await read(build_model(MODELS["moe"], split, "cpu:1", sequence_length=LENGTH))
     decoded = await read(build_model(MODELS["moe"], split, "cpu:1", inference="decode", context=CONTEXT))
     assert decoded.keys() == masters.keys()
     for name, value in decoded.items():
-        is_router = "router" in name
-        assert value.dtype == (np.float32 if is_router else ml_dtypes.bfloat16), name
+        is_wide = {"router", "norm"} & set(name.split("/"))
+        assert value.dtype == (np.float32 if is_wide else ml_dtypes.bfloat16), name
         np.testing.assert_array_equal(value, masters[name].astype(value.dtype), name)
 
 
