@@ -1,6 +1,6 @@
 """Law: a step of representatives is that of all ranks, to the nanosecond, or it is refused as ranks are not alike.
 
-`python -m tests.laws.representatives --count 300` asks for more cases, `python -m tests.laws.models --clock` for models.
+`python -m tests.laws.representatives --count 300` asks for more cases, of models `python -m tests.laws.models --clock`.
 """
 
 from __future__ import annotations

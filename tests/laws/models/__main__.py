@@ -2,7 +2,8 @@
 
     python -m tests.laws.models [--count N] [--seed FIRST] [--family NAME] [--clock]
 
-With `--clock` representatives are simulated against the graph of all ranks, on clusters of small hosts. Prints what differs, what is refused by reason, and the counts. The exit code is 1 if anything differs.
+With `--clock` representatives are simulated against the graph of all ranks, on clusters of small hosts. Prints what
+differs, what is refused by reason, and the counts. The exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
