@@ -41,6 +41,19 @@ _FLASH_ATTENTION_GRAD = f"""
     attr Nd_logsumexp: int >= 0 = 1          # at most 1
 {_BAND}"""
 
+_CACHED_ATTENTION = """
+    Partita>CachedAttention
+    input query: T                           # [b, heads, d]
+    input rows: N * T                        # keys [b, kv_heads, t, d], and values [b, kv_heads, t, e]
+    input position: int32                    # a scalar: rows behind it are not seen
+    output output: T                         # [b, heads, e]
+    attr N: int >= 1                         # 1: the first value_size elements of a key are its value
+    attr T: {bfloat16, half, float, double}
+    attr scale: float = 0.0                  # of the products of queries and keys; 0: 1 / sqrt(d)
+    attr window: int >= 0 = 0                # how many rows are seen, that at the position included; 0: all
+    attr value_size: int >= 0 = 0            # 0: all of a row
+"""
+
 _RMS_NORM = """
     Partita>RMSNorm
     input x: T                               # [..., n]
@@ -144,12 +157,13 @@ _ROTARY = """
 """
 
 DECLARATIONS = (
-    *(_FLASH_ATTENTION, _FLASH_ATTENTION_GRAD, _RMS_NORM, _RMS_NORM_GRAD, _LAYER_NORM, _LAYER_NORM_GRAD),
-    *(_GELU, _GELU_GRAD, _GATED_SILU, _GATED_SILU_GRAD, _ROTARY),
+    *(_CACHED_ATTENTION, _FLASH_ATTENTION, _FLASH_ATTENTION_GRAD, _GATED_SILU, _GATED_SILU_GRAD, _GELU, _GELU_GRAD),
+    *(_LAYER_NORM, _LAYER_NORM_GRAD, _RMS_NORM, _RMS_NORM_GRAD, _ROTARY),
 )
 """in words (`declaration.py`)"""
 
 HOST_ARGS: dict[str, frozenset[str]] = {
+    "Partita>CachedAttention": frozenset({"position"}),
     "Partita>FlashAttention": frozenset(),
     "Partita>FlashAttentionGrad": frozenset(),
     "Partita>GatedSilu": frozenset(),

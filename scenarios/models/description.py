@@ -68,6 +68,11 @@ class ModelDescription(ABC):
         return 6 * self.active_parameters + 12 * self.layers * self.attention_width * self.attended(seq_len)
 
     @property
+    def has_cache(self) -> bool:
+        """Whether tokens are predicted one by one, so that keys and values of earlier ones are worth keeping."""
+        return False
+
+    @property
     def positions(self) -> int | None:
         """The longest sequence, where positions are learned; None where any length works."""
         return None

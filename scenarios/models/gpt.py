@@ -113,6 +113,11 @@ class GptModel(ModelDescription):
         """The hidden size."""
         return self.hidden
 
+    @property
+    def has_cache(self) -> bool:
+        """Tokens see those before them alone."""
+        return True
+
     def rows_of(self, sequence_length: int) -> int:
         """One row a token."""
         return sequence_length

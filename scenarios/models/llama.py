@@ -168,6 +168,11 @@ class LlamaModel(ModelDescription):
         """heads * head_size."""
         return self.heads * self.head_size
 
+    @property
+    def has_cache(self) -> bool:
+        """Tokens see those before them alone."""
+        return True
+
     def rows_of(self, sequence_length: int) -> int:
         """One row a token."""
         return sequence_length

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 from ...collector import collector_paused
 from ...devices.cluster import Cluster
@@ -19,20 +19,19 @@ from ...graph.parallel.devices_of_nodes import host_of
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
 from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
-from ...graph.parallel.mesh.write_out import as_representatives, write_out
+from ...graph.parallel.mesh.write_out import as_representatives, prefix_of, write_out
 from ...graph.parallel.pipeline import pipeline
 from ...graph.parallel.recompute import recompute
 from ..models.description import ModelDescription
 from ..models.moe import MoeModel
 from ..models.split import Split
+from .inference import Inference, StepSizes, check_forward, checked_split, step_sizes
 from .local_inputs import with_local_inputs
 from .model_step import ModelStep, WeightPlace, names_of_ranks
 from .transformers.forward import ForwardEnd, forward
 from .transformers.network import RankNetwork, RankSizes
 from .transformers.optimizers import OptimizerSettings, WeightUpdates
 from .transformers.parameters import RankParameter, RankParameters
-
-Inference = Literal["prefill", "decode"]
 
 
 @collector_paused()
@@ -43,80 +42,101 @@ def build_model(
     *,
     sequence_length: int | None = None,
     training: bool = True,
+    inference: Inference | None = None,
+    context: int = 0,
     representatives: bool = False,
     local_inputs: bool = False,
     fused: bool = True,
     imbalance: float = 1.0,
     optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
-    """The graph of a training step of a model, spread over the first devices of a cluster by a split.
+    """The graph of a step of a model, of training or inference, spread over the first devices of a cluster by a split.
 
     `devices` is a cluster as `simulate` takes it; its GPUs are used in the order of their names, its CPUs if it has
-    none. `sequence_length` are tokens of a sequence (of images None: they follow from the model). Without `training`
-    it is the forward pass alone, whose fetch are the logits [tokens of a rank, vocabulary].
+    none. `sequence_length` are tokens of a sequence (of images None: they follow from the model).
 
-    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there. With
-    `representatives`, which have local inputs, one rank of each stage stands for all that do the same: `simulate` gives
-    the same times as for the graph of all ranks, and nothing can run it with values. Precision "fp8" is for the clock
-    too.
+    With `inference` nothing is trained. "prefill" computes the `sequence_length` first tokens of each sequence and
+    keeps their keys and values, in variables with room for `context` tokens, or for as many as there are; its fetches
+    are the logits of the last ones, [sequences of a rank, vocabulary] of each dp rank. "decode" computes one more
+    token, whose keys and values are written behind those of earlier ones; on the clock caches of `context` tokens are
+    full. Without `training` and `inference` it is the forward pass alone, which keeps nothing, and the logits are those
+    of all tokens: that of token p of sequence n in row p * sequences + n. In all of these weights have the type of the
+    products.
+
+    With `local_inputs` nothing is fed and fetched: the ranks of each host find their tokens there, and a token that is
+    decoded is the last of a full cache. With `representatives`, which have local inputs, one rank of each stage stands
+    for all that do the same: `simulate` gives the same times as for the graph of all ranks, and nothing can run it with
+    values. Precision "fp8" is for the clock too.
 
     `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
     router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
     with the nearest values that work, for a split that does not fit the model, the sequence or the devices.
     """
-    used, warnings = _used_devices(model, split, devices, sequence_length)
-    rows = _rows(model, sequence_length)
-    build = _Building(model, split, used, rows, fused=fused, imbalance=imbalance, starts=not representatives)
-    graph = build.training(optimizer or OptimizerSettings()) if training else build.forward_only()
-    mesh, count = build.mesh, split.microbatches
-    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in build.network.inputs.items()}
-    local_inputs = local_inputs or representatives
-    if local_inputs:
-        devices_of = {name: host_of(build.devices[given.stage]) for name, given in build.network.inputs.items()}
+    sizes = step_sizes(model, split, sequence_length, inference, context)
+    trains = training and inference is None
+    if not trains:
+        check_forward(split)
+    used, warnings = _used_devices(model, checked_split(split, sizes), devices, sizes.rows)
+    ways = _Ways(fused, imbalance, local_inputs or representatives, representatives)
+    build = _Building(model, split, used, sizes, ways, trains=trains)
+    graph = build.training(optimizer or OptimizerSettings()) if trains else build.forward_only()
+    return _of_all_ranks(build, graph, used, warnings)
+
+
+class _Ways(NamedTuple):
+    """How a step is spelled, as `build_model` is given it."""
+
+    fused: bool
+    imbalance: float
+    local_inputs: bool
+    representatives: bool
+
+
+def _of_all_ranks(build: _Building, graph: Graph, used: Sequence[str], warnings: tuple[str, ...]) -> ModelStep:
+    """The step of all ranks on the `used` devices, of the graph of one of each stage."""
+    mesh, ways, inputs, count = build.mesh, build.ways, build.network.inputs, build.split.microbatches
+    shapes = {name: (count * given.shape[0], *given.shape[1:]) for name, given in inputs.items()}
+    if ways.local_inputs:
+        devices_of = {name: host_of(build.devices[given.stage]) for name, given in inputs.items()}
         with_local_inputs(graph, devices_of, count)
-    graph = as_representatives(graph, mesh) if representatives else write_out(graph, mesh, used)
-    names = {name: names_of_ranks([name], mesh, representatives=representatives) for name in build.network.inputs}
+    graph = as_representatives(graph, mesh) if ways.representatives else write_out(graph, mesh, used)
+    names = {name: names_of_ranks([name], mesh, representatives=ways.representatives) for name in inputs}
     return ModelStep(
         graph=graph,
-        feeds={} if local_inputs else {of_rank: shapes[name] for name in names for of_rank in names[name]},
-        fetches=() if local_inputs else (build.fetch,),
-        targets=names_of_ranks(build.targets, mesh, representatives=representatives),
-        initialise=names_of_ranks(build.initialise, mesh, representatives=representatives),
+        feeds={} if ways.local_inputs else {of_rank: shapes[name] for name in names for of_rank in names[name]},
+        fetches=() if ways.local_inputs else build.fetches,
+        targets=names_of_ranks(build.targets, mesh, representatives=ways.representatives),
+        initialise=names_of_ranks(build.initialise, mesh, representatives=ways.representatives),
         tokens=build.tokens,
-        split=split,
+        split=build.split,
         mesh=mesh,
-        sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
+        sequence_axes={name: given.sequence_axis for name, given in inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(model, imbalance),
+        assumptions=_assumptions(build.model, ways.imbalance, build.sizes),
     )
 
 
-def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
+def _assumptions(model: ModelDescription, imbalance: float, sizes: StepSizes) -> tuple[str, ...]:
     """What the clock assumes of a model for want of values."""
-    if not isinstance(model, MoeModel) or not model.expert_layers:
-        return ()
-    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
-    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
-
-
-def _rows(model: ModelDescription, sequence_length: int | None) -> int:
-    """The tokens of a sequence; InvalidArgumentError if they are neither given nor known."""
-    rows = model.rows_of(sequence_length or 1)
-    if rows is None:
-        return 1
-    if sequence_length is None and model.rows_of(1) != model.rows_of(2):
-        raise InvalidArgumentError(f"{type(model).__name__} has sequences of any length; give sequence_length")
-    return rows
+    assumed = []
+    if isinstance(model, MoeModel) and model.expert_layers:
+        share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+        assumed.append(
+            f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides"
+        )
+    if sizes.decodes:
+        assumed.append(f"the cache is full: a token reads all {sizes.cache} rows of it, or those of its window")
+    return tuple(assumed)
 
 
 def _used_devices(
-    model: ModelDescription, split: Split, devices: Cluster | str | Path, sequence_length: int | None
+    model: ModelDescription, split: Split, devices: Cluster | str | Path, rows: int
 ) -> tuple[list[str], tuple[str, ...]]:
     """The devices of the ranks in order, and warnings."""
     cluster = as_cluster(devices)
     names = [device.name for device in cluster if device.type != "CPU"] or [device.name for device in cluster]
-    warnings = split.check(model, _rows(model, sequence_length), len(names))
+    warnings = split.check(model, rows, len(names))
     return names[: split.devices], warnings
 
 
@@ -128,30 +148,46 @@ class _Building:
         model: ModelDescription,
         split: Split,
         devices: Sequence[str],
-        rows: int,
+        sizes: StepSizes,
+        ways: _Ways,
         *,
-        fused: bool,
-        imbalance: float,
-        starts: bool,
+        trains: bool,
     ) -> None:
-        self.model, self.split = model, split
+        self.model, self.split, self.sizes, self.ways = model, split, sizes, ways
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         self.devices = [devices[stage * self.mesh.per_stage] for stage in range(split.pp)]
-        self.tokens = split.global_batch * rows
+        self.tokens = split.global_batch * sizes.rows
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
-        self.parameters = RankParameters(self.program, split.precision, starts=starts)
-        sizes = RankSizes(model.layers, split.microbatch, rows, tuple(self.devices), fused, imbalance=imbalance)
-        self.network = RankNetwork(self.program, self.parameters, split, sizes)
-        self.fetch = ""
+        self.parameters = RankParameters(
+            self.program, split.precision, starts=not ways.representatives, has_masters=trains
+        )
+        rank_sizes = RankSizes(
+            model.layers,
+            split.microbatch,
+            sizes.rows,
+            tuple(self.devices),
+            ways.fused,
+            ways.imbalance,
+            sizes.cache,
+            is_full=ways.local_inputs,
+        )
+        self.network = RankNetwork(self.program, self.parameters, split, rank_sizes)
+        self.fetches: tuple[str, ...] = ()
         self.targets: list[str] = []
         self.initialise: list[str] = []
 
     def forward_only(self) -> Graph:
-        """The logits of the batch."""
-        logits = forward(self.network, self.model).logits()
-        self.fetch = logits.node
-        self.targets.append(self.fetch)
+        """The logits of the batch, and what is written into caches."""
+        logits = forward(self.network, self.model).logits().node
+        mesh = self.mesh
+        first = [rank for rank in range(mesh.per_stage) if mesh.coordinates(rank).tp == 0]
+        self.fetches = tuple(f"{prefix_of(rank)}{logits}" for rank in first)
+        self.targets.append(logits)
+        for stage in range(self.split.pp):
+            written = [write for at, write in self.network.writes if at == stage]
+            if written:
+                self.targets.append(self._group(written, "cached", stage))
         self._start()
         return self.b.graph()
 
@@ -213,8 +249,9 @@ class _Building:
         """The loss of the global batch, on the last stage of every rank."""
         with self._on_last():
             whole = self.program.all_reduce(part, "dp+cp", name="correction/loss")
-            self.fetch = self.b.op("Mul", whole, correction, name="loss").name
-        self.targets.append(self.fetch)
+            loss = self.b.op("Mul", whole, correction, name="loss").name
+        self.fetches = (loss,)
+        self.targets.append(loss)
 
     def _on_last(self) -> AbstractContextManager[None]:
         """Makes nodes on the last stage."""

@@ -5,6 +5,8 @@
     session.run([], targets=step.initialise)
     session.run(step.fetches, step.feed(tokens=tokens, labels=labels), targets=step.targets)
 
+A step of inference writes keys and values into variables that a further step reads (`inference`).
+
 The way there, over one graph, the program of one rank:
 
     transformers.forward        the forward pass of a micro-batch, on a device for each stage
@@ -17,14 +19,14 @@ The way there, over one graph, the program of one rank:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ...graph import Graph, GraphDef
+from ...graph import Graph, GraphDef, ImportOptions, import_graph_def
 from ...graph.dtypes import Array
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.write_out import prefix_of
@@ -74,11 +76,37 @@ class ModelStep:
     warnings: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     """what values would decide, and the clock assumes"""
+    prefix: str = ""
+    """what the names of all nodes begin with"""
 
     @cached_property
     def graph_def(self) -> GraphDef:
         """The graph as a message."""
         return self.graph.to_graph_def()
+
+    def prefixed(self, prefix: str) -> ModelStep:
+        """This step with a prefix before the names of all nodes, to be run beside another step in one session.
+
+        Variables keep their names. So a prefill and a decode of one model and split have the same weights and caches:
+
+            session.run([], targets=prefill.initialise)
+            session.extend(decode.prefixed("decode").graph)
+        """
+        graph, prefix = Graph(), f"{prefix.removesuffix('/')}/"
+        import_graph_def(self.graph_def, graph, ImportOptions(prefix=prefix))
+
+        def named(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(f"{prefix}{name}" for name in names)
+
+        return replace(
+            self,
+            graph=graph,
+            feeds=dict(zip(named([*self.feeds]), self.feeds.values(), strict=True)),
+            fetches=named(self.fetches),
+            targets=named(self.targets),
+            initialise=named(self.initialise),
+            prefix=f"{prefix}{self.prefix}",
+        )
 
     def feed(self, **inputs: Array) -> dict[str, Array]:
         """The feeds of all ranks, of arrays for the global batch: `tokens` and `labels` [global batch, sequence].
@@ -93,14 +121,15 @@ class ModelStep:
         found = {}
         for name, values in inputs.items():
             for number in range(self.mesh.per_stage):
-                placeholder = f"{prefix_of(number)}{name}"
+                placeholder = f"{self.prefix}{prefix_of(number)}{name}"
                 if placeholder in self.feeds:
                     found[placeholder] = self._part(name, np.asarray(values), number)
         return found
 
     def parts_of(self, weight: str) -> tuple[str, ...]:
         """The tensors that `joined` makes the whole weight of; NotFoundError for a name that no weight has."""
-        return tuple(f"{prefix_of(rank)}{self._place(weight).tensor}" for rank in self._ranks_of(weight))
+        tensor = self._place(weight).tensor
+        return tuple(f"{self.prefix}{prefix_of(rank)}{tensor}" for rank in self._ranks_of(weight))
 
     def joined(self, weight: str, parts: Sequence[Array]) -> Array:
         """The whole weight of the values of `parts_of`, with its padding if it is padded."""
@@ -129,7 +158,7 @@ class ModelStep:
     def _part(self, name: str, values: Array, number: int) -> Array:
         mesh, axis = self.mesh, self.sequence_axes[name]
         place = mesh.coordinates(number)
-        own = self.feeds[name]
+        own = self.feeds[f"{self.prefix}{name}"]
         whole = tuple(size * (mesh.dp if at == 0 else mesh.cp if at == axis else 1) for at, size in enumerate(own))
         if values.shape != whole:
             raise InvalidArgumentError(f"{name} has shape {list(values.shape)}; the global batch has {list(whole)}")

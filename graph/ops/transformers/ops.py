@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..record import FactsByOp
 
 OPS: FactsByOp = {
+    "Partita>CachedAttention": {"takes_long": True, "is_product": True, "keeps_first_axis": True},
     "Partita>FlashAttention": {"takes_long": True, "is_product": True},
     "Partita>FlashAttentionGrad": {"takes_long": True, "is_product": True},
     "Partita>GatedSilu": {"keeps_first_axis": True},

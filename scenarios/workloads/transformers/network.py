@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.builder.builder import GraphBuilder
 from ....graph.builder.handles import Operation, Tensor
@@ -51,6 +53,8 @@ class RankSizes:
     cache: int = 0
     """for inference, tokens of a sequence that keys and values are kept of; a `sequence` of 1 is decoded, one of
     more tokens is the beginning"""
+    is_full: bool = False
+    """whether the token that is decoded is always the last of a full cache, and nothing counts them: for the clock"""
 
     def __post_init__(self) -> None:
         if self.cache and self.sequence > self.cache:
@@ -93,6 +97,7 @@ class RankNetwork:
             self.own_rows = self._shared(self.rows, self.tp, "rows of a rank", "tp, which sequence parallelism shares")
         self.tables: dict[tuple[int, bytes, float], tuple[Tensor, Tensor]] = {}
         """tables of rotary positions, by stage and what is in them"""
+        self._made_once: dict[tuple[int, str], Tensor] = {}
         self._stages = [
             stage % split.pp for stage, count in enumerate(split.stages_of(sizes.layers)) for _ in range(count)
         ]
@@ -190,17 +195,30 @@ class RankNetwork:
 
     def _counted(self, stage: int) -> Tensor:
         """What a variable on the host of a stage counts: a token is decoded, or the beginning sets it."""
+        if self.sizes.is_full:
+            with self.program.on_stage(stage, self.sizes.devices[stage]), self.b.scope("position"):
+                return self.b.constant(self.sizes.cache - 1, DataType.INT32, name=f"stage_{stage}")
         with self.program.on_stage(stage, host_of(self.sizes.devices[stage])), self.b.scope("position"):
             count = self.parameters.state(f"stage_{stage}", (), DataType.INT32)
             read = self.b.op("ReadVariableOp", count, dtype=DataType.INT32, name="read")
             if self.decodes:
-                change = self.b.op("AssignAddVariableOp", count, 1, control=[read], name="next")
+                has_room = self.b.op("Less", read, self.sizes.cache, name="has_room")
+                message = f"the cache of {self.sizes.cache} tokens is full: make a larger one, or start again"
+                checked = self.b.op("Assert", has_room, [np.array(message, object)], name="checked")
+                change = self.b.op("AssignAddVariableOp", count, 1, control=[checked], name="next")
             else:
                 change = self.b.op("AssignVariableOp", count, self.length, control=[read], name="set")
         self.writes.append((stage, change))
         return read[0]
 
     # Small helps
+
+    def once(self, name: str, make: Callable[[], Tensor]) -> Tensor:
+        """What `make` makes, made once for each stage under that name."""
+        key = (self.program.stage, name)
+        if key not in self._made_once:
+            self._made_once[key] = make()
+        return self._made_once[key]
 
     def offset(self, axes: str, step: int) -> Tensor:
         """The position of the rank along some axes times `step`, an int32 scalar; made once for each stage."""

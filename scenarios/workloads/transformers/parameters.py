@@ -6,6 +6,9 @@
     query/read       ReadVariableOp           what gradients are taken of: they come in float32 and add up in it
     query/value      Cast to bfloat16         once a step
 
+Without masters, for inference, the variable has the type of the products itself, and no cast. It starts with what the
+cast would give.
+
 Initial numbers depend on the name and the whole shape alone. Every rank draws them all and keeps its part, so that each
 split of a model starts from the same weights.
 """
@@ -55,8 +58,11 @@ class RankParameter:
 class RankParameters:
     """Makes the weights of a rank program, on the stage for which nodes are made."""
 
-    def __init__(self, program: RankProgram, precision: str, *, starts: bool = True) -> None:
-        """Without `starts` nothing sets initial values: for graphs that are only timed."""
+    def __init__(self, program: RankProgram, precision: str, *, starts: bool = True, has_masters: bool = True) -> None:
+        """Without `starts` nothing sets initial values: for graphs that are only timed.
+
+        Without `has_masters` variables are kept in the type of the products, for networks that are not trained.
+        """
         if precision not in _COMPUTED_IN:
             raise InvalidArgumentError(f"precision={precision!r} is not known; use one of {', '.join(_COMPUTED_IN)}")
         self.program = program
@@ -68,6 +74,9 @@ class RankParameters:
         self.assignments: list[tuple[int, Operation]] = []
         """with the stage of each"""
         self._starts = starts
+        self._cast: dict[str, Tensor] = {}
+        """by the name of a value that is cast what was read"""
+        self._has_masters = has_masters
 
     def weight(
         self,
@@ -101,24 +110,38 @@ class RankParameters:
             part[split] //= ranks
         replicas = _REPLICAS.get(over, ("dp",)) if split is not None else ("dp",)
         summed = "+".join((*partial_over, *replicas, "cp"))
+        dtype = self.compute_type if is_cast and not self._has_masters else self.master_type
         with b.scope(name) as full:
             handle = b.op(
                 "VarHandleOp",
                 name="variable",
-                dtype=self.master_type,
+                dtype=dtype,
                 shape=part,
                 attrs={"shared_name": full, REDUCED_OVER: summed},
             )[0]
             if self._starts:
                 value = self._start(full, shape, split if ranks > 1 else None, over, scale, start, filled)
+                if dtype is not self.master_type:
+                    value = b.op("Cast", value, DstT=dtype, name="start/cast")[0]
                 self.assignments.append((self.program.stage, b.op("AssignVariableOp", handle, value, name="start")))
-            read = b.op("ReadVariableOp", handle, name="read", dtype=self.master_type)[0]
+            read = b.op("ReadVariableOp", handle, name="read", dtype=dtype)[0]
             axes, axis = (over, split) if ranks > 1 else ("", None)
             parameter = RankParameter(full, handle, read, tuple(part), axes, axis, self.program.stage)
             (self.all if is_trained else self.untrained).append(parameter)
-            if self.compute_type == self.master_type or not is_cast:
+            if self.compute_type is dtype or not is_cast:
                 return read
-            return b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
+            value = b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
+            self._cast[value.name] = read
+            return value
+
+    def again(self, value: Tensor, name: str) -> Tensor:
+        """A weight's value, cast once more for another stage.
+
+        The gradients of both are added up in the precision of the optimizer, behind what each stage adds up of its own:
+        a sum of narrow values would cross stages with every micro-batch.
+        """
+        read = self._cast.get(value.name)
+        return value if read is None else self.program.b.op("Cast", read, DstT=self.compute_type, name=name)[0]
 
     def uniform(self, name: str, shape: Sequence[int], scale: float, *, drawn_as: str = "") -> Tensor:
         """An initial value, uniform in [-scale, scale) by name and shape; `drawn_as` is a whole name in its place."""

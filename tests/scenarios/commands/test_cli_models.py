@@ -59,6 +59,8 @@ def test_a_step_is_timed(partita: CommandLine, config: Path) -> None:
         (("--config", "CONFIG", "--set", "split=tp=2"), ("--set split: it has a flag of its own; write --split",)),
         (("--config", "CONFIG", "--split", "tp=2", "--inference", "both"), ("'both' is not one of",)),
         (("--config", "CONFIG", "--split", "tp=2", "--context", "0"), ("--context",)),
+        (("--config", "CONFIG", "--split", "tp=2", "--context", "8"), ('give inference="prefill" or "decode" too',)),
+        (("--config", "CONFIG", "--split", "tp=2", "--inference", "decode"), ("decoding needs context",)),
     ],
 )
 def test_wrong_words_are_one_line(
@@ -67,6 +69,19 @@ def test_wrong_words_are_one_line(
     """And name what would work."""
     given = [str(config) if word == "CONFIG" else word for word in arguments]
     assert_one_clear_line(partita("workload", "gpt", *given, "--simulate"), 2, *words)
+
+
+def test_inference_is_written_and_timed(partita: CommandLine, config: Path) -> None:
+    """A prefill fills the context; a decode has a token of each sequence, and says what it assumes of the cache."""
+    split, out = "tp=2,microbatch=3", config / "step.pb"
+    flags = ("workload", "gpt", "--config", config, "--split", split, "--context", "8")
+    document = json.loads(partita.done(*flags, "--inference", "decode", "--out", out, "--json"))
+    assert document["placeholders"] == ["tokens", "rank_1/tokens"]
+    assert {"cached", "rank_1/cached"} <= set(document["targets"])
+    told = partita.done(*flags, "--inference", "decode", "--simulate")
+    assert "\n3 tokens a step, " in told
+    assert "the cache is full: a token reads all 8 rows of it" in " ".join(told.split())
+    assert "\n24 tokens a step, " in partita.done(*flags, "--inference", "prefill", "--simulate")
 
 
 def test_experts_are_as_busy_as_is_said(partita: CommandLine, tmp_path: Path) -> None:

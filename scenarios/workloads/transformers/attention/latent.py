@@ -115,7 +115,8 @@ def _whole(network: RankNetwork, query: _Turned, rows: _Turned, weights: _Weight
     shared = b.op("Tile", rows.turned, [1, 1, heads, 1], name="shared_by_heads")
     joined = [b.op("ConcatV2", parts, -1, name=name)[0] for name, parts in (("query", query), ("key", (key, shared)))]
     if network.sizes.cache:
-        store_rows(network, "narrow", _cached(network, rows, latent), 1, latent.kv_rank + latent.rope_size)
+        with b.scope("core"):
+            store_rows(network, "narrow", _cached(network, rows, latent), 1, latent.kv_rank + latent.rope_size)
     return core(network, (joined[0], joined[1], value), kind, keeps=False)
 
 
@@ -131,9 +132,9 @@ def _decoded(network: RankNetwork, query: _Turned, rows: _Turned, weights: _Weig
     whole = b.op("ConcatV2", [asked, turned], -1, name="query")[0]
     with b.scope("core"):
         cached = with_row(network, "narrow", _cached(network, rows, latent), 1, size)
-        of_rows = kind._replace(kv_heads=1, size=size, value_size=size)
-        found = network.reshaped(attended_to_rows(network, whole, cached, cached, of_rows), [batch, heads, size])
-    narrow = b.op("Slice", found, [0, 0, 0], [-1, -1, latent.kv_rank], name="narrow")
+        of_rows = kind._replace(kv_heads=1, size=size, value_size=latent.kv_rank)
+        attended = attended_to_rows(network, whole, (cached,), of_rows)
+        narrow = network.reshaped(attended, [batch, heads, latent.kv_rank])
     mixed = b.op("Einsum", [narrow, value_up], equation="bhk,khv->bhv", name="mixed")[0]
     return network.reshaped(mixed, [batch, heads * latent.value_size])
 
