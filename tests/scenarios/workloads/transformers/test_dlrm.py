@@ -83,7 +83,7 @@ def over_ranks(ranks: int) -> Found:
             found.gradients.update(by_table(slope))
             found.weights.update(by_table(value))
         else:
-            found.gradients[weight.name] = sum(slope)
+            found.gradients[weight.name] = np.sum(slope, axis=0)
             found.weights[weight.name] = value[0]
     return found
 

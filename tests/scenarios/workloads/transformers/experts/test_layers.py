@@ -44,7 +44,7 @@ def layer(network: RankNetwork, x: Tensor) -> Mapping[str, Tensor]:
 
 
 def silu(x: Array) -> Array:
-    return x / (1 + np.exp(-x))
+    return np.asarray(x / (1 + np.exp(-x)))
 
 
 def expected(x: Array, weights: Mapping[str, Array], bias: Array) -> Array:
