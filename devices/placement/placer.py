@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,8 @@ from .messages import debug_string, no_kernel, refusal
 from .node_kinds import NodeKind, kinds_of
 
 _UNASSIGNED = 0
+_MOST_KEPT = 64  # sets of devices of a cluster
+_device_sets: WeakKeyDictionary[Cluster, dict[str, DeviceSet]] = WeakKeyDictionary()
 _DEEPEST = 64  # nested calls that are searched for resources they return; deeper ones join no nodes
 
 
@@ -63,7 +66,7 @@ def place(
     """
     check_graph(graph)
     if isinstance(devices, Cluster):
-        device_set = DeviceSet(devices.names, devices.client.task_name, default_device)
+        device_set = _devices_of(devices, default_device)
     else:
         task = find_full_name(devices[0]) if devices else None
         device_set = DeviceSet(devices, task.task_name() if task is not None else "", default_device)
@@ -78,6 +81,16 @@ def place(
         from .invariants import check_placed
 
         check_placed(graph, settled, device_set, soft=allow_soft_placement)
+
+
+def _devices_of(cluster: Cluster, default_device: str) -> DeviceSet:
+    """The devices of a cluster, kept for the latest defaults: the bodies of functions are placed one by one."""
+    known = _device_sets.setdefault(cluster, {})
+    if default_device not in known:
+        if len(known) >= _MOST_KEPT:
+            del known[next(iter(known))]
+        known[default_device] = DeviceSet(cluster.names, cluster.client.task_name, default_device)
+    return known[default_device]
 
 
 @dataclass(slots=True)

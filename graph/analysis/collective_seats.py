@@ -53,6 +53,8 @@ IMBALANCE = "_imbalance"
 """the attr of exchanges of unequal parts: how many times the mean the busiest member sends, which the clock assumes"""
 MESH, AXIS = "_mesh", "_axis"
 """the attrs of collectives in the program of one rank: the sizes of all axes, and along which of them it runs"""
+GRADIENT_OF = "_gradient_of"
+"""the attr of gradients of collectives: the name of the collective"""
 _COMMUNICATOR = "communicator"
 
 

@@ -165,6 +165,15 @@ class NodeMaker:
             self.context, self._control = outer
 
     @contextmanager
+    def outside_scopes(self) -> Iterator[None]:
+        """Makes the nodes of the block with names in no scope: what is shared, whoever asks for it first."""
+        outer, self._scope = self._scope, ""
+        try:
+            yield
+        finally:
+            self._scope = outer
+
+    @contextmanager
     def control_dependencies(self, *nodes: Input) -> Iterator[None]:
         """Makes all nodes made inside the block wait for `nodes`."""
         outer = self._control

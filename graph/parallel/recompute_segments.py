@@ -87,7 +87,8 @@ class _Scopes:
         path = scope.strip("/")
         if path in self.forward:
             return path
-        inner = [other for other in self.forward if other.endswith(f"/{path}")]
+        parts = path.split("/")
+        inner = [other for other in self.forward if other.split("/")[-len(parts) :] == parts]
         if len(inner) > 1:
             several = ", ".join(map(repr, inner))
             raise InvalidArgumentError(f"segment {scope!r}: there are {several}; write the one in full")

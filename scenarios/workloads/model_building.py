@@ -298,6 +298,7 @@ class _Building:
             reduction="sum",
             sized="microbatch",
             gradients=[*slopes.values(), count],
+            inline_last="dp" in split.overlap and self.mesh.size("dp+cp") > 1,
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

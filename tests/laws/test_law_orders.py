@@ -159,6 +159,28 @@ def test_any_order_of_kernels_of_a_training_step_is_valid(seed: int) -> None:
     assert_valid(step.timeline(order), usual)
 
 
+@given(st.lists(st.integers(-3, 3), min_size=24, max_size=24))
+def test_collectives_come_by_what_their_members_share(priorities: list[int]) -> None:
+    """A priority for each collective: every member of the group has them in one order, and the step is the same."""
+    step = training()
+    instances = {
+        node.name: node.attrs["instance_key"]
+        for graph in step.parts.values()
+        for node in graph.op_nodes()
+        if node.op == "CollectiveReduce"
+    }
+    numbers = {instance: number for number, instance in enumerate(sorted(set(instances.values())))}
+    order = {name: priorities[numbers[instance]] for name, instance in instances.items()}
+    timeline = step.timeline(order)
+    assert_valid(timeline, step.timeline())
+    begun = defaultdict(list)
+    for event in sorted(timeline.events, key=lambda event: event.start_ns):
+        if event.kind == "collective":
+            begun[event.device].append(instances[event.node])
+    assert len(begun) == 4
+    assert all(each == begun[min(begun)] for each in begun.values())
+
+
 def test_equal_priorities_of_a_training_step_are_ready() -> None:
     """Collectives come in the same order too."""
     step = training()

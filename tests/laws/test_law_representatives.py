@@ -1,6 +1,6 @@
 """Law: a step of representatives is that of all ranks, to the nanosecond, or it is refused as ranks are not alike.
 
-`python -m tests.laws.representatives --count 300` asks for more cases.
+`python -m tests.laws.representatives --count 300` asks for more cases, of models `python -m tests.laws.models --clock`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from tests.laws.models import cases, clock
 from tests.laws.representatives.cases import drawn
 from tests.laws.representatives.running import EQUAL, REFUSED, Compared, compared
 
@@ -32,3 +33,10 @@ def test_most_cases_are_not_refused() -> None:
     """The law is not kept by refusing."""
     kinds = [outcome(seed).kind for seed in SEEDS]
     assert kinds.count(EQUAL) >= len(kinds) // 2
+
+
+@pytest.mark.parametrize("seed", range(28))
+def test_representatives_of_a_model_do_what_all_its_ranks_do(seed: int) -> None:
+    """Of all families by turns, on hosts of 2, 4 and 8 GPUs."""
+    case = cases.drawn(seed)
+    assert clock.compared(case, seed) == Compared(EQUAL), case

@@ -14,12 +14,14 @@ two calls of `next_event` the clock stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sized
+from contextlib import suppress
 from enum import IntEnum
 from functools import partial
 from math import inf
 
 from simpy import Environment, Event
+from simpy.core import EmptySchedule
 
 from ...cluster import Cluster
 from ...device import Device
@@ -244,3 +246,12 @@ class Engine:
     def run(self) -> None:
         """Moves the clock until nothing is left to happen."""
         self.env.run()
+
+    def run_folding(self, begun: Sized, check: Callable[[], None]) -> None:
+        """The same, and calls `check` after each event while something has `begun`."""
+        step = self.env.step
+        with suppress(EmptySchedule):
+            while True:
+                step()
+                if begun:
+                    check()

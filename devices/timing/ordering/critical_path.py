@@ -11,8 +11,9 @@ The way is that of the graph, see `remaining`; in what is called or repeated com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ....graph.analysis.levels import OUTSIDE
 from ..bodies.scripts import Script
 from ..playing.loop_run import LoopRun
 from ..playing.model import ModelCall
@@ -24,55 +25,56 @@ if TYPE_CHECKING:
     from .ways import GraphWays
 
 
+class _Rest(NamedTuple):
+    """What comes after the nodes of an activation: ways lead to the end of an iteration of `frame`, then `after_ns`."""
+
+    frame: int
+    after_ns: int
+
+
 class CriticalPath:
     """The priorities of the rows of one step; a `Priorities`."""
 
     def __init__(self, script: Script, plan_of: PlanOf) -> None:
         """`plan_of` plans the collectives of the step."""
         self._remaining = RemainingTimes(script, plan_of)
-        self._after_ns: dict[Activation, int] = {}
+        self._rests: dict[Activation, _Rest] = {}
 
     def of(self, activation: Activation) -> Sequence[float]:
         """By node the longest way from its start to the end of the step, in ns."""
-        after_ns = self._after_ns[activation] = self._after(activation)
-        ways, gates = self._remaining.of(_script(activation)), activation.body.gates
+        rest = self._rests[activation] = self._rest(activation)
+        ways, gates = self._ways(activation), activation.body.gates
         if gates is None:
-            return [way + after_ns for way in ways.from_start_ns] if after_ns else ways.from_start_ns
-        return [_way(ways, activation, n) + after_ns for n in gates.nodes]
+            return [way + rest.after_ns for way in ways.from_start_ns] if rest.after_ns else ways.from_start_ns
+        by_node = ways.from_start_ns if rest.frame == _frame(activation) else ways.leaving_ns[rest.frame]
+        return [by_node[n] + rest.after_ns for n in gates.nodes]
 
-    def _after(self, activation: Activation) -> int:
-        """The longest way from the end of an activation to that of the step."""
+    def _rest(self, activation: Activation) -> _Rest:
         match activation.run:
             case LoopRun() as loop:
-                parent = loop.parent
-                around_ns = self._after_ns[parent]
-                if _is_last(loop, activation):
-                    return around_ns
-                ways, further = self._remaining.of(_script(parent)), (loop.count or 0) - 1 - activation.place.number
-                return around_ns + ways.exit_ns[loop.frame] + further * ways.turn_ns[loop.frame]
+                around, count, number = self._rests[loop.parent], loop.count or 0, activation.place.number
+                if number >= count:  # it only finds the end: its ways lead out of the loop
+                    return around
+                ways = self._ways(activation)
+                further_ns = (count - 1 - number) * ways.turn_ns[loop.frame] + ways.exit_ns[around.frame, loop.frame]
+                return _Rest(loop.frame, around.after_ns + further_ns)
             case ModelCall() as run:
-                caller = run.caller
-                assert caller.body.gates is not None  # as a node of it calls
-                node, ways = caller.body.gates.nodes[run.node], self._remaining.of(_script(caller))
-                after_ns = self._after_ns[caller] + _way(ways, caller, node) - ways.times_ns[node]
-                return after_ns + self._remaining.further_ns(run.call, run.number, run.count)
-        return 0
+                ways, around, gates = self._ways(run.caller), self._rests[run.caller], run.caller.body.gates
+                assert gates is not None  # as a node of it calls
+                node = gates.nodes[run.node]
+                is_own = around.frame == _frame(run.caller)
+                way = ways.from_start_ns[node] if is_own else ways.leaving_ns[around.frame][node]
+                own_ns = max(way - ways.times_ns[node], 0)
+                further_ns = self._remaining.further_ns(run.call, run.number, run.count)
+                return _Rest(OUTSIDE, around.after_ns + own_ns + further_ns)
+        return _Rest(OUTSIDE, 0)
+
+    def _ways(self, activation: Activation) -> GraphWays:
+        script = activation.place.graph
+        assert isinstance(script, Script)  # as it is a simulation
+        return self._remaining.of(script)
 
 
-def _way(ways: GraphWays, activation: Activation, n: int) -> int:
-    """The longest way from a node to the end of its activation; from the last turn of a loop, of the one around."""
-    run = activation.run
-    if isinstance(run, LoopRun) and _is_last(run, activation):
-        return ways.leaving_ns[n]
-    return ways.from_start_ns[n]
-
-
-def _is_last(loop: LoopRun, activation: Activation) -> bool:
-    """Whether an iteration only finds the end of its loop."""
-    return activation.place.number >= (loop.count or 0)
-
-
-def _script(activation: Activation) -> Script:
-    script = activation.place.graph
-    assert isinstance(script, Script)  # as it is a simulation
-    return script
+def _frame(activation: Activation) -> int:
+    """The frame that the nodes of an activation are in."""
+    return activation.run.frame if isinstance(activation.run, LoopRun) else OUTSIDE

@@ -18,7 +18,7 @@ from ....graph.suggestions import suggestion
 from ..playing.activation import PlayedCall, PlayedLoop
 
 if TYPE_CHECKING:
-    from ..bodies.scripts import Script
+    from ..bodies.scripts import Call, Script
     from ..playing.activation import Activation
 
 _MOST_NAMES = 100_000  # that a wrong name is compared with
@@ -65,6 +65,7 @@ class _NodeNames:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._nodes: dict[Script, frozenset[str]] = {}
+        self._calls: dict[Script, dict[str, Call]] = {}
 
     def located(self, name: str) -> tuple[str, str] | None:
         """The path of calls to a node, as its text, and its name there; None if no node has the name."""
@@ -73,7 +74,7 @@ class _NodeNames:
             script, prefix, node = waiting.pop()
             if node in self._nodes_of(script):
                 return prefix, node
-            calls = {script.whole.graph.names[number]: call for number, call in script.calls.items()}
+            calls = self._calls_of(script) if "/" in node else {}
             for end in (k for k, letter in enumerate(node) if letter == "/"):
                 if node[:end] in calls:
                     inside, rest = f"{prefix}{node[:end]}/", node[end + 1 :]
@@ -88,6 +89,12 @@ class _NodeNames:
         if script not in self._nodes:
             self._nodes[script] = frozenset(script.whole.graph.names)
         return self._nodes[script]
+
+    def _calls_of(self, script: Script) -> Mapping[str, Call]:
+        if script not in self._calls:
+            names = script.whole.graph.names
+            self._calls[script] = {names[number]: call for number, call in script.calls.items()}
+        return self._calls[script]
 
     def _all(self) -> Iterator[str]:
         waiting = [(self._script, "")]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ....graph.ops.record import Calls
+from ....graph.ops.record import LOOPS, Calls
 from .ways import GraphWays, longest_ways
 
 if TYPE_CHECKING:
@@ -71,12 +71,14 @@ class RemainingTimes:
         `count` is the number of iterations. Of branches the longest one runs, and all rows of a map run side by side.
         """
         lengths = [0 if script is None else self._known[script].length_ns for script in call.scripts]
-        if call.kind is Calls.FOR:
-            return (count - begun) * lengths[-1] if lengths else 0
-        if call.kind is not Calls.WHILE:
+        if call.kind not in LOOPS:
             return 0 if begun else max(lengths, default=0)
-        condition, body = lengths[-2:] if len(lengths) > 1 else (*lengths, 0)
-        return (count + 1 - (begun + 1) // 2) * condition + (count - begun // 2) * body
+        per_turn, total = (2, 2 * count + 1) if call.kind is Calls.WHILE else (1, count)
+        further_ns = sum(lengths[begun:total])
+        first = max(begun, len(lengths))  # from here on the last bodies are repeated
+        for step in range(first, min(first + per_turn, total)):
+            further_ns += len(range(step, total, per_turn)) * lengths[-per_turn:][(step - len(lengths)) % per_turn]
+        return further_ns
 
 
 def _meetings(body: Body) -> list[list[int]]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....graph.analysis.levels import is_constant_enter
+from ....graph.analysis.levels import OUTSIDE
 from ....graph.arrays import grouped, inverse, owners, topological_order
 from ....graph.ops.record import NodeClass
 
@@ -35,21 +35,21 @@ _NEVER = -(1 << 60)  # the way of what leads only to another iteration of a loop
 class GraphWays(NamedTuple):
     """By joint number the longest way from the start of a node, in ns, to the end of the iteration that it is in.
 
-    `leaving_ns` is that of nodes in loops, in the turn that finds the end, to the end of the iteration around. By frame
-    `turn_ns` is the longest way through an iteration, and `exit_ns` that from the start of the last turn to the end of
-    the iteration around. `times_ns` are the times of the nodes alone.
+    `leaving_ns` has by frame the nodes in its inner loops, and their longest way to the end of an iteration of it, in
+    the turns that find the ends of these loops; `exit_ns` by frame and inner frame that from the start of such a turn.
+    `turn_ns` is by frame the longest way through an iteration. `times_ns` are the times of the nodes alone.
     """
 
     from_start_ns: list[int]
-    leaving_ns: dict[int, int]
+    leaving_ns: dict[int, dict[int, int]]
+    exit_ns: dict[tuple[int, int], int]
     turn_ns: dict[int, int]
-    exit_ns: dict[int, int]
     times_ns: Sequence[int]
 
     @property
     def length_ns(self) -> int:
         """The longest way through the graph."""
-        return max(self.from_start_ns, default=0) if not self.turn_ns else self.turn_ns[0]
+        return self.turn_ns[OUTSIDE] if self.turn_ns else max(self.from_start_ns, default=0)
 
 
 def longest_ways(
@@ -123,14 +123,8 @@ class _LoopWays:
         self._frames = frames
         self._counts = counts
         self._times = list(times_ns)
-        # Constants too are needed by all iterations, though their Enters lead to no Merge.
-        into = [
-            (enter, merge)
-            for frame in frames.all
-            for enter in frame.enters
-            if is_constant_enter(graph.properties[enter])
-            for merge in frame.merges
-        ]
+        # All Enters count with all iterations: those of constants too, which lead to no Merge.
+        into = [(enter, merge) for frame in frames.all for enter in frame.enters for merge in frame.merges]
         self._order = _Order(graph, meetings, into)
         self._rank: list[int] = inverse(np.array(self._order.nodes, np.int64)).tolist()
         self._nexts = [n for n in range(len(graph)) if graph.node_class(n) is NodeClass.NEXT_ITERATION]
@@ -152,14 +146,13 @@ class _LoopWays:
         ends = {place[n] for n in self._nexts if of[n] in inside and of[n] != number}
         ways = self._scratch
         self._order.fill(ways, sorted(places, key=self._rank.__getitem__, reverse=True), self._times, ends)
-        from_start, leaving, turn_ns, exit_ns, _ = self._ways
+        from_start, leaving, exit_ns, turn_ns, _ = self._ways
         for n in frames[number].nodes:
             from_start[n] = max(ways[place[n]], 0)
         turn = turn_ns[number] = max([from_start[n] for n in frames[number].nodes], default=0)
-        for inner in inside:
-            if frames[inner].parent == number:
-                exit_ns[inner] = max([ways[place[merge]] for merge in frames[inner].merges], default=0)
-                leaving.update({n: max(ways[place[n]], 0) for n in frames[inner].nodes})
+        out = leaving[number] = {n: max(ways[place[n]], 0) for inner in inside[1:] for n in frames[inner].nodes}
+        for inner in inside[1:]:
+            exit_ns[number, inner] = max([out[merge] for merge in frames[inner].merges], default=0)
         for enter in frames[number].enters:
             self._times[place[enter]] += self._counts[number] * turn
         for n in places:
@@ -167,7 +160,7 @@ class _LoopWays:
 
 
 def _frames_inside(frames: Sequence[Frame], number: int) -> list[int]:
-    """A frame and those in it."""
+    """A frame, and those in it after it."""
     inside = {number: None}
     for inner in range(number + 1, len(frames)):  # a frame has a number before those in it
         if frames[inner].parent in inside:

@@ -72,7 +72,8 @@ class Folding:
 
     def check(self) -> None:
         """Shortens loops whose state repeats; called between two events of the clock."""
-        begun, self.begun = self.begun, {}
+        begun = list(self.begun)
+        self.begun.clear()
         for loop in begun:
             assert loop.count is not None  # as its iterations run alike
             number = loop.latest

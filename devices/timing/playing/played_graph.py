@@ -116,6 +116,7 @@ class _Played:
         self._templates: dict[int, _Template] = {}
         self._layouts: dict[tuple[Hashable, ...], _Layout] = {}
         self._all_ends: dict[tuple[int, NodeClass], dict[int, int]] = {}  # by graph
+        self._sources: dict[int, list[_Output]] = {}  # by graph of a function without levels: what it returns
         self._constants: dict[tuple[int, int], int] = {}  # by graph and node: the first row
 
     def shapes(self) -> KnownShapes:
@@ -193,16 +194,13 @@ class _Played:
         if not isinstance(run, PlayedCall) or run.kind is Calls.MAP:
             return {}
         before, first = run.before[ran.activation.base], inputs_before_arguments(run.kind)
-        own, arguments = arguments_of_its_own(run.kind), {}
-        for index, n in self._ends(ran.body, NodeClass.ARG).items():
-            if index < own:
-                continue
-            if before is None:
-                caller = self._ran[run.caller]
-                arguments[n] = [self._input(caller, self._number_in(caller, run), index - own + first)]
-            else:
-                arguments[n] = [self._result(before, index - own)]
-        return arguments
+        own, caller = arguments_of_its_own(run.kind), self._ran[run.caller]
+        if before is None:
+            passed = self._inputs(caller, self._number_in(caller, run))[first:]
+        else:
+            passed = self._returned(before)
+        ends = self._ends(ran.body, NodeClass.ARG).items()
+        return {n: [passed[index - own]] for index, n in ends if index >= own}
 
     def _number_in(self, caller: Ran, run: PlayedCall) -> int:
         """The number of a node that calls in the body that ran, of its number in the body that was played."""
@@ -222,15 +220,23 @@ class _Played:
                 continue
             if run.last is None:  # a loop that did not run
                 first = inputs_before_arguments(run.kind)
-                results[node] = [self._input(ran, node, first + index) for index in range(count)]
+                results[node] = self._inputs(ran, node)[first : first + count]
             else:
-                results[node] = [self._result(run.last, index) for index in range(count)]
+                results[node] = self._returned(run.last)[:count]
         return results
 
-    def _result(self, activation: Activation, index: int) -> _Output:
-        """The tensor that a function returned."""
+    def _returned(self, activation: Activation) -> list[_Output]:
+        """The tensors that a function returned."""
         ran = self._ran[activation]
-        return self._input(ran, self._ends(ran.body, NodeClass.RETVAL)[index], 0)
+        _, body, base = ran
+        ends = self._ends(body, NodeClass.RETVAL)
+        if body.gates is not None:
+            return [self._inputs(ran, ends[index])[0] for index in range(len(ends))]
+        sources = self._sources.get(id(body.graph))
+        if sources is None:
+            found = [body.graph.inputs_of(ends[index])[0] for index in range(len(ends))]
+            sources = self._sources[id(body.graph)] = found
+        return [(base + source, output) for source, output in sources]
 
     def _ends(self, body: Body, kind: NodeClass) -> dict[int, int]:
         """The arguments or results in the body of a function, by their indices."""
@@ -241,17 +247,17 @@ class _Played:
             ends = self._all_ends[id(graph), kind] = {graph.properties[n].attrs["index"]: n for n in nodes}
         return ends
 
-    def _input(self, ran: Ran, node: int, port: int) -> _Output:
-        """What a node reads."""
+    def _inputs(self, ran: Ran, node: int) -> list[_Output]:
+        """What a node reads, by port."""
         activation, body, base = ran
         gates = body.gates
         if gates is None:
-            source, output = body.graph.inputs_of(node)[port]
-            return base + source, output
-        source, output = gates.whole.inputs_of(gates.nodes[node])[port]
-        if (source, gates.nodes[node]) in gates.outside:
-            return self._outside(activation, source), output
-        return base + gates.local[source], output
+            return [(base + source, output) for source, output in body.graph.inputs_of(node)]
+        number, local, outside = gates.nodes[node], gates.local, gates.outside
+        return [
+            (self._outside(activation, source) if (source, number) in outside else base + local[source], output)
+            for source, output in gates.whole.inputs_of(number)
+        ]
 
     def _repeated(self, ran: Ran) -> dict[int, list[_Output]]:
         """Constants that an earlier activation has, with their first rows."""

@@ -99,11 +99,10 @@ class Player:
     def _play_on(self, body: Body) -> int:
         """Plays until nothing is left to happen; returns when that is."""
         self.release_later()
-        if body.gates is None:
+        if body.gates is None or not self._folds:
             self.engine.run()
-        while self.engine.next_event():
-            if self.folding.begun and self._folds:
-                self.folding.check()
+        else:
+            self.engine.run_folding(self.folding.begun, self.folding.check)
         return self.engine.now()
 
     def _stuck(self, now: int) -> InvalidArgumentError:

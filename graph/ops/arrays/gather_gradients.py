@@ -6,10 +6,12 @@ gather from variables share these functions.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, gradient
 from ...analysis.gradient_support import element, rank_of, shape_of, span
+from ...analysis.sizes import static
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
@@ -47,8 +49,16 @@ def _minus_one(op: Forward) -> Tensor:
 
 def row_slices(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient:
     """The gradient of a tensor whose rows at `indices` were gathered: the rows of `grad`, as slices of `shape`."""
-    count = op.make("Reshape", op.make("Size", indices), op.g.constant([1], DataType.INT32))
-    values = op.make("Reshape", grad, op.make("ConcatV2", [count, span(op, shape, 1, None)], 0))
+    sizes, whole = op.input_sizes(1), static(op.output_sizes(0))
+    if isinstance(sizes, tuple) and len(sizes) == 1:
+        return IndexedSlices(grad, indices, shape)
+    if isinstance(sizes, tuple) and whole is not None:
+        values = op.make(
+            "Reshape", grad, op.g.constant([prod(whole[: len(sizes)]), *whole[len(sizes) :]], DataType.INT32)
+        )
+    else:
+        count = op.make("Reshape", op.make("Size", indices), op.g.constant([1], DataType.INT32))
+        values = op.make("Reshape", grad, op.make("ConcatV2", [count, span(op, shape, 1, None)], 0))
     return IndexedSlices(values, op.make("Reshape", indices, _minus_one(op)), shape)
 
 

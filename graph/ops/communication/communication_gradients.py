@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import UnimplementedError
-from ...analysis.collective_seats import AXIS, IMBALANCE, INSTANCE, INSTANCE_STEP, MESH
+from ...analysis.collective_seats import AXIS, GRADIENT_OF, IMBALANCE, INSTANCE, INSTANCE_STEP, MESH
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...attrs import encode
 from ...dtypes import DataType
@@ -25,16 +25,16 @@ from ...dtypes import DataType
 if TYPE_CHECKING:
     from ...builder.handles import Input, Tensor
 
-_ROOT, _NUMBER = "_gradient_of", "_gradient_number"
+_NUMBER = "_gradient_number"
 _ASSUMED, _ASSUMED_SENT = "_assumed_shapes", "_assumed_sent_shapes"
 
 
 def _marks(op: Forward) -> tuple[dict[str, Any], int]:
     """Attrs for the gradient of a collective, and what is added to the instance key of `op`: 0 if an attr has it."""
-    root = op.attrs.get(_ROOT, op.name.encode())
-    number = op.next_number(_ROOT, root)
+    root = op.attrs.get(GRADIENT_OF, op.name.encode())
+    number = op.next_number(GRADIENT_OF, root)
     step = (number - op.attrs.get(_NUMBER, 0)) * INSTANCE_STEP
-    marks = {_ROOT: root, _NUMBER: number, **op.own_attrs(MESH, AXIS)}
+    marks = {GRADIENT_OF: root, _NUMBER: number, **op.own_attrs(MESH, AXIS)}
     if INSTANCE not in op.attrs:
         return marks, step
     return {**marks, INSTANCE: op.attrs[INSTANCE] + step}, 0

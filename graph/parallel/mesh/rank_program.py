@@ -81,7 +81,8 @@ class RankProgram:
     def _constant(self, name: str, value: int, attrs: dict[str, Any]) -> Tensor:
         """A constant of the stage, made once."""
         if (name, self.stage) not in self._constants:
-            made = self.b.constant(value, DataType.INT32, name=f"mesh/{name}", attrs=attrs)
+            with self.b.outside_scopes():
+                made = self.b.constant(value, DataType.INT32, name=f"mesh/stage_{self.stage}/{name}", attrs=attrs)
             self._constants[name, self.stage] = made
         return self._constants[name, self.stage]
 

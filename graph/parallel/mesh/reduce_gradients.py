@@ -30,11 +30,13 @@ from ...edge_ends import Output
 from ...graph import Graph
 from ...graphdef.importer import graph_def_to_graph
 from ...graphdef.sources import GraphSource
+from ...passes.lower_functional import lower_functional
 from ...suggestions import suggestion
 from ..batch_shapes import BatchShapes
 from ..replicas.buckets import reduce_gradients as reduce_in_buckets
 from ..replicas.copies import ReplicaProgram, replicated
 from ..replicas.rewriting import Rewriting
+from ..replicate import BUCKET_BYTES
 from ..training_step import TrainingStep, training_step
 from ..value_flow import output_named
 from ..zero.collectives import GroupKeys
@@ -49,7 +51,6 @@ from .stage_ranks import StageRanks
 _OVER_DATA = "dp+cp"
 _FIRST_INSTANCE = 1 << 30
 """above the instances of the program's own collectives, and of their gradients"""
-_BUCKET_BYTES = 26_214_400
 
 
 @collector_paused()
@@ -66,9 +67,11 @@ def reduce_gradients(
     zero_group: int | None = None,
     units: Sequence[str] | None = None,
     prefetch: int = 1,
-    bucket_bytes: int = _BUCKET_BYTES,
+    bucket_bytes: int = BUCKET_BYTES,
 ) -> Graph:
     """The rank program with gradients that are summed over the ranks of `mesh`; `graph` is left alone.
+
+    Calls of functions are inlined first.
 
     `devices` are those of the stages, `gradients` has by the name of a variable the tensor that is its gradient, and
     `others` are further tensors of the batch that updates read, which stay those of the rank. Gradients are sums: a
@@ -87,7 +90,8 @@ def reduce_gradients(
     over = {variable: _axes(source, variable, mesh) for variable in tensors}
     if all(mesh.size(axes) == 1 for axes in over.values()):
         return source.copy()
-    plain, names, (loss_name,) = source.copy(), tensor_names(batch), tensor_names(loss)
+    plain = lower_functional(source, inline_calls=True, control_flow=False).copy()
+    names, (loss_name,) = tensor_names(batch), tensor_names(loss)
     shapes = BatchShapes(plain, names)
     known = [*tensors.values(), *tensor_names(others)]
     step = training_step(plain, batch=names, loss=loss_name, shapes=shapes, gradients=known)

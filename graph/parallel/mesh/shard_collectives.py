@@ -9,6 +9,7 @@ Shards lie along dp, or edp for experts; the other axes over which a gradient is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...builder.handles import Tensor
 from ...dtypes import DataType, numpy_dtype
 from ..zero.collectives import GroupKeys, ShardCollectives
 from ..zero.edits import Edits
-from ..zero.layout import Cut, Sharding
+from ..zero.layout import FIRST, Cut, Sharding, ShardPlace
 from .marks import OF_RANK
 from .stage_ranks import StageRanks
 
@@ -48,6 +49,7 @@ class MeshCollectives(ShardCollectives):
         super().__init__(edits, sharding, keys)
         self._axes, self._ranks = axes, ranks
         self._of_rank: dict[tuple[str, str], Tensor] = {}
+        self._begins: dict[tuple[int, str], Tensor] = {}
 
     def cut(self, shape: tuple[int, ...]) -> Cut:
         """How a tensor of that shape is cut: into parts of equal size."""
@@ -63,9 +65,16 @@ class MeshCollectives(ShardCollectives):
         neutral = make.constant(_neutral(merge, shard.dtype), shard.dtype, name=f"{name}/neutral")
         return make.op("SelectV2", is_true, shard, neutral, name=f"{name}/without_padding")[0]
 
+    def numbers(self, value: Callable[[ShardPlace], Any], name: str) -> Tensor:
+        """A constant of int32, which is the same everywhere."""
+        return self.fixed(tuple(value(FIRST)))
+
     def _begin(self, cut: Cut, name: str) -> Tensor:
-        position = self._constant("position", self._axes.inside)
-        return self._edits.make.op("Mul", position, self.fixed((cut.part,)), name=name)[0]
+        key = cut.part, self._edits.device
+        if key not in self._begins:
+            position = self._constant("position", self._axes.inside)
+            self._begins[key] = self._edits.make.op("Mul", position, self.fixed((cut.part,)), name=name)[0]
+        return self._begins[key]
 
     def _key(self, name: str) -> Tensor:
         return self._constant("key", self._axes.inside)

@@ -23,7 +23,7 @@ from ...edge_ends import Output
 from ...graph import Graph
 from ...node import Node
 from ...ops.properties import properties_of
-from ...protos import FunctionDefLibrary, NameAttrList
+from ...protos import FunctionDefLibrary
 from ..batch_shapes import COUNTS_PARTS
 from ..devices_of_nodes import host_of
 from .accumulation import SummingFunction, with_sums
@@ -229,9 +229,9 @@ class _Construction:
             device=self.staged.devices[call.stage],
             control=list(dict.fromkeys(waits_for)),
             attrs={
-                "Tin": function.argument_types,
-                "Tout": function.result_types,
-                "f": NameAttrList(name=function.name),
+                "Tin": tuple(function.argument_types),
+                "Tout": tuple(function.result_types),
+                "f": function.name,
             },
         )
         return made

@@ -4,8 +4,9 @@ Constants and shapes that the nodes read are computed in the function; every oth
 
     x -> y = MatMul(x, w) -> z = Mul(y, two)      nodes y and z, result z      f(x, w) = Mul(MatMul(x, w), two)
 
-The function requests no devices: its nodes run where the call does. Equal constants become one. Everything that it computes counts as an effect of
-the call, so that what waits for a call waits for all of it, also after the call was inlined.
+The function requests no devices: its nodes run where the call does. Equal constants become one. Everything that it
+computes counts as an effect of the call, so that what waits for a call waits for all of it, also after the call was
+inlined.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ there.
     stages {"a": GPU:0, "b": GPU:1}       x -> a/y -> b/z -> loss        stage 0: a/y        stage 1: b/z, loss
 
 A backward node is where most of what it reads is: forward tensors where they are computed or read, variables where they
-are read. Gradients flow from the last stage to the first, so it is in no later stage than the gradients that it reads,
-and in no earlier one than the variables whose gradients depend on it. Of equally good stages the first counts:
+are read. The gradient of a collective is where the collective is: what is gathered there need not be sent there.
+Gradients flow from the last stage to the first, so a node is in no later stage than the gradients that it reads, and in
+no earlier one than the variables whose gradients depend on it. Of equally good stages the first counts:
 
     b/dz = f(loss)                stage 1, as loss
     b/dw = MatMul(a/y, b/dz)      stage 1: the gradient of a variable of stage 1
@@ -22,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ....errors import InvalidArgumentError
+from ...analysis.collective_seats import GRADIENT_OF
 from ...edge_ends import Output
 from ...node import Node
 from ...suggestions import suggestion
@@ -130,6 +132,10 @@ class _BackwardSearch:
 
     def _places(self, node: int) -> list[set[int]]:
         """For each forward tensor and variable that a node reads the stages where it is anyway."""
+        collective = self.region.graph.node_properties(node).attrs.get(GRADIENT_OF)
+        of = None if collective is None else self.region.graph.find_id(collective.decode())
+        if of is not None and of in self.forward:
+            return [{self.forward[of]}]
         return [
             places for source, _ in self.region.sources(node) if (places := _places(self.region, self.forward, source))
         ]

@@ -13,7 +13,7 @@ from ....graph.builder.handles import Tensor
 from ...models.bert import BertModel
 from .attention.core import AttentionKind
 from .attention.layer import AttentionLayer, self_attention
-from .embedding import class_table, looked_up, with_positions
+from .embedding import class_table, looked_up, tied_table, with_positions
 from .feed_forward import gelu, gelu_layers
 from .loss import ClassLogits, class_logits
 from .network import RankNetwork
@@ -38,6 +38,7 @@ def bert(network: RankNetwork, model: BertModel) -> ClassLogits:
     with network.last("head"):
         x = gelu(network, whole(network, x, "transform", (model.hidden, model.hidden)), "exact")
         bias = network.vector("bias", padded, 0.0, is_split=True)
+        table = tied_table(network, table)
         return class_logits(network, _norm(network, model, x), table, model.vocabulary, padded, bias=bias)
 
 

@@ -22,6 +22,14 @@ def class_table(network: RankNetwork, name: str, classes: int, padded: int, hidd
     return network.parameters.weight(name, (padded, hidden), split=0, scale=sqrt(3 / hidden), filled=classes)
 
 
+def tied_table(network: RankNetwork, table: Tensor) -> Tensor:
+    """The table of the embedding for the logits of the last stage."""
+    if network.split.pp == 1:
+        return table
+    with network.program.on_stage(0, network.sizes.devices[0]):
+        return network.parameters.again(table, "tied_table")
+
+
 def looked_up(network: RankNetwork, table: Tensor, ids: Tensor, padded: int) -> Tensor:
     """The rows of ids [rows] in a table that has `padded` of them on all ranks: [own rows, width]."""
     b = network.b

@@ -93,7 +93,8 @@ def _by_rank(network: RankNetwork, by_table: Tensor, layout: TableLayout) -> Ten
     count = len(layout.places)
     order = [count if table is None else table for of_rank in layout.tables for table in of_rank]
     if count in order:
-        by_table = b.op("PadV2", by_table, [[0, 1], [0, 0]], np.int64(0), name="with_none")[0]
+        none = np.zeros((1, network.sizes.batch), np.int64)
+        by_table = b.op("ConcatV2", [by_table, none], 0, name="with_none")[0]
     sorted_ = b.op("GatherV2", by_table, np.array(order, np.int64), 0, name="by_rank")[0]
     return network.reshaped(sorted_, [len(layout.tables), layout.slots, -1])
 

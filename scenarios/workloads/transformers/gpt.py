@@ -11,7 +11,7 @@ from ....graph.builder.handles import Tensor
 from ...models.gpt import GptModel
 from .attention.core import AttentionKind
 from .attention.layer import AttentionLayer, self_attention
-from .embedding import class_table, looked_up, with_positions
+from .embedding import class_table, looked_up, tied_table, with_positions
 from .feed_forward import gelu_layers
 from .loss import ClassLogits, class_logits
 from .network import RankNetwork
@@ -34,7 +34,9 @@ def gpt(network: RankNetwork, model: GptModel) -> ClassLogits:
             x = _layer(network, x, model, AttentionLayer(hidden, kind, qkv_bias=True, output_bias=True))
     with network.last("head"):
         x = layer_norm(network, x, hidden, "norm", model.epsilon)
-        if not model.tied:
+        if model.tied:
+            table = tied_table(network, table)
+        else:
             table = class_table(network, "table", model.vocabulary, padded, hidden)
         return class_logits(network, x, table, model.vocabulary, padded)
 

@@ -9,7 +9,7 @@ from ....graph.builder.handles import Tensor
 from ...models.llama import LlamaModel
 from .attention.core import AttentionKind
 from .attention.layer import AttentionLayer, Turning, self_attention
-from .embedding import class_table, looked_up
+from .embedding import class_table, looked_up, tied_table
 from .feed_forward import swiglu_layers
 from .loss import ClassLogits, class_logits
 from .network import RankNetwork
@@ -53,6 +53,8 @@ def next_token(network: RankNetwork, model: LlamaModel, x: Tensor, table: Tensor
     padded = model.padded_vocabulary(network.tp)
     with network.last("head"):
         x = rms_norm(network, x, model.hidden, "norm", model.epsilon)
-        if not model.tied:
+        if model.tied:
+            table = tied_table(network, table)
+        else:
             table = class_table(network, "table", model.vocabulary, padded, model.hidden)
         return class_logits(network, x, table, model.vocabulary, padded)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from ....graph.builder.handles import Tensor
 from ...models.moe import MoeModel
+from .attention.latent import latent_attention
 from .attention.layer import self_attention
 from .experts.layers import experts_layers
 from .feed_forward import swiglu_layers
-from .latent_attention import latent_attention
 from .llama import grouped_attention, next_token, token_rows
 from .loss import ClassLogits
 from .network import RankNetwork

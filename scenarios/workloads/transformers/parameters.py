@@ -74,6 +74,8 @@ class RankParameters:
         self.assignments: list[tuple[int, Operation]] = []
         """with the stage of each"""
         self._starts = starts
+        self._cast: dict[str, Tensor] = {}
+        """by the name of a value that is cast what was read"""
         self._has_masters = has_masters
 
     def weight(
@@ -128,7 +130,18 @@ class RankParameters:
             (self.all if is_trained else self.untrained).append(parameter)
             if self.compute_type is dtype or not is_cast:
                 return read
-            return b.op("Cast", read, DstT=self.compute_type, name="value")[0]
+            value = b.op("Cast", read, DstT=self.compute_type, name="cast")[0]
+            self._cast[value.name] = read
+            return value
+
+    def again(self, value: Tensor, name: str) -> Tensor:
+        """A weight's value, cast once more for another stage.
+
+        The gradients of both are added up in the precision of the optimizer, behind what each stage adds up of its own:
+        a sum of narrow values would cross stages with every micro-batch.
+        """
+        read = self._cast.get(value.name)
+        return value if read is None else self.program.b.op("Cast", read, DstT=self.compute_type, name=name)[0]
 
     def uniform(self, name: str, shape: Sequence[int], scale: float, *, drawn_as: str = "") -> Tensor:
         """An initial value, uniform in [-scale, scale) by name and shape; `drawn_as` is a whole name in its place."""

@@ -185,6 +185,15 @@ def _normalising() -> Graph:
     return b.graph()
 
 
+def test_functions_have_each_constant_once() -> None:
+    """Layers of a stage read the same shapes and axes: equal constants of a function are one node."""
+    cut = made(TrainingModel("transformer", "adam").graph(), CPUS[:2], 2)
+    for function in cut.library.function:
+        values = [node.attr["value"].tensor.SerializeToString() for node in function.node_def if node.op == "Const"]
+        assert values
+        assert len(set(values)) == len(values), function.signature.name
+
+
 def test_printed_pipeline() -> None:
     """Two stages and two micro-batches: calls, their order, and one update; and the functions that they call."""
     model = TrainingModel("tower", "sgd", dtype="float32")

@@ -1,8 +1,9 @@
 """Drawn models, split over devices, against one device.
 
-    python -m tests.laws.models [--count N] [--seed FIRST] [--family NAME]
+    python -m tests.laws.models [--count N] [--seed FIRST] [--family NAME] [--clock]
 
-Prints what differs, what is refused by reason, and the counts. The exit code is 1 if anything differs.
+With `--clock` representatives are simulated against the graph of all ranks, on clusters of small hosts. Prints what
+differs, what is refused by reason, and the counts. The exit code is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -14,22 +15,24 @@ from collections import Counter
 import trio
 
 from tests.laws.models.cases import FAMILIES, drawn
+from tests.laws.models.clock import compared
 from tests.laws.models.running import DIFFERENT, EQUAL, REFUSED, Outcome, outcome
+from tests.laws.representatives.running import Compared
 
 
-async def safe_outcome(seed: int, family: str) -> Outcome:
+async def safe_outcome(seed: int, family: str, is_clock: bool) -> Outcome | Compared:
     """An exception of a step counts as different."""
     try:
-        return await outcome(drawn(seed, family))
+        return compared(drawn(seed, family), seed) if is_clock else await outcome(drawn(seed, family))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the case
         return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
 
 
-async def run(seeds: range, family: str) -> int:
+async def run(seeds: range, family: str, is_clock: bool) -> int:
     """Runs the cases; how many differ."""
     kinds, reasons = Counter[str](), Counter[str]()
     for seed in seeds:
-        kind, why = await safe_outcome(seed, family)
+        kind, why = await safe_outcome(seed, family, is_clock)
         kinds[kind] += 1
         if kind == REFUSED:
             reasons[re.sub(r"'[^']*'|\d+", "..", why)] += 1
@@ -47,9 +50,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=500, help="how many cases")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
     parser.add_argument("--family", choices=FAMILIES, default="", help="models of one family only")
+    parser.add_argument("--clock", action="store_true", help="simulate representatives and all ranks")
     arguments = parser.parse_args()
     seeds = range(arguments.seed, arguments.seed + arguments.count)
-    return 1 if trio.run(run, seeds, arguments.family) else 0
+    return 1 if trio.run(run, seeds, arguments.family, arguments.clock) else 0
 
 
 if __name__ == "__main__":

@@ -4,15 +4,14 @@
 
 Experts are shared out over "ep" and not cut by tensor parallelism: the ranks of tp have the same experts, and each
 sends rows of its own. With sequence parallelism these are the rows that it has; else it takes an equal part of the rows
-that all have, and a sum puts results together. So gradients of routers and experts are parts of a sum over tp. The
-shared expert is cut as any dense feed-forward layer is.
+that all have, perhaps with rows of zeros, and a sum puts results together. So gradients of routers and experts are
+parts of a sum over tp. The shared expert is cut as any dense feed-forward layer is.
 """
 
 from __future__ import annotations
 
 from math import sqrt
 
-from .....errors import InvalidArgumentError
 from .....graph.attrs import encode
 from .....graph.builder.handles import Tensor
 from ....models.moe import MoeModel
@@ -23,10 +22,7 @@ from .router import route
 
 
 def experts_layers(network: RankNetwork, model: MoeModel, x: Tensor) -> Tensor:
-    """The layer of own rows x [own rows, hidden].
-
-    Raises InvalidArgumentError for rows that tp cannot part.
-    """
+    """The layer of own rows x [own rows, hidden]."""
     y = _routed(network, model, x)
     if not model.shared_intermediate:
         return y
@@ -37,33 +33,33 @@ def experts_layers(network: RankNetwork, model: MoeModel, x: Tensor) -> Tensor:
 
 def _routed(network: RankNetwork, model: MoeModel, x: Tensor) -> Tensor:
     """What the chosen experts make of own rows."""
-    rows, ranks = network.own_rows, network.tp
-    if network.scatters_rows or ranks == 1:
-        return _of_own(network, model, x, rows)
-    if rows % ranks:
-        raise InvalidArgumentError(
-            f"{rows} rows cannot be parted by tp={ranks} on their way to experts; choose sequences and micro-batches "
-            f"that make {rows - rows % ranks or ranks} or {rows - rows % ranks + ranks}"
-        )
+    if network.scatters_rows or network.tp == 1:
+        return _of_own(network, model, x, network.own_rows)
+    share = -(-network.own_rows // network.tp)
     with network.b.scope("rows_of_rank"):
-        own = _part(network, network.program.copied(x, "tp"), rows // ranks)
-    y = _of_own(network, model, own, rows // ranks)
+        own = _part(network, network.program.copied(x, "tp"), share)
+    y = _of_own(network, model, own, share)
     with network.b.scope("rows_of_all"):
-        return network.program.all_reduce(_whole(network, y, rows), "tp")
+        return _whole(network, y, share)
 
 
-def _part(network: RankNetwork, x: Tensor, rows: int) -> Tensor:
-    """The rows of x that the rank of tp takes."""
+def _part(network: RankNetwork, x: Tensor, share: int) -> Tensor:
+    """The `share` rows of x that the rank of tp takes; rows of zeros are behind it where tp does not divide its own."""
+    b, more = network.b, share * network.tp - network.own_rows
+    if more:
+        x = b.op("Pad", x, [[0, more], [0, 0]], name="padded")[0]
     parts = network.reshaped(x, [network.tp, -1])
-    own = network.b.op("GatherV2", parts, network.program.position("tp"), 0, name="part")[0]
-    return network.reshaped(own, [rows, -1])
+    own = b.op("GatherV2", parts, network.program.position("tp"), 0, name="part")[0]
+    return network.reshaped(own, [share, -1])
 
 
-def _whole(network: RankNetwork, y: Tensor, rows: int) -> Tensor:
-    """y among zeros, where the rows of the rank of tp are."""
+def _whole(network: RankNetwork, y: Tensor, share: int) -> Tensor:
+    """The rows y of all ranks of tp, without padding: each puts its own among zeros, and they are added up."""
+    b, rows = network.b, share * network.tp
     place = network.reshaped(network.program.position("tp"), [1])
-    flat = network.reshaped(y, [1, -1])
-    return network.reshaped(network.b.op("UnsortedSegmentSum", flat, place, network.tp, name="placed")[0], [rows, -1])
+    placed = b.op("UnsortedSegmentSum", network.reshaped(y, [1, -1]), place, network.tp, name="placed")[0]
+    whole = network.program.all_reduce(network.reshaped(placed, [rows, -1]), "tp")
+    return whole if rows == network.own_rows else b.op("Slice", whole, [0, 0], [network.own_rows, -1], name="used")[0]
 
 
 def _of_own(network: RankNetwork, model: MoeModel, x: Tensor, rows: int) -> Tensor:

@@ -11,8 +11,11 @@ from partita.devices.timing.bodies.planning import Planner
 from partita.devices.timing.bodies.script_planner import ScriptPlanner
 from partita.devices.timing.bodies.scripts import Script
 from partita.devices.timing.costs.fitted import FittedSource
+from partita.devices.timing.ordering.critical_path import CriticalPath
 from partita.devices.timing.ordering.remaining import RemainingTimes
 from partita.devices.timing.ordering.ways import GraphWays
+from partita.devices.timing.playing.model import ModelOracle
+from partita.devices.timing.playing.player import Player
 from partita.devices.timing.playing.shared_hardware import SharedHardware
 from partita.devices.timing.step_shapes import step_shapes
 from partita.graph import Graph
@@ -34,3 +37,12 @@ def ways_of(parts: Mapping[str, Graph], cluster: Cluster | str, feeds: FedShapes
     """By node the longest way to the end of the step, in ns."""
     script, remaining = remaining_of(parts, cluster, feeds)
     return dict(zip(script.whole.graph.names, remaining.from_start_ns, strict=True))
+
+
+def played_at_once(script: Script, cluster: Cluster | str) -> Player:
+    """The player of a step on hardware that does everything at once, with the priorities of the critical path."""
+    hardware = as_cluster(cluster)
+    shared = SharedHardware(hardware, is_unlimited=True, ordered_by=lambda shared: CriticalPath(script, shared.plan_of))
+    player = Player(shared, ModelOracle())
+    player.play(script)
+    return player

@@ -74,6 +74,12 @@ def test_shapes_follow_from_each_other() -> None:
             {},
             r"output has .* by the other inputs it is \[2,5,4,6\]",
         ),
+        (
+            "FlashAttentionGrad",
+            [QUERY, KEY, VALUE, *[None] * 3, [None, None]],
+            {"Nd_logsumexp": 2},
+            "one d_logsumexp or none, not 2",
+        ),
         ("RMSNorm", [(2, 3), (4,)], {}, r"x has the shape \[2,3\] and gain \[4\]"),
         ("RMSNorm", [(), (4,)], {}, "the last axis of x must be as long"),
         ("RMSNorm", [(2, 4), (4,)], {"T": DataType.DOUBLE}, "of double has U = double, not float: set the attr U"),

@@ -97,6 +97,17 @@ async def test_tables_that_nobody_asks_about_cost_nothing() -> None:
     assert ops == Counter({"Placeholder": 1, "Const": 1, "OnesLike": 1, "Partita>Rotary": 2})
 
 
+async def test_a_logsumexp_that_nobody_reads_costs_nothing() -> None:
+    """The gradient of the output alone is one node, which gets no zeros."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (1, 3, 1, 4))
+    y = b.op("Partita>FlashAttention", x, b.constant(QKV[0][:1, :3, :1, :1].repeat(4, 3).astype("f")), x)
+    graph = b.graph()
+    gradients(graph, [y[0].name], [x.name])
+    ops = Counter(node.op for node in graph.op_nodes())
+    assert (ops["ZerosLike"], ops["Partita>FlashAttentionGrad"]) == (0, 1)
+
+
 @pytest.mark.parametrize("op", ["Partita>FlashAttention", "Partita>RMSNorm"])
 def test_no_second_gradient(op: str) -> None:
     """The gradients of gradients that have none are refused by name."""

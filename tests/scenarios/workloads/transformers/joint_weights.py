@@ -34,7 +34,7 @@ def drawn(name: str, shape: tuple[int, ...], model: Any, draw: Draw) -> Array:  
 
 def by_parts(weights: Mapping[str, Array], model: Any) -> dict[str, Array]:  # Any: the model of a family
     """The same weights, or slopes, with joint ones apart."""
-    found = {}
+    found: dict[str, Array] = {}
     for name, value in weights.items():
         if JOINT in name:
             found |= {name.replace(JOINT, part): each for part, each in apart(value, kind_of(model)).items()}

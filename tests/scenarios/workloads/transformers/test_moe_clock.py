@@ -79,3 +79,23 @@ def test_a_step_says_what_the_clock_assumes_of_its_routers() -> None:
     assert "each expert gets tokens * 2 / 8 rows, those of the busiest rank 1.25 times as many" in sentence
     dense = MoeModel(*(1, 8, 2, 8, 16), experts=2, topk=1, expert_intermediate=4, dense_layers=1)
     assert build_model(dense, Split(), "cpu:1", sequence_length=4).assumptions == ()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dp": 2, "ep": 2}, {"dp": 4, "ep": 2, "tp": 2}, {"dp": 2, "ep": 2, "pp": 2}], ids=str
+)
+def test_one_rank_stands_for_all(fields: dict[str, Any]) -> None:
+    """All ranks are as busy as the busiest, so a step of representatives takes as long as one that is written out."""
+    split, times = Split(microbatches=2, sequence_parallel=True, **fields), []
+    cluster = f"gpu:{split.devices}"
+    for representatives in (False, True):
+        step = build_model(
+            *(MODEL, split, cluster),
+            sequence_length=SEQUENCE,
+            local_inputs=True,
+            representatives=representatives,
+            imbalance=1.5,
+        )
+        parts = cut(step.graph, cluster, feeds=list(step.feeds), fetches=step.fetches, targets=step.targets)
+        times.append(simulate(parts, cluster).makespan_ns)
+    assert times[0] == times[1] > 0

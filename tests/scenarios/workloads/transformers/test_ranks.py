@@ -62,6 +62,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [  # Any: fields of a split
     ("mixtral", {"dp": 2, "ep": 2, "tp": 2, "sequence_parallel": True, "microbatch": 2}),
     ("deepseek", {"tp": 2, "microbatch": 2}),
     ("deepseek", {"tp": 4, "sequence_parallel": True}),
+    ("deepseek", {"dp": 2, "tp": 2, "cp": 2, "cp_kind": "heads", "ep": 2}),
     ("deepseek", {"dp": 2, "ep": 2, "tp": 2}),
     ("deepseek", {"dp": 2, "ep": 2, "cp": 2, "cp_kind": "ring", "microbatch": 2}),
     ("deepseek", {"dp": 2, "ep": 2, "cp": 2, "cp_kind": "heads", "tp": 2, "sequence_parallel": True}),

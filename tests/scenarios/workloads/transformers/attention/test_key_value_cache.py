@@ -50,6 +50,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [  # Any: fields of a split
     ("moe", {}),
     ("latent", {}),
     ("latent", {"tp": 2, "pp": 2}),
+    ("latent", {"tp": 4}),
 ]
 
 

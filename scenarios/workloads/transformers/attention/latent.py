@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....graph.builder.handles import Tensor
-from ...models.moe import LatentAttention, MoeModel
-from .attention.core import AttentionKind
-from .attention.key_value_cache import attended_to_rows, store_rows, with_row
-from .attention.layer import core, share_of
-from .attention.rotary import rotary_tables, rotated
-from .network import RankNetwork
-from .norms import rms_norm
-from .products import column, entered, row
+from .....graph.builder.handles import Tensor
+from ....models.moe import LatentAttention, MoeModel
+from ..network import RankNetwork
+from ..norms import rms_norm
+from ..products import column, entered, row
+from .core import AttentionKind
+from .key_value_cache import attended_to_rows, store_rows, with_row
+from .layer import core, share_of
+from .rotary import rotary_tables, rotated
 
 
 def latent_attention(network: RankNetwork, x: Tensor, model: MoeModel, latent: LatentAttention) -> Tensor:
