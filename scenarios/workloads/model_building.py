@@ -85,7 +85,7 @@ def build_model(
 
 
 _SCALE_OF_HALF = 1024.0
-"""what losses are multiplied by in float16, so that small gradients are not lost; it does not change from step to step"""
+"""what losses are multiplied by in float16, so that small gradients are not lost; the same in all steps"""
 
 
 class _Ways(NamedTuple):
