@@ -22,6 +22,7 @@ from partita.scenarios.models.vit import VitModel
 from partita.scenarios.workloads.transformers.optimizers import OptimizerSettings
 
 BATCH, SEQUENCE, VOCABULARY = 8, 8, 29
+HALF = ("bfloat16", "float16")
 FAMILIES = ("gpt", "llama", "moe", "latent", "bert", "vit", "dlrm")
 
 
@@ -68,7 +69,7 @@ def drawn(seed: int, family: str = "") -> ModelCase:
     family = family or FAMILIES[seed % len(FAMILIES)]
     while True:
         model, split = _model(draw, family), _split(draw)
-        if isinstance(model, MoeModel) and split.precision in ("bfloat16", "float16"):
+        if isinstance(model, MoeModel) and split.precision in HALF:
             # A rounding may send a token to another expert, and the loss jumps: here all are chosen.
             model = replace(model, topk=model.experts, groups_kept=model.groups)
         if family == "dlrm" and split.recompute == "selective":
@@ -78,8 +79,8 @@ def drawn(seed: int, family: str = "") -> ModelCase:
         except (InvalidArgumentError, UnimplementedError):
             continue
         optimizer = OptimizerSettings(
-            kind=draw.choice(("adamw", "adam", "sgd")),  # type: ignore[arg-type]  # one of the kinds
-            learning_rate=draw.choice((0.01, 0.05)),
+            kind=draw.choice(("adamw", "adam", "sgd")),
+            learning_rate=0.01 if split.precision in HALF else draw.choice((0.01, 0.05)),
             epsilon=1e-3,  # a gradient that is all rounding must not become a step of the learning rate
             clip_norm=draw.choice((None, 0.1, 10.0)),
         )
@@ -150,7 +151,7 @@ def _model(draw: Random, family: str) -> ModelDescription:
             expert_intermediate=4,
             shared_intermediate=draw.choice((0, 4)),
             dense_layers=layers - 1,
-            router=draw.choice(("softmax", "sigmoid")),  # type: ignore[arg-type]  # one of the kinds
+            router=draw.choice(("softmax", "sigmoid")),
             groups=2,
             groups_kept=draw.choice((1, 2)),
             weight_scale=1.5,

@@ -349,7 +349,7 @@ async def test_members_of_a_permutation_agree_on_the_shift() -> None:
     b = GraphBuilder()
     for n in range(3):
         with b.device(cpu(n)):
-            b.op("Partita>CollectivePermute", np.float32([n]), 3, 1, 1, [], shift=1 + n // 2, name=f"y{n}")
+            b.op("Partita>CollectivePermute", np.array([n], np.float32), 3, 1, 1, [], shift=1 + n // 2, name=f"y{n}")
     async with open_session(b.graph_def(), "cpu:3") as session:
         with pytest.raises(InternalError, match=r"for a permutation by [12], .* for a permutation by [12]"):
             await session.run(["y0", "y1", "y2"])

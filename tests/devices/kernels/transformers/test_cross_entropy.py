@@ -93,7 +93,9 @@ def test_a_shard_of_padding_alone_says_nothing() -> None:
     assert not run(GRAD, logits, labels, np.int32(6), logsumexp, ones, ones, classes_end=5).any()
     nothing = np.full((1, 2), -np.inf, np.float32)
     assert run(OP, nothing, labels, np.int32(4))[0] == [-np.inf]
-    np.testing.assert_array_equal(run(GRAD, nothing, labels, np.int32(4), np.float32([-np.inf]), ones, ones), [[0, 0]])
+    np.testing.assert_array_equal(
+        run(GRAD, nothing, labels, np.int32(4), np.array([-np.inf], np.float32), ones, ones), [[0, 0]]
+    )
 
 
 def test_large_logits_do_not_overflow() -> None:
@@ -109,7 +111,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "a padded label": ((LOGITS, LABELS + 1, ZERO), {"classes_end": 2}, "label 2 is of no class: they end at .* = 2"),
     "too few labels": ((LOGITS, LABELS[:1], ZERO), {}, r"logits have the shape \[2,3\] and labels \[1\]"),
     "a vector of logits": ((LOGITS[0], LABELS, ZERO), {}, "logits must have rank 2"),
-    "a vector of first classes": ((LOGITS, LABELS, np.int32([0])), {}, "first_class must be a scalar"),
+    "a vector of first classes": ((LOGITS, LABELS, np.array([0], np.int32)), {}, "first_class must be a scalar"),
     "another type": ((LOGITS, LABELS, ZERO), {"U": DataType.DOUBLE}, "has U = float, not double: set the attr U"),
     "a short gradient": ((LOGITS, LABELS, ZERO, ROWS, ROWS[:1], ROWS), {}, r"d_logsumexp has the shape \[1\], but"),
 }

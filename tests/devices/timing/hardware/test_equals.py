@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -35,8 +36,11 @@ class Ends:
         for number, flow in flows.items():
             event = Timeout(self._env, flow.at_ns)
             assert event.callbacks is not None
-            event.callbacks.append(lambda _, number=number, flow=flow: self._ask(number, flow))
+            event.callbacks.append(self._asking(number, flow))
         self._env.run()
+
+    def _asking(self, number: int, flow: Begun) -> Callable[[Event], None]:
+        return lambda _: self._ask(number, flow)
 
     def _ask(self, number: int, flow: Begun) -> None:
         self.network.request(number, flow.route, flow.size_bytes)
@@ -100,13 +104,13 @@ def clock(*ends: tuple[int, int]) -> float:
     equals = EqualFlows(Instants(env))
     (other,) = equals.phase(range(7, 8), EqualGroups((Route(),), ((1,),), (("gpu:2", "gpu:3"),)))
 
-    def arrive(flow: int) -> None:
-        equals.arrived(other if flow else 7)
+    def arriving(flow: int) -> Callable[[Event], None]:
+        return lambda _: equals.arrived(other if flow else 7)
 
     for flow, at in ends:
         event: Event = Timeout(env, at)
         assert event.callbacks is not None
-        event.callbacks.append(lambda _, flow=flow: arrive(flow))
+        event.callbacks.append(arriving(flow))
     env.run()
     return float(env.now)
 
