@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -124,7 +124,7 @@ class Program:
         """A collective that joins the stages: one instance, with a member on each."""
         numbers = self.ranks._instances
         for stage in range(self.ranks.mesh.pp):
-            self.ranks._instances = repeat(1 << 20)
+            self.ranks._instances = count(1 << 20, 0)
             self.targets.append(self._on(stage, self.ranks.all_reduce, self._weights[stage][0], axes).node)
         self.ranks._instances = numbers
 

@@ -57,9 +57,14 @@ def test_numbers_that_differ_never_meet() -> None:
 
 def test_the_body_is_planned_once_for_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless something else reads the number, three calls on each of two GPUs need two bodies and that of the step."""
-    planned = []
+    planned: list[Any] = []
     plan = Planner.plan
-    monkeypatch.setattr(Planner, "plan", lambda self, *given: planned.append(1) or plan(self, *given))
+
+    def counted(self: Planner, *given: Any) -> Any:
+        planned.append(given)
+        return plan(self, *given)
+
+    monkeypatch.setattr(Planner, "plan", counted)
     played(step(((5, 6, 7), (5, 6, 7))))
     assert len(planned) == 3
     planned.clear()

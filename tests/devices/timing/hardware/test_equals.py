@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -35,10 +36,10 @@ class Ends:
         for number, flow in flows.items():
             event = Timeout(self._env, flow.at_ns)
             assert event.callbacks is not None
-            event.callbacks.append(lambda _, number=number, flow=flow: self._ask(number, flow))
+            event.callbacks.append(partial(self._ask, number, flow))
         self._env.run()
 
-    def _ask(self, number: int, flow: Begun) -> None:
+    def _ask(self, number: int, flow: Begun, _: Event) -> None:
         self.network.request(number, flow.route, flow.size_bytes)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
@@ -100,13 +101,13 @@ def clock(*ends: tuple[int, int]) -> float:
     equals = EqualFlows(Instants(env))
     (other,) = equals.phase(range(7, 8), EqualGroups((Route(),), ((1,),), (("gpu:2", "gpu:3"),)))
 
-    def arrive(flow: int) -> None:
+    def arrive(flow: int, _: Event) -> None:
         equals.arrived(other if flow else 7)
 
     for flow, at in ends:
         event: Event = Timeout(env, at)
         assert event.callbacks is not None
-        event.callbacks.append(lambda _, flow=flow: arrive(flow))
+        event.callbacks.append(partial(arrive, flow))
     env.run()
     return float(env.now)
 

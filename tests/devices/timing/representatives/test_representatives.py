@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from partita.actors import open_session
@@ -73,7 +75,7 @@ def test_a_collective_along_pp_joins_the_stages() -> None:
             with ranks.on_stage(number, stage):
                 x = variable(ranks, (512 * (number + 1), 512), f"x{number}")
                 y = ranks.b.op("MatMul", x, x, transpose_a=True)[0]
-                ranks._instances = iter([7])  # one instance, with a member on each stage
+                ranks._instances = count(7)  # one instance, with a member on each stage
                 tensors.append(ranks.all_reduce(y, "pp", name=f"sum{number}"))
         return tensors
 
