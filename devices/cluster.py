@@ -15,13 +15,14 @@ from attrs import evolve
 from ..errors import AlreadyExistsError, InvalidArgumentError
 from ..graph.device_name import (
     canonicalize,
+    device_order,
     find_full_name,
     find_local_name,
     local_names_for_device_mappings,
     names_for_device_mappings,
     parse_full_name,
 )
-from ..graph.ops.device_kinds import CPU
+from ..graph.ops.device_kinds import CPU, device_kind
 from .catalog import device_spec
 from .device import ILLEGAL_INCARNATION, Device
 from .kinds import cluster_kinds, defaults_of
@@ -70,6 +71,12 @@ class Cluster:
     def names(self) -> list[str]:
         """Full names of all devices, in order."""
         return [device.name for device in self.devices]
+
+    @cached_property
+    def ranked(self) -> tuple[Device, ...]:
+        """The accelerators, or the CPUs of a cluster without any, in the order in which collectives rank members."""
+        own = [device for device in self.devices if device_kind(device.type).own_memory]
+        return tuple(sorted(own or self.devices, key=lambda device: device_order(device.name)))
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..models.description import ModelDescription
+from ..models.nearest import nearest_multiples, or_text
 from ..models.split import Split
 
 Inference: TypeAlias = Literal["prefill", "decode"]
@@ -47,7 +48,7 @@ def step_sizes(
         return StepSizes(_rows(model, sequence_length))
     _check_caches(model, split, inference, context)
     if inference == "decode":
-        return _decoding(model, sequence_length, context)
+        return _decoding(model, split, sequence_length, context)
     rows = _rows(model, sequence_length)
     if rows == 1:
         raise InvalidArgumentError(
@@ -96,7 +97,7 @@ def _check_caches(model: ModelDescription, split: Split, inference: Inference, c
         raise InvalidArgumentError(f"context={context!r} is no number of tokens; give 1 or more")
 
 
-def _decoding(model: ModelDescription, sequence_length: int | None, context: int) -> StepSizes:
+def _decoding(model: ModelDescription, split: Split, sequence_length: int | None, context: int) -> StepSizes:
     if sequence_length not in (None, 1):
         raise InvalidArgumentError(
             f"sequence_length={sequence_length}: one token of each sequence is decoded; leave it out, and give context"
@@ -104,6 +105,12 @@ def _decoding(model: ModelDescription, sequence_length: int | None, context: int
     if not context:
         raise InvalidArgumentError("decoding needs context, how many tokens of a sequence caches have room for")
     _check_positions(model, context)
+    if model.shared_by_expert_parallel and split.microbatch % split.tp:
+        near = or_text(nearest_multiples(split.microbatch, split.tp))
+        raise InvalidArgumentError(
+            f"tp={split.tp} parts the tokens that are decoded on their way to experts, which microbatch="
+            f"{split.microbatch} does not allow; give microbatch={near}"
+        )
     return StepSizes(1, context)
 
 

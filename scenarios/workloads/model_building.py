@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from math import gcd
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +84,10 @@ def build_model(
     return _of_all_ranks(build, graph, used, warnings)
 
 
+_SCALE_OF_HALF = 1024.0
+"""what losses are multiplied by in float16, so that small gradients are not lost; the same in all steps"""
+
+
 class _Ways(NamedTuple):
     """How a step is spelled, as `build_model` is given it."""
 
@@ -135,9 +140,8 @@ def _used_devices(
 ) -> tuple[list[str], tuple[str, ...]]:
     """The devices of the ranks in order, and warnings."""
     cluster = as_cluster(devices)
-    names = [device.name for device in cluster if device.type != "CPU"] or [device.name for device in cluster]
-    warnings = split.check(model, rows, len(names))
-    return names[: split.devices], warnings
+    warnings = split.check(model, rows, len(cluster.ranked))
+    return [device.name for device in cluster.ranked[: split.devices]], warnings
 
 
 class _Building:
@@ -157,6 +161,7 @@ class _Building:
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         self.devices = [devices[stage * self.mesh.per_stage] for stage in range(split.pp)]
         self.tokens = split.global_batch * sizes.rows
+        self.scale = (_SCALE_OF_HALF if split.precision == "float16" else 1.0) / (split.microbatch * sizes.rows)
         self.b = GraphBuilder()
         self.program = RankProgram(self.b, self.mesh, split.microbatches)
         self.parameters = RankParameters(
@@ -218,9 +223,10 @@ class _Building:
         return places
 
     def _sharded_over(self, parameter: RankParameter) -> str:
-        if self.split.zero_group not in (None, self.mesh.dp):
-            return "ep"  # the only part of dp that ZeRO takes
-        return "edp" if parameter.over == "ep" else "dp"
+        axis = "edp" if parameter.over == "ep" else "dp"
+        size = self.mesh.size(axis)
+        group = size if self.split.zero_group is None else gcd(self.split.zero_group, size)
+        return axis if group == size else f"{axis}:{group}"
 
     def _group(self, nodes: Sequence[Operation], name: str, stage: int) -> str:
         name = name if stage == 0 else f"{name}/stage_{stage}"
@@ -233,17 +239,17 @@ class _Building:
                 self.initialise.append(self._group(mine, "initialise", stage))
 
     def _loss(self, end: ForwardEnd) -> tuple[Tensor, Tensor]:
-        """The sum of the rank's losses divided by the tokens of the global batch, and how many of them count."""
+        """The sum of the rank's losses times the scale of gradients, and how many tokens have a label."""
         total, count = end.losses()
         with self._on_last():
-            return self.b.op("Mul", total, 1 / self.tokens, name="loss/of_rank")[0], count
+            return self.b.op("Mul", total, self.scale, name="loss/of_rank")[0], count
 
     def _correction(self, count: Tensor) -> Tensor:
-        """Tokens of the global batch by those that have a label."""
+        """What makes of a sum of scaled losses, or gradients, the mean over the labelled tokens of the global batch."""
         with self._on_last(), self.b.scope("correction"):
             labelled = self.program.all_reduce(count, "dp+cp", name="labelled")
             at_least_one = self.b.op("Maximum", labelled, 1.0)
-            return self.b.op("RealDiv", float(self.tokens), at_least_one, name="factor")[0]
+            return self.b.op("RealDiv", 1 / self.scale, at_least_one, name="factor")[0]
 
     def _total(self, part: Tensor, correction: Tensor) -> None:
         """The loss of the global batch, on the last stage of every rank."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from ....graph.ops.device_kinds import device_kind
 from ....graph.parallel.mesh.mesh import Mesh
 from ...cluster import Cluster
 from ..bodies.places import hosts_of
@@ -24,9 +23,8 @@ class Ranks:
     def __init__(self, mesh: Mesh, cluster: Cluster) -> None:
         self.mesh = mesh
         self.cluster = cluster
-        own = [n for n, device in enumerate(cluster) if device_kind(device.type).own_memory]
-        self.available = len(own) or len(cluster)
-        self.devices: Sequence[int] = (own or range(len(cluster)))[: mesh.devices]
+        self.available = len(cluster.ranked)
+        self.devices: Sequence[int] = [cluster.numbers[device.name] for device in cluster.ranked[: mesh.devices]]
 
     @cached_property
     def stage_of(self) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """The update of a training step: the norm of all gradients, clipping, and the step of an optimizer.
 
-    gradients of the sum of token losses / tokens     by the passes behind this: summed over micro-batches, dp and cp
-    correction = tokens / labels that count           of the global batch; where labels are left out it is above 1
+    gradients of the scaled sum of token losses       by the passes behind this: summed over micro-batches, dp and cp
+    correction = 1 / (scale * tokens with a label)    of the global batch
     norm       = correction * sqrt(sum of squares)    over the shards of tp and ep, and over all stages
     factor     = correction * min(1, clip / norm)     every gradient times this
     AdamW      m, v, w in float32 (Kingma and Ba 2015; Loshchilov and Hutter 2019: decay apart from the gradient)

@@ -4,7 +4,7 @@
 
     query/variable   VarHandleOp float [8,2]  {shared_name="query", _reduced_over="dp+cp"}
     query/read       ReadVariableOp           what gradients are taken of: they come in float32 and add up in it
-    query/value      Cast to bfloat16         once a step
+    query/cast       Cast to bfloat16         once a step
 
 Without masters, for inference, the variable has the type of the products itself, and no cast. It starts with what the
 cast would give.

@@ -169,6 +169,7 @@ DECODE: dict[str, Any] = {"inference": "decode", "context": CONTEXT}
         ("llama", {"dp": 2, "zero": 1}, DECODE, "zero=1: a step without training has none, nothing is trained; give 0"),
         ("llama", {"recompute": "full"}, DECODE, "recompute='full': a step without training has none"),
         ("gpt", {}, {**DECODE, "context": 9}, "context=9 is more than the model's positions=8; give that or less"),
+        ("moe", {"tp": 2, "microbatch": 3}, DECODE, "microbatch=3 does not allow; give microbatch=2 or 4"),
         ("bert", {}, PREFILL, "BertModel does not go on token by token and keeps nothing; leave inference out"),
     ],
 )

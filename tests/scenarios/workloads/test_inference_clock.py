@@ -81,7 +81,8 @@ def test_representatives_take_as_long_as_all_ranks(fields: dict[str, Any], given
     split = Split(precision="bfloat16", microbatch=4, **fields)
     cluster = local_cluster(f"gpu:{split.devices}", gpu="H100-SXM")
     times = set()
-    for way in ({"representatives": True}, {"local_inputs": True}):
+    ways: tuple[dict[str, Any], ...] = ({"representatives": True}, {"local_inputs": True})
+    for way in ways:
         step = build_model(SMALL, split, cluster, context=512, **given, **way)
         times.add(simulate(cut(step.graph, cluster, targets=step.targets), cluster).makespan_ns)
     assert len(times) == 1

@@ -122,11 +122,13 @@ class Dispatch:
     def _sorted(self, numbers: Tensor, size: Tensor | int, name: str) -> tuple[Tensor, Tensor]:
         """`size` numbers in ascending order, equal ones as they come, and where each was.
 
-        The second of a permutation is its inverse; InvertPermutation would compute it in the memory of the host.
+        The second of a permutation is its inverse; InvertPermutation would compute it in the memory of the host. A
+        size that is computed is that of received rows.
         """
-        b = self._b
+        b, received = self._b, [(self._received,), (self._received,)]
+        attrs = {} if isinstance(size, int) else {"_assumed_shapes": encode(received, "list(shape)")}
         with b.scope(name):
-            highest, order = b.op("TopKV2", b.op("Neg", numbers), size)
+            highest, order = b.op("TopKV2", b.op("Neg", numbers), size, attrs=attrs)
             return b.op("Neg", highest)[0], b.op("Cast", order, DstT=DataType.INT64)[0]
 
     def _counts(self, numbers: Tensor, size: int) -> Tensor:

@@ -99,3 +99,12 @@ def test_one_rank_stands_for_all(fields: dict[str, Any]) -> None:
         parts = cut(step.graph, cluster, feeds=list(step.feeds), fetches=step.fetches, targets=step.targets)
         times.append(simulate(parts, cluster).makespan_ns)
     assert times[0] == times[1] > 0
+
+
+@pytest.mark.parametrize("recompute", ["full", "products", "selective"])
+def test_what_is_computed_again_has_known_sizes(recompute: Any) -> None:
+    """Also in the calls of a pipeline, which get numbers of rows as arguments."""
+    split = Split(dp=2, ep=2, pp=2, microbatches=2, recompute=recompute)
+    step = build_model(MODEL, split, "gpu:4", sequence_length=SEQUENCE, local_inputs=True)
+    parts = cut(step.graph, "gpu:4", feeds=list(step.feeds), fetches=step.fetches, targets=step.targets)
+    assert simulate(parts, "gpu:4").makespan_ns > 0
