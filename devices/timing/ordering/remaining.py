@@ -55,8 +55,8 @@ class RemainingTimes:
             times[n] = route.transfer_ns(body.copied_bytes[n])
         for members in _meetings(body):
             seat = body.seats[members[0]].seat
-            devices = self._devices[seat.group]
-            if len(devices) != seat.size:
+            devices = seat.devices or self._devices[seat.group]
+            if not seat.devices and len(devices) != seat.size:
                 devices = tuple(sorted({int(body.device[n]) for n in members}))
             plan = self._plan_of(seat.kind, devices, max(body.seats[n].size_bytes for n in members))
             for n in members:

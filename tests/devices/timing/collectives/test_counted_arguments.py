@@ -57,12 +57,12 @@ def test_numbers_that_differ_never_meet() -> None:
 
 def test_the_body_is_planned_once_for_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless something else reads the number, three calls on each of two GPUs need two bodies and that of the step."""
-    planned: list[int] = []
+    planned: list[Any] = []
     plan = Planner.plan
 
-    def counted(planner: Planner, *given: Any) -> Any:  # the arguments and the result of `plan`
-        planned.append(1)
-        return plan(planner, *given)
+    def counted(self: Planner, *given: Any) -> Any:
+        planned.append(given)
+        return plan(self, *given)
 
     monkeypatch.setattr(Planner, "plan", counted)
     played(step(((5, 6, 7), (5, 6, 7))))

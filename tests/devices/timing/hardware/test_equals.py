@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -36,13 +36,10 @@ class Ends:
         for number, flow in flows.items():
             event = Timeout(self._env, flow.at_ns)
             assert event.callbacks is not None
-            event.callbacks.append(self._asking(number, flow))
+            event.callbacks.append(partial(self._ask, number, flow))
         self._env.run()
 
-    def _asking(self, number: int, flow: Begun) -> Callable[[Event], None]:
-        return lambda _: self._ask(number, flow)
-
-    def _ask(self, number: int, flow: Begun) -> None:
+    def _ask(self, number: int, flow: Begun, _: Event) -> None:
         self.network.request(number, flow.route, flow.size_bytes)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
@@ -104,13 +101,13 @@ def clock(*ends: tuple[int, int]) -> float:
     equals = EqualFlows(Instants(env))
     (other,) = equals.phase(range(7, 8), EqualGroups((Route(),), ((1,),), (("gpu:2", "gpu:3"),)))
 
-    def arriving(flow: int) -> Callable[[Event], None]:
-        return lambda _: equals.arrived(other if flow else 7)
+    def arrive(flow: int, _: Event) -> None:
+        equals.arrived(other if flow else 7)
 
     for flow, at in ends:
         event: Event = Timeout(env, at)
         assert event.callbacks is not None
-        event.callbacks.append(arriving(flow))
+        event.callbacks.append(partial(arrive, flow))
     env.run()
     return float(env.now)
 

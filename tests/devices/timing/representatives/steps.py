@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -43,16 +44,16 @@ def of_representatives(program: Program, mesh: Mesh, cluster: Cluster) -> tuple[
     return cut(as_representatives(graph, mesh), cluster, targets=targets), targets
 
 
-def played(program: Program, mesh: Mesh, cluster: Cluster) -> Timeline:
-    """The timeline of representatives."""
-    return simulate(of_representatives(program, mesh, cluster)[0], cluster)
+def played(program: Program, mesh: Mesh, cluster: Cluster, **options: Any) -> Timeline:
+    """The timeline of representatives; `options` are those of `simulate`."""
+    return simulate(of_representatives(program, mesh, cluster)[0], cluster, **options)
 
 
-def written_out(program: Program, mesh: Mesh, cluster: Cluster) -> Timeline:
+def written_out(program: Program, mesh: Mesh, cluster: Cluster, **options: Any) -> Timeline:
     """The timeline of all ranks."""
     graph, targets = graph_of(program, mesh, gpus(cluster))
     names = [prefix_of(rank) + target for rank in range(mesh.per_stage) for target in targets]
-    return simulate(cut(write_out(graph, mesh, gpus(cluster)), cluster, targets=names), cluster)
+    return simulate(cut(write_out(graph, mesh, gpus(cluster)), cluster, targets=names), cluster, **options)
 
 
 def summed(axes: str, *, times: int = 1, shape: tuple[int, ...] = (1024, 1024)) -> Program:

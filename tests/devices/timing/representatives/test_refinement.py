@@ -50,7 +50,7 @@ def test_counts_are_those_of_every_link_of_a_class(routes: list[Route]) -> None:
     classes = flow_classes(routes, [0] * len(routes), lambda link: link.bandwidth_bytes_per_s)
     for link in classes.links:
         own = int(classes.of_link[classes.number_of[id(link)]])
-        crossing: dict[int, int] = defaultdict(int)
+        crossing: defaultdict[int, int] = defaultdict(int)
         for number, route in enumerate(routes):
             if link in route.links:
                 crossing[int(classes.of_flow[number])] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Literal
 
 import pytest
 
@@ -84,6 +85,22 @@ def test_a_collective_along_pp_joins_the_stages() -> None:
     first, second = timeline.find("sum0"), timeline.find("sum1")
     assert (first.start_ns, first.end_ns) == (second.start_ns, second.end_ns)
     assert timeline.makespan_ns == written_out(program, mesh, cluster).makespan_ns
+
+
+@pytest.mark.parametrize("order", ["ready", "critical-path"])
+def test_an_order_is_that_of_all_ranks(order: Literal["ready", "critical-path"]) -> None:
+    """Kernels and collectives are taken in the same order: two sums in turns, of which one is long."""
+
+    def program(ranks: RankProgram, stages: list[str]) -> list[Tensor]:
+        with ranks.on_stage(0, stages[0]):
+            x = variable(ranks, (1024, 1024), "x")
+            first = ranks.b.op("MatMul", x, x)[0]
+            others = [ranks.all_reduce(ranks.b.op("MatMul", first, x)[0], axes) for axes in ("tp", "dp", "tp")]
+            return [*others, ranks.b.op("MatMul", others[2], x)[0]]
+
+    cluster, mesh = hosts(2, 4), Mesh(dp=2, tp=4)
+    ends = [run(program, mesh, cluster, order=order).makespan_ns for run in (played, written_out)]
+    assert ends[0] == ends[1]
 
 
 def test_it_says_what_stood_for_what() -> None:
