@@ -57,7 +57,7 @@ async def _all(bench: Bench, step: _Step) -> Measured:
 
 async def _per_run(bench: Bench, step: _Step) -> Measured:
     sample, told = _told(bench, step)
-    return Measured(Figure.of(sample, told["events"]))
+    return Measured(Figure.of(sample, told["runs"]))
 
 
 async def _peak(bench: Bench, step: _Step) -> Measured:
