@@ -88,16 +88,25 @@ def build_model(
         sequence_axes={name: given.sequence_axis for name, given in build.network.inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(model, imbalance),
+        assumptions=_assumptions(model, split, imbalance),
     )
 
 
-def _assumptions(model: ModelDescription, imbalance: float) -> tuple[str, ...]:
-    """What the clock assumes of a model for want of values."""
-    if not isinstance(model, MoeModel) or not model.expert_layers:
-        return ()
-    share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
-    return (f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides",)
+_FLOAT8 = (
+    "factors of products with weights are rounded to 8 bits by what makes them, which takes no time; attention, "
+    "routers, logits, exchanges and what is kept in memory are in bfloat16"
+)
+
+
+def _assumptions(model: ModelDescription, split: Split, imbalance: float) -> tuple[str, ...]:
+    """What the clock assumes of a step: of types that no kernel computes in, and of experts for want of values."""
+    assumed = [_FLOAT8] if split.precision == "fp8" else []
+    if isinstance(model, MoeModel) and model.expert_layers:
+        share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
+        assumed.append(
+            f"{share}, those of the busiest rank {imbalance:g} times as many: on the clock no router decides"
+        )
+    return tuple(assumed)
 
 
 def _rows(model: ModelDescription, sequence_length: int | None) -> int:

@@ -114,6 +114,11 @@ class RankNetwork:
         return self.sizes.sequence // self.cp
 
     @property
+    def is_float8(self) -> bool:
+        """Whether products with weights are in 8-bit floats; attention, routers and logits are not."""
+        return self.split.precision == "fp8"
+
+    @property
     def partial(self) -> tuple[str, ...]:
         """The axes over which gradients of weights that meet own rows alone are still to be added up."""
         return ("tp",) if self.scatters_rows else ()
@@ -165,6 +170,10 @@ class RankNetwork:
         """
         partial = () if split is not None else self.partial
         return self.parameters.weight(name, shape, split=split, scale=sqrt(3 / fan_in), partial_over=partial)
+
+    def product(self, x: Tensor, weights: Tensor, name: str) -> Tensor:
+        """x @ weights, in 8-bit floats where the precision is "fp8"."""
+        return self.b.op("Partita>Float8MatMul" if self.is_float8 else "MatMul", x, weights, name=name)[0]
 
     def vector(self, name: str, size: int, start: float, *, is_split: bool = False) -> Tensor:
         """A bias or gain; one that is not split meets the rank's own rows."""

@@ -30,7 +30,7 @@ def left(network: RankNetwork, part: Tensor) -> Tensor:
 def column(network: RankNetwork, x: Tensor, name: str, shape: tuple[int, int], *, bias: bool = True) -> Tensor:
     """The rank's columns of x @ weights (+ bias), of x [rows, shape[0]] that `entered` gave."""
     weights = network.matrix(f"{name}/weights", shape, shape[0], split=1)
-    y = network.b.op("MatMul", x, weights, name=f"{name}/product")[0]
+    y = network.product(x, weights, f"{name}/product")
     return _biased(network, y, name, shape[1], is_split=True) if bias else y
 
 
@@ -40,13 +40,13 @@ def row(network: RankNetwork, x: Tensor, name: str, shape: tuple[int, int], *, b
     The bias is added once, behind the sum.
     """
     weights = network.matrix(f"{name}/weights", shape, shape[0], split=0)
-    y = left(network, network.b.op("MatMul", x, weights, name=f"{name}/product")[0])
+    y = left(network, network.product(x, weights, f"{name}/product"))
     return _biased(network, y, name, shape[1], is_split=False) if bias else y
 
 
 def whole(network: RankNetwork, x: Tensor, name: str, shape: tuple[int, int]) -> Tensor:
     """x @ weights + bias of own rows, with weights that all ranks have."""
-    y = network.b.op("MatMul", x, network.matrix(f"{name}/weights", shape, shape[0]), name=f"{name}/product")[0]
+    y = network.product(x, network.matrix(f"{name}/weights", shape, shape[0]), f"{name}/product")
     return _biased(network, y, name, shape[1], is_split=False)
 
 

@@ -112,7 +112,7 @@ def _key_or_value(network: RankNetwork, x: Tensor, name: str, layer: AttentionLa
     first = _shared_head(network, layer.kind.kv_heads, size)
     weights = network.parameters.weight(f"{name}/weights", shape, scale=sqrt(3 / layer.hidden), partial_over=("tp",))
     part = b.op("Slice", weights, b.op("Pack", [0, first]), [layer.hidden, size], name=f"{name}/part")
-    y = b.op("MatMul", x, part, name=f"{name}/product")[0]
+    y = network.product(x, part, f"{name}/product")
     if not layer.qkv_bias:
         return y
     bias = network.parameters.weight(f"{name}/bias", (shape[1],), start=0.0, partial_over=("tp",))
