@@ -16,6 +16,7 @@ from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Operation, Tensor
 from ...graph.gradients.backward import gradients
 from ...graph.parallel.devices_of_nodes import host_of
+from ...graph.parallel.mesh.exchange_order import order_exchanges
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
 from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
@@ -247,6 +248,8 @@ class _Building:
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        ends = [*slopes.values(), loss, count]
+        order_exchanges(graph, batch=inputs, ends=ends, hidden=split.overlap)
         graph = reduce_gradients(
             graph,
             self.mesh,
@@ -257,7 +260,10 @@ class _Building:
             others=[count],
             zero=split.zero if self.mesh.dp > 1 else 0,
             zero_group=split.zero_group if self.mesh.dp > 1 else None,
+            prefetch=int("dp" in split.overlap),
         )
+        if "dp" not in split.overlap:
+            order_exchanges(graph, batch=inputs, ends=self.targets, hidden=(), behind=ends)
         if split.pp == 1 and split.microbatches == 1:
             return graph
         return pipeline(
@@ -270,6 +276,7 @@ class _Building:
             reduction="sum",
             sized="microbatch",
             gradients=[*slopes.values(), count],
+            inline_last="dp" in split.overlap,
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

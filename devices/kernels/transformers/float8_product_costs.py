@@ -11,12 +11,7 @@ from ....graph.dtypes import DataType
 from ..linalg.linalg_costs import matmul, matmul_product
 from ..op_cost import CostContext, bytes_moved, computes_in, factor_bytes, flops, products
 
-computes_in(
-    DataType.FLOAT8_E4M3FN,
-    "Partita>Float8MatMul",
-    "Partita>Float8GroupedMatMul",
-    "Partita>Float8GroupedMatMulGrad",
-)
+computes_in(DataType.FLOAT8_E4M3FN, "Partita>Float8MatMul")
 flops("Partita>Float8MatMul", matrix="product")(matmul)
 products("Partita>Float8MatMul")(matmul_product)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from ....graph.dtypes import item_size
-from ..op_cost import CostContext, Layer, bytes_moved, factor_bytes, flops, layers
+from ....graph.dtypes import DataType, item_size
+from ..op_cost import CostContext, Layer, bytes_moved, computes_in, factor_bytes, flops, layers
 
 LEAST_ROWS = 128
 """rows of a group: with fewer a product reads its weights as fast as the memory is, and no fit describes it"""
@@ -42,6 +42,8 @@ def _groups(c: CostContext) -> _Groups:
 
 _FORWARD = "Partita>GroupedMatMul", "Partita>Float8GroupedMatMul"
 _GRADIENTS = "Partita>GroupedMatMulGrad", "Partita>Float8GroupedMatMulGrad"
+
+computes_in(DataType.FLOAT8_E4M3FN, "Partita>Float8GroupedMatMul", "Partita>Float8GroupedMatMulGrad")
 
 
 @flops(*_FORWARD, *_GRADIENTS, matrix="grouped product")

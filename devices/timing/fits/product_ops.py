@@ -6,7 +6,8 @@
 `kernels/op_cost.py` says which product an op is. A model is fitted to bf16 products: another element type scales its
 rates by the peak of the type's units and its bytes by the size of an element. The bytes of a convolution are those of
 its image, filter and result and not those of the patches that an implicit product stands for, which the size of an
-element accounts for; so it does where an op rounds its factors and not its result. Convolutions and batches have no measured rows, so they are "transferred" too.
+element accounts for. So it does where an op rounds its factors and not its result. Convolutions and batches have no
+measured rows, so they are "transferred" too.
 """
 
 from __future__ import annotations
