@@ -248,8 +248,10 @@ class _Building:
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
-        ends = [*slopes.values(), loss, count]
-        order_exchanges(graph, batch=inputs, ends=ends, hidden=split.overlap)
+        ends, is_called = [*slopes.values(), loss, count], split.pp > 1 or split.microbatches > 1
+        hides_sums = "dp" in split.overlap
+        if hides_sums:
+            order_exchanges(graph, ends=ends, gradients=ends, batch=inputs, hidden=split.overlap)
         graph = reduce_gradients(
             graph,
             self.mesh,
@@ -260,11 +262,18 @@ class _Building:
             others=[count],
             zero=split.zero if self.mesh.dp > 1 else 0,
             zero_group=split.zero_group if self.mesh.dp > 1 else None,
-            prefetch=int("dp" in split.overlap),
+            prefetch=int(hides_sums),
         )
-        if "dp" not in split.overlap:
-            order_exchanges(graph, batch=inputs, ends=self.targets, hidden=(), behind=ends)
-        if split.pp == 1 and split.microbatches == 1:
+        if not hides_sums:
+            order_exchanges(
+                graph,
+                ends=self.targets,
+                gradients=ends,
+                free=self.initialise,
+                batch=inputs if is_called else None,
+                hidden=split.overlap,
+            )
+        if not is_called:
             return graph
         return pipeline(
             graph,
@@ -276,7 +285,7 @@ class _Building:
             reduction="sum",
             sized="microbatch",
             gradients=[*slopes.values(), count],
-            inline_last="dp" in split.overlap,
+            inline_last=hides_sums and self.mesh.size("dp+cp") > 1,
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

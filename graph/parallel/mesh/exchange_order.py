@@ -9,8 +9,8 @@ written it. Control edges say which of the two it is. Of d_y, which gives d_x, s
 
 So an exposed exchange waits for all that is before it in the program on its device, and all that is behind it waits for
 its end. A hidden one is begun as early as can be: what it does not need comes behind what gives its input, in the
-program and before it. The program is the topological order in which nodes of smaller ids come first. Only nodes that
-depend on values of the batch are ordered: what reads shapes or variables alone is free. No order changes a value.
+program and before it. The program is the topological order in which nodes of smaller ids come first. No order changes a
+value.
 """
 
 from __future__ import annotations
@@ -32,21 +32,35 @@ from ..pipelines.seats import is_collective
 from .mesh import axis_names
 
 _Edges = list[list[int]]
+_ENDED = "backward_pass_ended"
 
 
 @collector_paused()
-def order_exchanges(graph: Graph, *, batch: Names, ends: Names, hidden: Collection[str], behind: Names = ()) -> None:
+def order_exchanges(
+    graph: Graph,
+    *,
+    ends: Names,
+    hidden: Collection[str],
+    gradients: Names = (),
+    batch: Names | None = None,
+    free: Names = (),
+) -> None:
     """Adds control edges to a rank program, so that its exchanges hide along the axes `hidden` only.
 
-    What follows from the placeholders `batch` and leads to the tensors `ends` is ordered. Exchanges that lead to the
-    tensors `behind` stay as they are, and nothing before these is ordered; the exchanges behind them are all exposed
-    that are not hidden. An exchange along several axes is hidden if all of these are.
+    What leads to the tensors or nodes `ends` is ordered, but for what leads to `free`; given the placeholders `batch`,
+    only what follows from their values. What leads to `gradients` comes first, and then the others of a device wait for
+    the end of all of that. An exchange along several axes is hidden if all of these are. Raises NotFoundError for a
+    name that is not there.
     """
-    program = _Program(graph, _ids(graph, batch), _ids(graph, ends))
-    before = program.leading_to(_ids(graph, behind))
-    kinds = {node: graph.node_properties(node) for node in program.exchanges if node not in before}
-    hides = {node: axis_names(kind.attrs[AXIS].decode()) <= set(hidden) for node, kind in kinds.items()}
-    for source, target in sorted(_Ordering(program, hides).edges()):
+    known = [_ids(graph, names) for names in (ends, gradients, free)]
+    program = _Program(graph, *known, None if batch is None else _ids(graph, batch))
+    axes = {node: graph.node_properties(node).attrs.get(AXIS) for node in program.exchanges}
+    hides = {node: axis_names(of.decode()) <= set(hidden) for node, of in axes.items() if of is not None}
+    ordering = _Ordering(program, hides)
+    ordering.run()
+    for device in ordering.junctions:
+        graph.add_node(graph.new_name(_ENDED), "NoOp", device=device)
+    for source, target in sorted(ordering.edges):
         graph.add_control_edge(graph.node(source), graph.node(target))
 
 
@@ -62,27 +76,47 @@ def _ids(graph: Graph, names: Names) -> list[int]:
 
 
 def _is_exchange(kind: NodeProperties) -> bool:
-    return AXIS in kind.attrs and not kind.op_def.record.is_view and is_collective(kind)
+    return is_collective(kind) and not kind.op_def.record.is_view
+
+
+def _is_read(kind: NodeProperties) -> bool:
+    """Whether nodes read a variable: whoever asks for its value does not ask for a step."""
+    return kind.op_def.record.reads_handle is not None and len(kind.input_types) == 1
 
 
 class _Program:
     """The nodes of a graph and what they read, in the order of the program."""
 
-    def __init__(self, graph: Graph, batch: Sequence[int], ends: Sequence[int]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        ends: Sequence[int],
+        gradients: Sequence[int],
+        free: Sequence[int],
+        batch: Sequence[int] | None,
+    ) -> None:
         live = graph.edge_arrays()
         keep = (live.src > SINK_ID) & (live.dst > SINK_ID)
         src, dst = live.src[keep], live.dst[keep]
         is_data = live.src_output[keep] >= 0
-        count = graph.num_node_ids
-        self.sources = _lists(dst, src, count)
+        self.count = graph.num_node_ids
+        self.sources = _lists(dst, src, self.count)
         """by node those that it waits for"""
-        self.data = _lists(dst[is_data], src[is_data], count)
-        self._readers = _lists(src, dst, count)
+        self.data = _lists(dst[is_data], src[is_data], self.count)
+        self._readers = _lists(src, dst, self.count)
         self.device = graph.requested_device_indices().tolist()
+        self.device_names = graph.device_names()
+        self.before = self.leading_to(gradients)
+        """what comes first"""
         self.order = self._sorted([node.id for node in graph.op_nodes()])
-        reads_shape = graph.flags(lambda kind: kind.op_def.record.reads_shape).tolist()
-        self.nodes = self.leading_to(ends) & self._with_values(batch, reads_shape)
+        self.nodes = self.leading_to(ends) - self.leading_to(free)
         """what is ordered"""
+        if batch is not None:
+            self.nodes &= self._with_values(batch, graph.flags(lambda kind: kind.op_def.record.reads_shape).tolist())
+        is_additive = graph.flags(lambda kind: kind.op_def.record.is_additive).tolist()
+        self.nodes -= self._sums({*ends, *gradients}, is_additive)
+        is_read = graph.flags(_is_read).tolist()
+        self.nodes = {node for node in self.nodes if self.data[node] and not is_read[node]}
         exchanges = graph.flags(_is_exchange).tolist()
         self.exchanges = [node for node in self.order if exchanges[node] and node in self.nodes]
 
@@ -97,25 +131,39 @@ class _Program:
         return seen
 
     def _sorted(self, nodes: Sequence[int]) -> list[int]:
-        """All nodes behind what they wait for, the one of the smallest id first."""
+        """All nodes behind what they wait for: what comes first, and then the one of the smallest id."""
         left = [len(sources) for sources in self.sources]
-        ready = [node for node in nodes if not left[node]]
+        ready = [(node not in self.before, node) for node in nodes if not left[node]]
         heapify(ready)
         order = []
         while ready:
-            node = heappop(ready)
+            _, node = heappop(ready)
             order.append(node)
             for reader in self._readers[node]:
                 left[reader] -= 1
                 if not left[reader]:
-                    heappush(ready, reader)
+                    heappush(ready, (reader not in self.before, reader))
         return order
 
+    def _sums(self, ends: set[int], is_additive: Sequence[bool]) -> set[int]:
+        """Sums and rearrangements on the way to ends alone: a pipeline moves them behind what several stages do."""
+        found = set[int]()
+        for node in reversed(self.order):
+            if node in ends or any(reader in found for reader in self._readers[node]):
+                inside = (reader for reader in self._readers[node] if reader in self.before)
+                if is_additive[node] and found.issuperset(inside):
+                    found.add(node)
+        return found
+
     def _with_values(self, batch: Sequence[int], reads_shape: Sequence[bool]) -> set[int]:
-        """The nodes whose inputs depend on values of some placeholders, and not just on their shapes."""
+        """The nodes whose inputs depend on values of some placeholders, and not just on their shapes.
+
+        Behind what comes first variables are read again: there all that waits for such a node follows from it.
+        """
         found = set(batch)
         for node in self.order:
-            if not reads_shape[node] and not found.isdisjoint(self.data[node]):
+            sources = self.data[node] if not self.before or node in self.before else self.sources[node]
+            if not reads_shape[node] and not found.isdisjoint(sources):
                 found.add(node)
         return found.difference(batch)
 
@@ -138,6 +186,8 @@ class _Device:
         """the nodes behind the gates, or gates themselves"""
         self.open = dict[int, None]()
         """nodes for which no later one has waited, in order"""
+        self.is_behind = False
+        """whether what comes first has ended"""
 
 
 class _Ordering:
@@ -145,17 +195,30 @@ class _Ordering:
 
     def __init__(self, program: _Program, hides: dict[int, bool]) -> None:
         self.program, self.hides = program, hides
-        self._found = set[tuple[int, int]]()
+        self.edges = set[tuple[int, int]]()
+        """source and target of each"""
+        self.junctions: list[str] = []
+        """the devices of nodes to be added, whose ids follow those of the program: many wait there for many"""
 
-    def edges(self) -> set[tuple[int, int]]:
-        """Source and target of each."""
+    def run(self) -> None:
+        """Finds the edges."""
         program, devices = self.program, dict[int, _Device]()
         for node in self._hoisted():
             if node in program.nodes:
                 number = program.device[node]
                 device = devices.setdefault(number, _Device())
+                if program.before and node not in program.before and not device.is_behind:
+                    self._end(device, program.device_names[number])
                 self._take(device, node, [s for s in program.sources[node] if program.device[s] == number])
-        return self._found
+
+    def _end(self, device: _Device, name: str) -> None:
+        """Lets later nodes of a device wait for all earlier ones."""
+        device.is_behind = True
+        if device.open:
+            junction = self.program.count + len(self.junctions)
+            self.junctions.append(name)
+            self._wait(device.open, junction, ())
+            device.gates, device.behind, device.open = [junction], {junction}, {junction: None}
 
     def _take(self, device: _Device, node: int, sources: Sequence[int]) -> None:
         hides = self.hides.get(node)
@@ -176,7 +239,7 @@ class _Ordering:
             device.open.update(dict.fromkeys(inputs))
 
     def _wait(self, first: Iterable[int], node: int, sources: Sequence[int]) -> None:
-        self._found.update((other, node) for other in first if other not in sources)
+        self.edges.update((other, node) for other in first if other not in sources)
 
     def _hoisted(self) -> list[int]:
         """The order, with what a hidden exchange needs, and the exchange, before other nodes since the last one."""
