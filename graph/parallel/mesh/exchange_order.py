@@ -40,22 +40,26 @@ def order_exchanges(
     graph: Graph,
     *,
     ends: Names,
+    gradients: Names,
     hidden: Collection[str],
-    gradients: Names = (),
     batch: Names | None = None,
     free: Names = (),
 ) -> None:
     """Adds control edges to a rank program, so that its exchanges hide along the axes `hidden` only.
 
     What leads to the tensors or nodes `ends` is ordered, but for what leads to `free`; given the placeholders `batch`,
-    only what follows from their values. What leads to `gradients` comes first, and then the others of a device wait for
-    the end of all of that. An exchange along several axes is hidden if all of these are. Raises NotFoundError for a
-    name that is not there.
+    only what follows from their values. What leads to `gradients` comes first. Then the others of a device wait for the
+    end of all of that, and their exchanges are exposed. An exchange along several axes is hidden if all of these are.
+    Raises NotFoundError for a name that is not there.
     """
     known = [_ids(graph, names) for names in (ends, gradients, free)]
     program = _Program(graph, *known, None if batch is None else _ids(graph, batch))
     axes = {node: graph.node_properties(node).attrs.get(AXIS) for node in program.exchanges}
-    hides = {node: axis_names(of.decode()) <= set(hidden) for node, of in axes.items() if of is not None}
+    hides = {
+        node: node in program.before and axis_names(of.decode()) <= set(hidden)
+        for node, of in axes.items()
+        if of is not None
+    }
     ordering = _Ordering(program, hides)
     ordering.run()
     for device in ordering.junctions:

@@ -32,6 +32,9 @@ from ...models.split import Split
 from .parameters import RankParameters
 
 
+MOST_CHUNKS, ROWS_OF_CHUNK = 4, 8192
+
+
 @dataclass(frozen=True, slots=True)
 class RankSizes:
     """What a rank program is built for."""
@@ -117,6 +120,18 @@ class RankNetwork:
     def is_float8(self) -> bool:
         """Whether products with weights are in 8-bit floats; attention, routers and logits are not."""
         return self.split.precision == "fp8"
+
+    @property
+    def chunks(self) -> int:
+        """In how many chunks rows go through products whose exchanges over tp may hide: one for every 8192, up to 4.
+
+        Or the next smaller number that divides the rows of a rank. Gradients of weights are summed over chunks, which
+        costs more than is hidden where a chunk has fewer rows, or where rows are not shared out over tp.
+        """
+        if not self.scatters_rows or "tp" not in self.split.overlap or self.sizes.cache:
+            return 1
+        most = max(1, min(MOST_CHUNKS, self.rows // ROWS_OF_CHUNK))
+        return next(count for count in range(most, 0, -1) if self.own_rows % count == 0)
 
     @property
     def partial(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph.dtypes import Array
 from partita.scenarios.models.bert import BertModel
 from partita.scenarios.models.description import ModelDescription
@@ -72,7 +72,7 @@ def drawn(seed: int, family: str = "") -> ModelCase:
             continue  # refused: there is no attention
         try:
             split.check(model, SEQUENCE, 8)
-        except InvalidArgumentError:
+        except (InvalidArgumentError, UnimplementedError):
             continue
         optimizer = Optimizer(
             kind=draw.choice(("adamw", "adam", "sgd")),  # type: ignore[arg-type]  # one of the kinds
@@ -100,7 +100,7 @@ def _split(draw: Random) -> Split:
             "zero": zero,
             "zero_group": draw.choice([None, *(n for n in (1, 2) if dp % n == 0)]) if zero else None,
             "recompute": draw.choice(("none", "none", "selective", "full", "products")),
-            "overlap": draw.choice(((), ("dp",), ("tp",), ("tp", "dp", "pp"))),
+            "overlap": draw.choice(((), ("dp",), ("tp",), ("cp", "ep"), ("tp", "dp", "pp", "cp", "ep"))),
             "precision": draw.choice(("float64", "float64", "float64", "float32", "bfloat16", "float16")),
         }
         try:

@@ -16,7 +16,7 @@ from .....graph.builder.handles import Tensor
 from .....graph.dtypes import Array
 from ....models.nearest import nearest_divisors, or_text
 from ..network import RankNetwork
-from ..products import column, entered, row
+from ..products import Rows, before, column_of, row
 from .core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
 from .key_value_cache import attended_in_cache, store
@@ -44,11 +44,12 @@ class AttentionLayer(NamedTuple):
 def self_attention(network: RankNetwork, x: Tensor, layer: AttentionLayer) -> Tensor:
     """The attention of x [own rows, hidden], projected back: [own rows, hidden]."""
     kind = share_of(network, layer.kind)
-    x = entered(network, x)
-    query = column(network, x, "query", (layer.hidden, layer.kind.heads * kind.size), bias=layer.qkv_bias)
-    key, value = (
-        _key_or_value(network, x, name, layer, size) for name, size in (("key", kind.size), ("value", kind.value_size))
-    )
+    products = [
+        column_of(network, "query", (layer.hidden, layer.kind.heads * kind.size), bias=layer.qkv_bias),
+        _key_or_value(network, "key", layer, kind.size),
+        _key_or_value(network, "value", layer, kind.value_size),
+    ]
+    query, key, value = before(network, x, lambda rows: [product(rows) for product in products])
     heads = [
         network.heads(query, kind.heads, kind.size),
         network.heads(key, kind.kv_heads, kind.size),
@@ -103,21 +104,20 @@ def _fit(kv_heads: int, ranks: int) -> bool:
     return kv_heads % ranks == 0 or ranks % kv_heads == 0
 
 
-def _key_or_value(network: RankNetwork, x: Tensor, name: str, layer: AttentionLayer, size: int) -> Tensor:
-    """The keys, or the values, of the rank's heads: [rows, heads * size]."""
+def _key_or_value(network: RankNetwork, name: str, layer: AttentionLayer, size: int) -> Rows:
+    """Makes the keys, or the values, of the rank's heads of some rows: [.., heads * size]."""
     shape = (layer.hidden, layer.kind.kv_heads * size)
     if layer.kind.kv_heads >= network.tp:
-        return column(network, x, name, shape, bias=layer.qkv_bias)
+        return column_of(network, name, shape, bias=layer.qkv_bias)
     b = network.b
     first = _shared_head(network, layer.kind.kv_heads, size)
     weights = network.parameters.weight(f"{name}/weights", shape, scale=sqrt(3 / layer.hidden), partial_over=("tp",))
-    part = b.op("Slice", weights, b.op("Pack", [0, first]), [layer.hidden, size], name=f"{name}/part")
-    y = network.product(x, part, f"{name}/product")
+    part = b.op("Slice", weights, b.op("Pack", [0, first]), [layer.hidden, size], name=f"{name}/part")[0]
     if not layer.qkv_bias:
-        return y
+        return lambda x: network.product(x, part, f"{name}/product")
     bias = network.parameters.weight(f"{name}/bias", (shape[1],), start=0.0, partial_over=("tp",))
     own = b.op("Slice", bias, b.op("Pack", [first]), [size], name=f"{name}/bias_part")
-    return b.op("BiasAdd", y, own, name=f"{name}/out")[0]
+    return lambda x: b.op("BiasAdd", network.product(x, part, f"{name}/product"), own, name=f"{name}/out")[0]
 
 
 def _shared_head(network: RankNetwork, kv_heads: int, size: int) -> Tensor:
