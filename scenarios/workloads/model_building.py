@@ -93,6 +93,7 @@ def build_model(
     )
 
 
+_NO_LIMIT = 1 << 30  # calls of stages cannot wait for each other's parameters: these are gathered in front of them
 _FLOAT8 = (
     "factors of products with weights are rounded to 8 bits by what makes them, which takes no time; attention, "
     "routers, logits, exchanges and what is kept in memory are in bfloat16"
@@ -262,7 +263,7 @@ class _Building:
             others=[count],
             zero=split.zero if self.mesh.dp > 1 else 0,
             zero_group=split.zero_group if self.mesh.dp > 1 else None,
-            prefetch=int(hides_sums),
+            prefetch=_NO_LIMIT if is_called else int(hides_sums),
         )
         if not hides_sums:
             order_exchanges(
