@@ -18,13 +18,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
-import numpy as np
-
 from ....collector import collector_paused
 from ....errors import NotFoundError
 from ...analysis.collective_seats import AXIS
 from ...builder.tensor_names import Names, tensor_names
-from ...columns import SINK_ID
+from ...columns import SINK_ID, Ids
 from ...graph import Graph
 from ...ops.properties import NodeProperties
 from ...tensor_id import parse_tensor_name
@@ -52,7 +50,7 @@ def order_exchanges(
     end of all of that, and their exchanges are exposed. An exchange along several axes is hidden if all of these are.
     Raises NotFoundError for a name that is not there.
     """
-    known = [_ids(graph, names) for names in (ends, gradients, free)]
+    known = _ids(graph, ends), _ids(graph, gradients), _ids(graph, free)
     program = _Program(graph, *known, None if batch is None else _ids(graph, batch))
     axes = {node: graph.node_properties(node).attrs.get(AXIS) for node in program.exchanges}
     hides = {
@@ -172,7 +170,7 @@ class _Program:
         return found.difference(batch)
 
 
-def _lists(keys: np.ndarray, values: np.ndarray, count: int) -> _Edges:  # type: ignore[type-arg]  # ids
+def _lists(keys: Ids, values: Ids, count: int) -> _Edges:
     """By key the values."""
     lists: _Edges = [[] for _ in range(count)]
     for key, value in zip(keys.tolist(), values.tolist(), strict=True):

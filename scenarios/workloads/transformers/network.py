@@ -31,7 +31,6 @@ from ...models.nearest import nearest_multiples, or_text
 from ...models.split import Split
 from .parameters import RankParameters
 
-
 MOST_CHUNKS, ROWS_OF_CHUNK = 4, 8192
 
 
