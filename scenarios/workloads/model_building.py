@@ -252,7 +252,7 @@ class _Building:
         ends, is_called = [*slopes.values(), loss, count], split.pp > 1 or split.microbatches > 1
         hides_sums = "dp" in split.overlap
         if hides_sums:
-            order_exchanges(graph, ends=ends, gradients=ends, batch=inputs, hidden=split.overlap)
+            order_exchanges(graph, ends=ends, gradients=ends, loss=loss, batch=inputs, hidden=split.overlap)
         graph = reduce_gradients(
             graph,
             self.mesh,
@@ -270,6 +270,7 @@ class _Building:
                 graph,
                 ends=self.targets,
                 gradients=ends,
+                loss=loss,
                 free=self.initialise,
                 batch=inputs if is_called else None,
                 hidden=split.overlap,

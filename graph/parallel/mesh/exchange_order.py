@@ -39,6 +39,7 @@ def order_exchanges(
     *,
     ends: Names,
     gradients: Names,
+    loss: Names,
     hidden: Collection[str],
     batch: Names | None = None,
     free: Names = (),
@@ -47,10 +48,11 @@ def order_exchanges(
 
     What leads to the tensors or nodes `ends` is ordered, but for what leads to `free`; given the placeholders `batch`,
     only what follows from their values. What leads to `gradients` comes first. Then the others of a device wait for the
-    end of all of that, and their exchanges are exposed. An exchange along several axes is hidden if all of these are.
+    end of all of that, and their exchanges are exposed. Nodes that do not lead to the `loss` and read what another device
+    computed for it, with those that follow, are free: a pipeline chooses a stage for them. An exchange along several axes is hidden if all of these are.
     Raises NotFoundError for a name that is not there.
     """
-    known = _ids(graph, ends), _ids(graph, gradients), _ids(graph, free)
+    known = _ids(graph, ends), _ids(graph, gradients), _ids(graph, loss), _ids(graph, free)
     program = _Program(graph, *known, None if batch is None else _ids(graph, batch))
     axes = {node: graph.node_properties(node).attrs.get(AXIS) for node in program.exchanges}
     hides = {
@@ -94,6 +96,7 @@ class _Program:
         graph: Graph,
         ends: Sequence[int],
         gradients: Sequence[int],
+        loss: Sequence[int],
         free: Sequence[int],
         batch: Sequence[int] | None,
     ) -> None:
@@ -117,6 +120,7 @@ class _Program:
             self.nodes &= self._with_values(batch, graph.flags(lambda kind: kind.op_def.record.reads_shape).tolist())
         is_additive = graph.flags(lambda kind: kind.op_def.record.is_additive).tolist()
         self.nodes -= self._sums({*ends, *gradients}, is_additive)
+        self.nodes -= self._without_stage(self.leading_to(loss))
         is_read = graph.flags(_is_read).tolist()
         self.nodes = {node for node in self.nodes if self.data[node] and not is_read[node]}
         exchanges = graph.flags(_is_exchange).tolist()
@@ -155,6 +159,18 @@ class _Program:
                 inside = (reader for reader in self._readers[node] if reader in self.before)
                 if is_additive[node] and found.issuperset(inside):
                     found.add(node)
+        return found
+
+    def _without_stage(self, forward: set[int]) -> set[int]:
+        """The nodes of the backward pass that read activations of other devices, and what follows on their own."""
+        found, device = set[int](), self.device
+        for node in self.order:
+            if node in self.nodes and node in self.before and node not in forward:
+                for source in self.data[node]:
+                    if source in found and device[source] == device[node]:
+                        found.add(node)
+                    elif source in forward and source in self.nodes and device[source] != device[node]:
+                        found.add(node)
         return found
 
     def _with_values(self, batch: Sequence[int], reads_shape: Sequence[bool]) -> set[int]:

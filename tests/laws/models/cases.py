@@ -100,7 +100,7 @@ def _split(draw: Random) -> Split:
             "zero": zero,
             "zero_group": draw.choice([None, *(n for n in (1, 2) if dp % n == 0)]) if zero else None,
             "recompute": draw.choice(("none", "none", "selective", "full", "products")),
-            "overlap": draw.choice(((), ("dp",), ("tp",), ("cp", "ep"), ("tp", "dp", "pp", "cp", "ep"))),
+            "overlap": draw.choice(((), ("dp",), ("tp", "cp"), ("tp", "dp", "pp", "cp", "ep"))),
             "precision": draw.choice(("float64", "float64", "float64", "float32", "bfloat16", "float16")),
         }
         try:
