@@ -48,8 +48,10 @@ def order_exchanges(
 
     What leads to the tensors or nodes `ends` is ordered, but for what leads to `free`; given the placeholders `batch`,
     only what follows from their values. What leads to `gradients` comes first. Then the others of a device wait for the
-    end of all of that, and their exchanges are exposed. Nodes that do not lead to the `loss` and read what another device
-    computed for it, with those that follow, are free: a pipeline chooses a stage for them. An exchange along several axes is hidden if all of these are.
+    end of all of that, and their exchanges are exposed. Nodes that do not lead to the `loss` and read what another
+    device computed for it, with those that follow, are free: a pipeline chooses a stage for them. An exchange along
+    several axes is hidden if all of these are.
+
     Raises NotFoundError for a name that is not there.
     """
     known = _ids(graph, ends), _ids(graph, gradients), _ids(graph, loss), _ids(graph, free)
@@ -113,6 +115,7 @@ class _Program:
         self.device_names = graph.device_names()
         self.before = self.leading_to(gradients)
         """what comes first"""
+        self._forward = self.leading_to(loss)
         self.order = self._sorted([node.id for node in graph.op_nodes()])
         self.nodes = self.leading_to(ends) - self.leading_to(free)
         """what is ordered"""
@@ -120,7 +123,7 @@ class _Program:
             self.nodes &= self._with_values(batch, graph.flags(lambda kind: kind.op_def.record.reads_shape).tolist())
         is_additive = graph.flags(lambda kind: kind.op_def.record.is_additive).tolist()
         self.nodes -= self._sums({*ends, *gradients}, is_additive)
-        self.nodes -= self._without_stage(self.leading_to(loss))
+        self.nodes -= self._without_stage(self._forward)
         is_read = graph.flags(_is_read).tolist()
         self.nodes = {node for node in self.nodes if self.data[node] and not is_read[node]}
         exchanges = graph.flags(_is_exchange).tolist()
@@ -137,9 +140,9 @@ class _Program:
         return seen
 
     def _sorted(self, nodes: Sequence[int]) -> list[int]:
-        """All nodes behind what they wait for: what comes first, and then the one of the smallest id."""
+        """All nodes behind what they wait for: the forward pass, what comes first, and then that of the smallest id."""
         left = [len(sources) for sources in self.sources]
-        ready = [(node not in self.before, node) for node in nodes if not left[node]]
+        ready = [(self._turn(node), node) for node in nodes if not left[node]]
         heapify(ready)
         order = []
         while ready:
@@ -148,8 +151,12 @@ class _Program:
             for reader in self._readers[node]:
                 left[reader] -= 1
                 if not left[reader]:
-                    heappush(ready, (reader not in self.before, reader))
+                    heappush(ready, (self._turn(reader), reader))
         return order
+
+    def _turn(self, node: int) -> int:
+        """Nodes of a smaller number are before others that are ready."""
+        return (node not in self._forward) + (node not in self.before)
 
     def _sums(self, ends: set[int], is_additive: Sequence[bool]) -> set[int]:
         """Sums and rearrangements on the way to ends alone: a pipeline moves them behind what several stages do."""
@@ -164,13 +171,12 @@ class _Program:
     def _without_stage(self, forward: set[int]) -> set[int]:
         """The nodes of the backward pass that read activations of other devices, and what follows on their own."""
         found, device = set[int](), self.device
+        inner = self.nodes & self.before
         for node in self.order:
-            if node in self.nodes and node in self.before and node not in forward:
-                for source in self.data[node]:
-                    if source in found and device[source] == device[node]:
-                        found.add(node)
-                    elif source in forward and source in self.nodes and device[source] != device[node]:
-                        found.add(node)
+            if node in inner and node not in forward:
+                near = any(device[s] == device[node] and s in found for s in self.data[node])
+                if near or any(device[s] != device[node] and s in forward and s in inner for s in self.data[node]):
+                    found.add(node)
         return found
 
     def _with_values(self, batch: Sequence[int], reads_shape: Sequence[bool]) -> set[int]:
