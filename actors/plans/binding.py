@@ -21,6 +21,7 @@ from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
 from ...graph.library.calls import calls_functions
+from ...graph.ops.record import record_of
 from .call_sites import NameInCall
 from .output_checks import checked_kernel, checked_start
 
@@ -198,6 +199,7 @@ def check_complete(binders: Iterable[Binder]) -> None:
         binder.missing.clear()
     if not missing:
         return
+    _check_has_values(missing)
     ops = ", ".join(sorted({op for _, op in missing}))
     named = ", ".join(f"{name!r} ({op})" for name, op in missing[:_NAMED_IN_ERROR])
     more = f" and {len(missing) - _NAMED_IN_ERROR} more" if len(missing) > _NAMED_IN_ERROR else ""
@@ -207,6 +209,19 @@ def check_complete(binders: Iterable[Binder]) -> None:
         node=node,
         op=op,
     )
+
+
+def _check_has_values(missing: Iterable[tuple[str, str]]) -> None:
+    """UnimplementedError for the first node that is there to be timed alone."""
+    for node, op in missing:
+        kind = record_of(op).clock_only
+        if kind:
+            raise UnimplementedError(
+                f"{node!r} stands for {kind}, which have a time on the clock and no values; simulate this graph, or "
+                "build it with another precision to run it",
+                node=node,
+                op=op,
+            )
 
 
 def _stand_in(*_values: object) -> None:

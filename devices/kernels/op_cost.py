@@ -98,6 +98,7 @@ _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _COUNTS = (_FLOPS, _BYTES, _WAITS, _HOST_TIMES)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
 _LAYERS: OpTable[LayerOf] = OpTable("a layer", __package__, "_costs", via=__name__)
+_COMPUTED_IN: OpTable[DataType] = OpTable("a type to compute in", __package__, "_costs", via=__name__)
 _MATRIX: dict[str, MatrixClass] = {}
 
 
@@ -146,6 +147,14 @@ def layers(*ops: str) -> Callable[[LayerOf], LayerOf]:
     AlreadyExistsError if one of them has such a function.
     """
     return _register(_LAYERS, ops)
+
+
+def computes_in(dtype: DataType, *ops: str) -> None:
+    """Registers ops whose factors are rounded to a narrower type than tensors have: they run at its rate.
+
+    AlreadyExistsError if one of them has such a type.
+    """
+    _register(_COMPUTED_IN, ops)(dtype)
 
 
 def waits(*ops: str) -> Callable[[CountFunction], CountFunction]:
@@ -261,6 +270,16 @@ def layer_of(c: CostContext) -> Layer | None:
     except (IndexError, ValueError, ZeroDivisionError):
         return None
     return layer if layer is not None and min(layer.sizes.values()) > 0 else None
+
+
+def computed_in(op: str) -> DataType | None:
+    """The type that the factors of an op are rounded to; None for one that computes in the types of its tensors."""
+    return _COMPUTED_IN.get(op)
+
+
+def factor_bytes(c: CostContext) -> int:
+    """Bytes of an element of the first input, as the op reads it."""
+    return item_size(_COMPUTED_IN.get(c.op) or c.input_types[0])
 
 
 def waits_ns(c: CostContext) -> int:

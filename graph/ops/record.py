@@ -67,6 +67,7 @@ class Facts(TypedDict, total=False):
     is_flat_in_functions: bool
     is_placeholder: bool
     must_be_fed: bool
+    clock_only: str
     keeps_by_node: bool
     keeps_first_axis: bool
     is_collective: bool
@@ -149,6 +150,8 @@ class OpRecord:
     """a placeholder, with or without a default value"""
     must_be_fed: bool = False
     """a placeholder without a default value"""
+    clock_only: str = ""
+    """what it stands for, where that has a time and no values; empty for all others"""
     keeps_by_node: bool = False
     """its kernel keeps a counter, a generator or seeds for its node, as those of `State.RANDOM` do"""
     keeps_first_axis: bool = False

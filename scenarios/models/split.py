@@ -58,7 +58,8 @@ class Split:
     zero             0: optimizer state on every dp rank; 1 it is sharded, 2 gradients too, 3 parameters too
     zero_group       dp ranks that share the shards, a divisor of dp; left out all of them
     recompute        "none"; "selective": the attention core; "full": whole layers; "products": all but products
-    overlap          axes whose communication may hide: "tp" (products cut in chunks), "dp", "pp", "ep", "cp"
+    overlap          axes whose communication may hide behind computation: "tp" (many rows in chunks), "dp", "ep", "cp";
+                     that of others keeps to the order of the program. Transfers of stages hide with or without "pp"
     precision        type of products and activations; masters and accumulated gradients are float32. "fp8": products at
                      the fp8 rate, on the clock only
 

@@ -17,6 +17,7 @@ from ...graph.builder.builder import GraphBuilder
 from ...graph.builder.handles import Operation, Tensor
 from ...graph.gradients.backward import gradients
 from ...graph.parallel.devices_of_nodes import host_of
+from ...graph.parallel.mesh.exchange_order import order_exchanges
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.rank_program import RankProgram
 from ...graph.parallel.mesh.reduce_gradients import reduce_gradients
@@ -118,13 +119,20 @@ def _of_all_ranks(build: _Building, graph: Graph, used: Sequence[str], warnings:
         sequence_axes={name: given.sequence_axis for name, given in inputs.items()},
         weights=build.weights(graph),
         warnings=warnings,
-        assumptions=_assumptions(build.model, ways.imbalance, build.sizes),
+        assumptions=_assumptions(build.model, build.split, ways.imbalance, build.sizes),
     )
 
 
-def _assumptions(model: ModelDescription, imbalance: float, sizes: StepSizes) -> tuple[str, ...]:
-    """What the clock assumes of a model for want of values."""
-    assumed = []
+_NO_LIMIT = 1 << 30  # calls of stages cannot wait for each other's parameters: these are gathered in front of them
+_FLOAT8 = (
+    "factors of products with weights are rounded to 8 bits by what makes them, which takes no time; attention, "
+    "routers, logits, exchanges and what is kept in memory are in bfloat16"
+)
+
+
+def _assumptions(model: ModelDescription, split: Split, imbalance: float, sizes: StepSizes) -> tuple[str, ...]:
+    """What the clock assumes of a step: of types that no kernel computes in, and of experts for want of values."""
+    assumed = [_FLOAT8] if split.precision == "fp8" else []
     if isinstance(model, MoeModel) and model.expert_layers:
         share = f"each expert gets tokens * {model.topk} / {model.experts} rows"
         assumed.append(
@@ -281,6 +289,10 @@ class _Building:
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
             graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+        ends, is_called = [*slopes.values(), loss, count], split.pp > 1 or split.microbatches > 1
+        hides_sums = "dp" in split.overlap
+        if hides_sums:
+            order_exchanges(graph, ends=ends, gradients=ends, loss=loss, batch=inputs, hidden=split.overlap)
         graph = reduce_gradients(
             graph,
             self.mesh,
@@ -291,8 +303,19 @@ class _Building:
             others=[count],
             zero=split.zero if self.mesh.dp > 1 else 0,
             zero_group=split.zero_group if self.mesh.dp > 1 else None,
+            prefetch=_NO_LIMIT if is_called else int(hides_sums),
         )
-        if split.pp == 1 and split.microbatches == 1:
+        if not hides_sums:
+            order_exchanges(
+                graph,
+                ends=self.targets,
+                gradients=ends,
+                loss=loss,
+                free=self.initialise,
+                batch=inputs if is_called else None,
+                hidden=split.overlap,
+            )
+        if not is_called:
             return graph
         return pipeline(
             graph,
@@ -304,7 +327,7 @@ class _Building:
             reduction="sum",
             sized="microbatch",
             gradients=[*slopes.values(), count],
-            inline_last="dp" in split.overlap and self.mesh.size("dp+cp") > 1,
+            inline_last=hides_sums and self.mesh.size("dp+cp") > 1,
         )
 
     def _stages(self, layers: Sequence[str]) -> dict[str, str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from ....graph.dtypes import item_size
-from ..op_cost import CostContext, Layer, bytes_moved, flops, layers
+from ....graph.dtypes import DataType, item_size
+from ..op_cost import CostContext, Layer, bytes_moved, computes_in, factor_bytes, flops, layers
 
 LEAST_ROWS = 128
 """rows of a group: with fewer a product reads its weights as fast as the memory is, and no fit describes it"""
@@ -40,36 +40,42 @@ def _groups(c: CostContext) -> _Groups:
     return _Groups(min(groups, rows), groups, ceil(rows * c.attrs.get("assumed_imbalance", 1.0)), k, n)
 
 
-@flops("Partita>GroupedMatMul", "Partita>GroupedMatMulGrad", matrix="grouped product")
+_FORWARD = "Partita>GroupedMatMul", "Partita>Float8GroupedMatMul"
+_GRADIENTS = "Partita>GroupedMatMulGrad", "Partita>Float8GroupedMatMulGrad"
+
+computes_in(DataType.FLOAT8_E4M3FN, "Partita>Float8GroupedMatMul", "Partita>Float8GroupedMatMulGrad")
+
+
+@flops(*_FORWARD, *_GRADIENTS, matrix="grouped product")
 def grouped(c: CostContext) -> int:
     """2*k*n for every row, whichever group it is in."""
     groups = _groups(c)
     return 2 * groups.rows * groups.k * groups.n
 
 
-@bytes_moved("Partita>GroupedMatMul")
+@bytes_moved(*_FORWARD)
 def grouped_bytes(c: CostContext) -> int:
     """Rows in and out, and the weights of the groups that have rows."""
     groups = _groups(c)
-    elements = groups.rows * (groups.k + groups.n) + groups.busy * groups.k * groups.n
-    return elements * item_size(c.input_types[0]) + c.bytes_in(2)
+    factors = groups.rows * groups.k + groups.busy * groups.k * groups.n
+    return factors * factor_bytes(c) + groups.rows * groups.n * item_size(c.output_types[0]) + c.bytes_in(2)
 
 
-@bytes_moved("Partita>GroupedMatMulGrad")
+@bytes_moved(*_GRADIENTS)
 def grouped_gradient_bytes(c: CostContext) -> int:
     """Both kinds of rows, and the gradients of all groups: zeros are written too."""
     groups = _groups(c)
-    elements = groups.rows * (groups.k + groups.n) + groups.all * groups.k * groups.n
-    return elements * item_size(c.input_types[0]) + c.bytes_in(2)
+    factors = groups.rows * (groups.k + groups.n)
+    return factors * factor_bytes(c) + groups.all * groups.k * groups.n * item_size(c.output_types[0]) + c.bytes_in(2)
 
 
-@layers("Partita>GroupedMatMul")
+@layers(*_FORWARD)
 def grouped_layer(c: CostContext) -> Layer | None:
     """Forward, or what is as much, the gradient of the rows: its weights are turned."""
     return _layer(c, "bwd_grad_act" if c.attrs.get("transpose_b") else "fwd")
 
 
-@layers("Partita>GroupedMatMulGrad")
+@layers(*_GRADIENTS)
 def grouped_gradient_layer(c: CostContext) -> Layer | None:
     """The gradient of the weights."""
     return _layer(c, "bwd_grad_w")

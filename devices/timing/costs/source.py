@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.dtypes import DataType, item_size
 from ....graph.ops.properties import NodeProperties
-from ...kernels.op_cost import CostContext, PortDims
+from ...kernels.op_cost import CostContext, PortDims, computed_in
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
@@ -166,7 +166,13 @@ def context(properties: NodeProperties, inputs: PortDims, outputs: PortDims) -> 
 
 
 def rate_type(c: CostContext) -> DataType:
-    """The element type whose rate an op runs at: that of its largest input, or of its output if it has none."""
+    """The element type whose rate an op runs at: that of its largest input, or of its output if it has none.
+
+    An op that rounds its factors to another type says to which (`op_cost.computes_in`).
+    """
+    rounded = computed_in(c.op)
+    if rounded is not None:
+        return rounded
     sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
     if len(sized) == 1:
         return c.input_types[sized[0]]

@@ -6,7 +6,8 @@
 `kernels/op_cost.py` says which product an op is. A model is fitted to bf16 products: another element type scales its
 rates by the peak of the type's units and its bytes by the size of an element. The bytes of a convolution are those of
 its image, filter and result and not those of the patches that an implicit product stands for, which the size of an
-element accounts for. Convolutions and batches have no measured rows, so they are "transferred" too.
+element accounts for. So it does where an op rounds its factors and not its result. Convolutions and batches have no
+measured rows, so they are "transferred" too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.dtypes import DataType, base_type, item_size
-from ...kernels.op_cost import CostContext, Product, bytes_of
+from ...kernels.op_cost import CostContext, Product, bytes_of, computed_in
 from ...spec import DeviceSpec
 from ..costs.source import rate_type
 from .products import Products, bf16_peak
@@ -35,7 +36,7 @@ def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> OpProductTer
     """Size of an element, rate by that of bf16, and whether the model was fitted for something else."""
     dtype = rate_type(c)
     item_bytes = float(item_size(dtype))
-    if product.is_implicit:
+    if product.is_implicit or computed_in(c.op) is not None:
         m, n, k, batch = product[:4]
         item_bytes = bytes_of(c) / (batch * (m * k + k * n + m * n))
     rate = spec.peak_flops_per_s[spec.family(dtype, matrix=True)]

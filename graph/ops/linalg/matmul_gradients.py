@@ -22,11 +22,11 @@ def matmul(op: Forward, a: Tensor, b: Tensor, *, adj_a: bool = False, adj_b: boo
 
 @gradient("MatMul")
 def matrix_product(op: Forward, grad: Tensor) -> Gradients:
-    """d a = g b^H, d b = a^H g, rearranged for transposed factors."""
+    """d a = g b^H, d b = a^H g, rearranged for transposed factors, by the op that the product is of."""
     a, b = (op.attrs[name] for name in ("transpose_a", "transpose_b"))
 
     def product(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> Tensor:
-        return op.make("MatMul", x, y, transpose_a=transpose_x, transpose_b=transpose_y)
+        return op.make(op.op, x, y, transpose_a=transpose_x, transpose_b=transpose_y)
 
     da = db = None
     if op.wants(0):

@@ -10,12 +10,19 @@ if TYPE_CHECKING:
     from ...builder.handles import Tensor
 
 
+_GRADS = {
+    "Partita>GroupedMatMul": "Partita>GroupedMatMulGrad",
+    "Partita>Float8GroupedMatMul": "Partita>Float8GroupedMatMulGrad",
+}
+_PRODUCTS = {grad: product for product, grad in _GRADS.items()}
+
+
 def _product(op: Forward, x: Tensor, weights: Tensor, *, transpose_b: bool) -> Tensor:
     kept = op.own_attrs("assumed_imbalance")
-    return op.make("Partita>GroupedMatMul", x, weights, op.inputs[2], transpose_b=transpose_b, **kept)
+    return op.make(_PRODUCTS.get(op.op, op.op), x, weights, op.inputs[2], transpose_b=transpose_b, **kept)
 
 
-@gradient("Partita>GroupedMatMul")
+@gradient("Partita>GroupedMatMul", "Partita>Float8GroupedMatMul")
 def grouped_matmul(op: Forward, grad: Tensor) -> Gradients:
     """Of each group d x = g W^T, d W = x^T g, where W is the matrix that x is multiplied by."""
     turned, d_x, d_weights = op.attrs["transpose_b"], None, None
@@ -23,11 +30,11 @@ def grouped_matmul(op: Forward, grad: Tensor) -> Gradients:
         d_x = _product(op, grad, op.inputs[1], transpose_b=not turned)
     if op.wants(1):
         kept = op.own_attrs("transpose_b", "assumed_imbalance")
-        d_weights = op.make("Partita>GroupedMatMulGrad", op.inputs[0], grad, op.inputs[2], **kept)
+        d_weights = op.make(_GRADS[op.op], op.inputs[0], grad, op.inputs[2], **kept)
     return d_x, d_weights, None
 
 
-@gradient("Partita>GroupedMatMulGrad")
+@gradient("Partita>GroupedMatMulGrad", "Partita>Float8GroupedMatMulGrad")
 def grouped_matmul_grad(op: Forward, grad: Tensor) -> Gradients:
     """Of x^T g in each group, by the gradient G of that: d x = g G^T, d g = x G."""
     turned, d_x, d_product = op.attrs["transpose_b"], None, None

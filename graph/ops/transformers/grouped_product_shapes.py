@@ -10,7 +10,7 @@ from ...analysis.shape_functions import ShapeContext, shape_fn, with_rank
 from ...dtypes import Shape
 
 
-@shape_fn("Partita>GroupedMatMul")
+@shape_fn("Partita>GroupedMatMul", "Partita>Float8GroupedMatMul")
 def grouped_matmul(c: ShapeContext) -> Sequence[Shape]:
     """[rows, k], [groups, k, n], [groups] -> [rows, n]."""
     _check_imbalance(c)
@@ -22,7 +22,7 @@ def grouped_matmul(c: ShapeContext) -> Sequence[Shape]:
     return ((rows, n),)
 
 
-@shape_fn("Partita>GroupedMatMulGrad")
+@shape_fn("Partita>GroupedMatMulGrad", "Partita>Float8GroupedMatMulGrad")
 def grouped_matmul_grad(c: ShapeContext) -> Sequence[Shape]:
     """[rows, k], [rows, n], [groups] -> [groups, k, n]."""
     _check_imbalance(c)

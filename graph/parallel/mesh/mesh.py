@@ -41,6 +41,12 @@ class _Axes(NamedTuple):
         return self.bits + 32 * (4 * size + 2 * (name == "edp") + (mark == "/"))
 
 
+def axis_names(axes: str) -> frozenset[str]:
+    """The axes that joined ones vary: "dp" for "edp" and for parts of it too."""
+    names = (axis.partition(mark)[0] for axis in axes.split("+") for mark in (":" if ":" in axis else "/",))
+    return frozenset("dp" if name == "edp" else name for name in names)
+
+
 class Coordinates(NamedTuple):
     """The place of a rank along each axis."""
 

@@ -19,7 +19,7 @@ from ...dtypes import DataType, base_type
 from ...edge_ends import Output
 from ...graph import Graph
 from ...ops.registry import lookup_op
-from ...protos import FunctionDef
+from ...protos import FunctionDef, NodeDef
 from .functions import StageFunction, output_text, plain_name
 
 HALVES = frozenset({DataType.HALF, DataType.BFLOAT16})
@@ -86,6 +86,12 @@ class _Summing:
         )
         arguments = [*definition.signature.input_arg, *definition.signature.output_arg]
         self.taken = {arg.name for arg in arguments} | {node.name for node in definition.node_def}
+        self.waiting: dict[str, list[NodeDef]] = {}
+        """the nodes that wait for one, by its name as an input has it; what waits for a gradient waits for its sum"""
+        for waiting in definition.node_def:
+            for text in waiting.input:
+                if text[:1] == "^":
+                    self.waiting.setdefault(text, []).append(waiting)
 
     def run(self, sums: Sequence[Output]) -> StageFunction:
         """The function with all sums."""
@@ -97,24 +103,26 @@ class _Summing:
         node, port = self.graph.node(output[0]), output[1]
         dtype, text, own = base_type(node.output_types[port]), output_text(node, port), self._unused(f"{node.name}/sum")
         if self.in_float32 and dtype in HALVES:
-            text = self._node(f"{own}/wide", "Cast", [text], "y", SrcT=dtype, DstT=DataType.FLOAT)
+            text = self._node(node.name, f"{own}/wide", "Cast", [text], "y", SrcT=dtype, DstT=DataType.FLOAT)
             dtype = DataType.FLOAT
         if self.adds:
             argument = self._unused(plain_name(own))
             self.made.definition.signature.input_arg.add(name=argument, type=int(dtype))
             self.made.argument_types.append(dtype)
-            text = self._node(own, "AddV2", [argument, text], "z", T=dtype)
+            text = self._node(node.name, own, "AddV2", [argument, text], "z", T=dtype)
         result = self._unused(f"{plain_name(own)}_out")
         self.made.definition.signature.output_arg.add(name=result, type=int(dtype))
         self.made.definition.ret[result] = text
         self.made.result_types.append(dtype)
 
-    def _node(self, name: str, op: str, inputs: Sequence[str], output: str, **types: DataType) -> str:
-        """A new node, which counts as an effect of the call; how the function names its output."""
+    def _node(self, gradient: str, name: str, op: str, inputs: Sequence[str], output: str, **types: DataType) -> str:
+        """A new node for a gradient, which counts as an effect of the call; how the function names its output."""
         name, definition = self._unused(name), self.made.definition
         made = definition.node_def.add(name=name, op=op, input=inputs)
         for attr, dtype in types.items():
             made.attr[attr].CopyFrom(encode(dtype, "type"))
+        for waiting in self.waiting.get(f"^{gradient}", ()):
+            waiting.input.append(f"^{name}")
         definition.control_ret[name] = name
         definition.signature.control_output.append(name)
         return f"{name}:{output}:0"

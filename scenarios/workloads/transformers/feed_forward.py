@@ -7,23 +7,22 @@ from typing import Literal
 
 from ....graph.builder.handles import Tensor
 from .network import RankNetwork
-from .products import column, entered, row
+from .products import between, column_of, row_of
 
 Gelu = Literal["exact", "tanh"]
 
 
 def gelu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: int, kind: Gelu) -> Tensor:
     """gelu(x @ up + bias) @ down + bias."""
-    up = column(network, entered(network, x), "up", (hidden, intermediate))
-    return row(network, gelu(network, up, kind), "down", (intermediate, hidden))
+    up, down = column_of(network, "up", (hidden, intermediate)), row_of(network, "down", (intermediate, hidden))
+    return between(network, x, lambda rows: down(gelu(network, up(rows), kind)))
 
 
 def swiglu_layers(network: RankNetwork, x: Tensor, hidden: int, intermediate: int) -> Tensor:
     """(silu(x @ gate) * (x @ up)) @ down, without biases (Shazeer 2020: GLU variants improve transformer)."""
-    x = entered(network, x)
-    gate = column(network, x, "gate", (hidden, intermediate), bias=False)
-    up = column(network, x, "up", (hidden, intermediate), bias=False)
-    return row(network, gated_silu(network, gate, up), "down", (intermediate, hidden), bias=False)
+    gate, up = (column_of(network, name, (hidden, intermediate), bias=False) for name in ("gate", "up"))
+    down = row_of(network, "down", (intermediate, hidden), bias=False)
+    return between(network, x, lambda rows: down(gated_silu(network, gate(rows), up(rows))))
 
 
 def gated_silu(network: RankNetwork, gate: Tensor, up: Tensor) -> Tensor:

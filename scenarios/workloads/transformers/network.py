@@ -33,6 +33,8 @@ from ...models.nearest import nearest_multiples, or_text
 from ...models.split import Split
 from .parameters import RankParameters
 
+MOST_CHUNKS, ROWS_OF_CHUNK = 4, 8192
+
 
 @dataclass(frozen=True, slots=True)
 class RankSizes:
@@ -119,6 +121,23 @@ class RankNetwork:
         return self.sizes.sequence // self.cp
 
     @property
+    def is_float8(self) -> bool:
+        """Whether products with weights are in 8-bit floats; attention, routers and logits are not."""
+        return self.split.precision == "fp8"
+
+    @property
+    def chunks(self) -> int:
+        """In how many chunks rows go through products whose exchanges over tp may hide: one for every 8192, up to 4.
+
+        Or the next smaller number that divides the rows of a rank. Gradients of weights are summed over chunks, which
+        costs more than is hidden where a chunk has fewer rows, or where rows are not shared out over tp.
+        """
+        if not self.scatters_rows or "tp" not in self.split.overlap or self.sizes.cache:
+            return 1
+        most = max(1, min(MOST_CHUNKS, self.rows // ROWS_OF_CHUNK))
+        return next(count for count in range(most, 0, -1) if self.own_rows % count == 0)
+
+    @property
     def partial(self) -> tuple[str, ...]:
         """The axes over which gradients of weights that meet own rows alone are still to be added up."""
         return ("tp",) if self.scatters_rows else ()
@@ -179,6 +198,10 @@ class RankNetwork:
         partial = () if split is not None else self.partial
         scale = sqrt(3 / fan_in)
         return self.parameters.weight(name, shape, split=split, scale=scale, start=start, partial_over=partial)
+
+    def product(self, x: Tensor, weights: Tensor, name: str) -> Tensor:
+        """x @ weights, in 8-bit floats where the precision is "fp8"."""
+        return self.b.op("Partita>Float8MatMul" if self.is_float8 else "MatMul", x, weights, name=name)[0]
 
     def vector(self, name: str, size: int, start: float, *, is_split: bool = False, is_cast: bool = True) -> Tensor:
         """A bias or gain; one that is not split meets the rank's own rows. `is_cast` is that of `weight`."""

@@ -58,7 +58,7 @@ def _embedded(network: RankNetwork, model: VitModel, images: Tensor) -> Tensor:
     flat = network.reshaped(network.transposed(cut, [1, 3, 0, 2, 4, 5]), [side * side * batch, pixels], "patches")
     weights = network.matrix("patches/weights", (pixels, hidden), pixels)
     bias = network.vector("patches/bias", hidden, 0.0)
-    rows = b.op("BiasAdd", b.op("MatMul", flat, weights, name="patches/product"), bias, name="patches/out")
+    rows = b.op("BiasAdd", network.product(flat, weights, "patches/product"), bias, name="patches/out")
     first = network.parameters.weight("class", (1, hidden), scale=sqrt(3 / hidden), partial_over=network.partial)
     x = b.op("ConcatV2", [b.op("Tile", first, [batch, 1]), rows], 0, name="class_and_patches")[0]
     positions = network.matrix("positions/table", (side * side + 1, hidden), hidden)

@@ -104,7 +104,7 @@ def _split(draw: Random) -> Split:
             "zero": min(zero, 2) if pp > 1 or rows < BATCH else zero,  # stage 3 is refused with micro-batches
             "zero_group": draw.choice([None, *(n for n in (1, 2) if dp % n == 0)]) if zero else None,
             "recompute": draw.choice(("none", "none", "selective", "full", "products")),
-            "overlap": draw.choice(((), ("dp",), ("tp",), ("tp", "dp", "pp"))),
+            "overlap": draw.choice(((), ("dp",), ("tp", "cp"), ("tp", "dp", "pp", "cp", "ep"))),
             "precision": draw.choice(("float64", "float64", "float64", "float32", "bfloat16", "float16")),
         }
         try:

@@ -94,7 +94,7 @@ class _Weights:
     def _down(self, x: Tensor, name: str, size: int) -> Tensor:
         hidden = self.model.hidden
         weights = self.network.matrix(f"{name}/weights", (hidden, size), hidden)
-        return self.network.b.op("MatMul", x, weights, name=f"{name}/product")[0]
+        return self.network.product(x, weights, f"{name}/product")
 
     def _parted(self, x: Tensor, first: int, second: int) -> tuple[Tensor, Tensor]:
         """The first elements of the last axis of x, and the others."""
@@ -109,7 +109,7 @@ def _whole(network: RankNetwork, query: _Turned, rows: _Turned, weights: _Weight
     """The attention of all tokens of the rank: [rows, heads * value]."""
     b, latent, heads = network.b, weights.latent, weights.heads
     key, value = (
-        network.heads(b.op("MatMul", rows.plain, weights.up(name, size), name=f"{name}/product")[0], heads, size)
+        network.heads(network.product(rows.plain, weights.up(name, size), f"{name}/product"), heads, size)
         for name, size in (("key_up", latent.nope_size), ("value_up", latent.value_size))
     )
     shared = b.op("Tile", rows.turned, [1, 1, heads, 1], name="shared_by_heads")

@@ -14,7 +14,7 @@ from .....graph.builder.handles import Tensor
 from .....graph.dtypes import Array
 from ....models.nearest import nearest_divisors, or_text
 from ..network import RankNetwork
-from ..products import entered, row
+from ..products import before, row
 from .core import AttentionKind, attended
 from .exchanged_heads import attended_by_heads
 from .key_value_cache import attended_in_cache, store
@@ -43,8 +43,8 @@ class AttentionLayer(NamedTuple):
 def self_attention(network: RankNetwork, x: Tensor, layer: AttentionLayer) -> Tensor:
     """The attention of x [own rows, hidden], projected back: [own rows, hidden]."""
     kind = share_of(network, layer.kind)
-    x = entered(network, x)
-    heads = list(query_key_value(network, x, layer.hidden, layer.kind, kind, bias=layer.qkv_bias))
+    joint = query_key_value(network, layer.hidden, layer.kind, kind, bias=layer.qkv_bias)
+    heads = list(joint.heads(before(network, x, joint.products)))
     if layer.turning is not None:
         tables = rotary_tables(network, layer.turning.frequencies, layer.turning.scale)
         heads[:2] = (rotated(network, each, tables, kind.size) for each in heads[:2])

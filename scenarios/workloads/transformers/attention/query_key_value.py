@@ -12,15 +12,16 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from .....graph.builder.handles import Tensor
 from .....graph.dtypes import Array
 from ..network import RankNetwork
-from ..products import biased, column
+from ..products import Rows, biased, column_of
 from .core import AttentionKind
 
 JOINT = "query_key_value"
@@ -43,19 +44,33 @@ def apart(joint: Array, kind: AttentionKind) -> dict[str, Array]:
     return dict(zip(_APART, parts, strict=True))
 
 
+class Projections(NamedTuple):
+    """Makes the rank's queries, keys and values of any rows, and their heads of what was made of all rows."""
+
+    products: Callable[[Tensor], Sequence[Tensor]]
+    """[.., hidden] that `entered` gave -> one tensor, or three, with the columns of the rank"""
+    heads: Callable[[Sequence[Tensor]], Sequence[Tensor]]
+    """these for all rows -> queries, keys and values [length, batch, heads, size]"""
+
+
 def query_key_value(
-    network: RankNetwork, x: Tensor, hidden: int, whole: AttentionKind, own: AttentionKind, *, bias: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Of x [rows, hidden] the rank's queries, keys and values [length, batch, heads, size]."""
+    network: RankNetwork, hidden: int, whole: AttentionKind, own: AttentionKind, *, bias: bool
+) -> Projections:
+    """The weights of a layer's queries, keys and values, of `whole` heads on all ranks and `own` on this one."""
     if whole.kv_heads < network.tp:
-        return _by_three(network, x, hidden, whole, own, bias)
-    b, widths = network.b, _widths(whole)
+        return _by_three(network, hidden, whole, own, bias)
+    widths = _widths(whole)
     starts = _Starts(network, hidden, whole)
-    y = column(network, x, JOINT, (hidden, sum(widths)), bias=bias, start=starts.joint)
+    joint = column_of(network, JOINT, (hidden, sum(widths)), bias=bias, start=starts.joint)
+    return Projections(lambda x: [joint(x)], lambda made: _parted(network, made[0], whole, own))
+
+
+def _parted(network: RankNetwork, y: Tensor, whole: AttentionKind, own: AttentionKind) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of the joint columns y [rows, columns]."""
     group = whole.heads // whole.kv_heads
     sizes = [group * whole.size, whole.size, whole.value_size]
     by_head = network.heads(y, own.kv_heads, sum(sizes))
-    query, key, value = b.op("SplitV", by_head, sizes, -1, num_split=3, name="parts")
+    query, key, value = network.b.op("SplitV", by_head, sizes, -1, num_split=3, name="parts")
     if group > 1:
         query = network.reshaped(query, [network.length, network.sizes.batch, own.heads, own.size], "queries")
     return query, key, value
@@ -86,31 +101,28 @@ class _Starts:
         return b.op("GatherV2", b.op("ConcatV2", parts, 1), joint_columns(self._kind), 1, name="joint")[0]
 
 
-def _by_three(
-    network: RankNetwork, x: Tensor, hidden: int, whole: AttentionKind, own: AttentionKind, bias: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    query = column(network, x, "query", (hidden, whole.heads * whole.size), bias=bias)
-    key = _of_shared_head(network, x, "key", (hidden, whole.kv_heads * whole.size), whole, bias)
-    value = _of_shared_head(network, x, "value", (hidden, whole.kv_heads * whole.value_size), whole, bias)
-    return (
-        network.heads(query, own.heads, own.size),
-        network.heads(key, own.kv_heads, own.size),
-        network.heads(value, own.kv_heads, own.value_size),
+def _by_three(network: RankNetwork, hidden: int, whole: AttentionKind, own: AttentionKind, bias: bool) -> Projections:
+    products = [
+        column_of(network, "query", (hidden, whole.heads * whole.size), bias=bias),
+        _of_shared_head(network, "key", (hidden, whole.kv_heads * whole.size), whole, bias),
+        _of_shared_head(network, "value", (hidden, whole.kv_heads * whole.value_size), whole, bias),
+    ]
+    cut = ((own.heads, own.size), (own.kv_heads, own.size), (own.kv_heads, own.value_size))
+    return Projections(
+        lambda x: [product(x) for product in products],
+        lambda made: [network.heads(y, *sizes) for y, sizes in zip(made, cut, strict=True)],
     )
 
 
-def _of_shared_head(
-    network: RankNetwork, x: Tensor, name: str, shape: Sequence[int], kind: AttentionKind, bias: bool
-) -> Tensor:
-    """The keys, or the values, of the one head that the rank's query heads read: [rows, size]."""
+def _of_shared_head(network: RankNetwork, name: str, shape: Sequence[int], kind: AttentionKind, bias: bool) -> Rows:
+    """Makes the keys, or the values, of the one head that the rank's query heads read: [.., size]."""
     b, size = network.b, shape[1] // kind.kv_heads
     head = b.op("FloorDiv", network.program.position("tp"), network.tp // kind.kv_heads, name="head")
     first = b.op("Mul", head, size)
     weights = network.parameters.weight(f"{name}/weights", shape, scale=sqrt(3 / shape[0]), partial_over=("tp",))
-    part = b.op("Slice", weights, b.op("Pack", [0, first]), [shape[0], size], name=f"{name}/part")
-    y = b.op("MatMul", x, part, name=f"{name}/product")[0]
-    if not bias:
-        return y
-    numbers = network.parameters.weight(f"{name}/bias", (shape[1],), start=0.0, partial_over=("tp",))
-    own = b.op("Slice", numbers, b.op("Pack", [first]), [size], name=f"{name}/bias_part")[0]
-    return biased(network, y, own, name)
+    part = b.op("Slice", weights, b.op("Pack", [0, first]), [shape[0], size], name=f"{name}/part")[0]
+    own: Tensor | None = None
+    if bias:
+        numbers = network.parameters.weight(f"{name}/bias", (shape[1],), start=0.0, partial_over=("tp",))
+        own = b.op("Slice", numbers, b.op("Pack", [first]), [size], name=f"{name}/bias_part")[0]
+    return lambda x: biased(network, network.product(x, part, f"{name}/product"), name, own)

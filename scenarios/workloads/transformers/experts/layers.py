@@ -96,17 +96,18 @@ class _Products:
         )
         b = self._network.b
         if self._network.sizes.fused:
-            return b.op("Partita>GroupedMatMul", x, weights, self._sent.rows_per_expert, name=f"{name}/products")[0]
+            op = "Partita>Float8GroupedMatMul" if self._network.is_float8 else "Partita>GroupedMatMul"
+            return b.op(op, x, weights, self._sent.rows_per_expert, name=f"{name}/products")[0]
         with b.scope(f"{name}/products"):
             return self._one_by_one(x, weights, fan_in)
 
     def _one_by_one(self, x: Tensor, weights: Tensor, fan_in: int) -> Tensor:
-        b, own = self._network.b, self._own
+        b, own, product = self._network.b, self._own, self._network.product
         if own == 1:
-            return b.op("MatMul", x, b.op("Squeeze", weights, squeeze_dims=[0]))[0]
+            return product(x, b.op("Squeeze", weights, squeeze_dims=[0])[0], "product")
         rows, more = divmod(self._sent.assumed_rows, own)
         assumed = [(rows + (k < more), fan_in) for k in range(own)]
         sizes = self._sent.rows_per_expert
         parts = b.op("SplitV", x, sizes, 0, num_split=own, attrs={"_assumed_shapes": encode(assumed, "list(shape)")})
         each = b.op("Unpack", weights, num=own)
-        return b.op("ConcatV2", [b.op("MatMul", part, w) for part, w in zip(parts, each, strict=True)], 0)[0]
+        return b.op("ConcatV2", [product(part, w, "product") for part, w in zip(parts, each, strict=True)], 0)[0]
