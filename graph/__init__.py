@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     from .ops.properties import NodeProperties as NodeProperties
     from .ops.record import NodeClass as NodeClass
     from .ops.registration import register_op as register_op
+    from .parallel.mesh.mesh import Mesh as Mesh
+    from .parallel.mesh.rank_program import RankProgram as RankProgram
+    from .parallel.mesh.reduce_gradients import reduce_gradients as reduce_gradients
+    from .parallel.mesh.write_out import as_representatives as as_representatives, write_out as write_out
     from .parallel.pipeline import pipeline as pipeline
     from .parallel.pipelines.schedules import (
         PipelineShape as PipelineShape,

@@ -106,7 +106,7 @@ def _neutral(merge: str, dtype: DataType) -> Any:
     """The element that a merge leaves as it is."""
     if merge in ("and", "or"):
         return merge == "and"
-    if merge in ("Max", "Min"):
+    if merge.upper() in ("MAX", "MIN"):
         numbers = numpy_dtype(dtype)
         limits = np.iinfo(numbers) if np.issubdtype(numbers, np.integer) else None
         if limits is None:
