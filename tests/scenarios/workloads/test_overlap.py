@@ -17,7 +17,7 @@ from partita.scenarios.models.moe import MoeModel
 from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.transformers import network
-from partita.scenarios.workloads.transformers.optimizers import Optimizer
+from partita.scenarios.workloads.transformers.optimizers import OptimizerSettings
 
 LLAMA = LlamaModel(layers=2, hidden=1024, heads=8, intermediate=2816, vocabulary=1024)
 EXPERTS = MoeModel(
@@ -133,7 +133,7 @@ async def test_chunks_change_no_value(monkeypatch: pytest.MonkeyPatch, fields: d
         Split(tp=2, sequence_parallel=True, overlap=("tp",), precision="float64", **{"microbatch": 2, **fields}),
     ):
         step = build_model(
-            model, split, f"cpu:{split.devices}", sequence_length=8, optimizer=Optimizer(learning_rate=0.05)
+            model, split, f"cpu:{split.devices}", sequence_length=8, optimizer=OptimizerSettings(learning_rate=0.05)
         )
         async with open_session(step.graph, f"cpu:{split.devices}") as session:
             await session.run([], targets=step.initialise)

@@ -38,7 +38,7 @@ def ordered(graph: Graph, hidden: Collection[str], **more: Collection[str]) -> s
     """The control edges that were added."""
     names = {"ends": ["d_w", "d_norm", "later"], "gradients": ["d_w", "d_norm", "later"], "batch": ["x", "d_y"]}
     names["loss"] = ["x"]
-    order_exchanges(graph, hidden=hidden, **{**names, **more})  # type: ignore[arg-type]  # names
+    order_exchanges(graph, hidden=hidden, **{**names, **more})
     edges = (edge for node in graph.op_nodes() for edge in node.in_edges() if edge.is_control and edge.src.is_op)
     return {(edge.src.name, edge.dst.name) for edge in edges}
 

@@ -52,7 +52,8 @@ def test_heads_are_products_with_their_columns(name: str) -> None:
     b, kind = GraphBuilder(), KINDS[name]
     network = network_of(b, Mesh(), Split())
     x = np.random.default_rng(0).standard_normal((ROWS, HIDDEN))
-    heads = query_key_value(network, b.constant(x), HIDDEN, kind, kind, bias=True)
+    made = query_key_value(network, HIDDEN, kind, kind, bias=True)
+    heads = made.heads(made.products(b.constant(x)))
     weights, bias = network.parameters.all
     given = np.random.default_rng(1).standard_normal(bias.part)
     with BlockingSession(b.graph_def()) as session:
@@ -70,7 +71,7 @@ def starts(kv_heads: int, tp: int) -> dict[str, Array]:
     network = network_of(b, Mesh(tp=tp), Split(tp=tp))
     kind = AttentionKind(4, kv_heads, 2, 2, causal=True)
     own = kind._replace(heads=4 // tp, kv_heads=max(1, kv_heads // tp))
-    query_key_value(network, b.placeholder("x", "float64", (ROWS, HIDDEN)), HIDDEN, kind, own, bias=False)
+    query_key_value(network, HIDDEN, kind, own, bias=False)
     with BlockingSession(b.graph_def()) as session:
         session.run([], targets=[node.name for _, node in network.parameters.assignments])
         values = session.run([weight.read.name for weight in network.parameters.all])
@@ -94,7 +95,8 @@ def test_one_product_and_one_split() -> None:
     b, kind = GraphBuilder(), KINDS["as many heads"]
     network = network_of(b, Mesh(), Split())
     x = b.placeholder("x", "float64", (ROWS, HIDDEN))
-    heads = query_key_value(network, x, HIDDEN, kind, kind, bias=False)
+    made = query_key_value(network, HIDDEN, kind, kind, bias=False)
+    heads = made.heads(made.products(x))
     gradients(b, list(heads), [x, network.parameters.all[0].read], [b.op("OnesLike", head)[0] for head in heads])
     ops = Counter(node.op for node in b.graph().op_nodes())
     assert (ops["MatMul"], ops["SplitV"], ops["Reshape"]) == (3, 1, 2)
