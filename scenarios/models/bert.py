@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 from pathlib import Path
 from typing import Self
 
-from ...errors import InvalidArgumentError
-from .description import ModelDescription, check_sizes, padded
+from .description import check_sizes, padded
+from .equal_heads import EqualHeads
 from .fields import NO_DROPOUT, ConfigRules, read_fields
 
 RULES = (
@@ -38,7 +36,7 @@ RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class BertModel(ModelDescription):
+class BertModel(EqualHeads):
     """An encoder as BERT's (Devlin et al., 2018), with the head that predicts masked tokens; no pooler.
 
     layers, hidden, heads    blocks, width, attention heads of width hidden / heads
@@ -66,8 +64,7 @@ class BertModel(ModelDescription):
         check_sizes(self, layers=self.layers, hidden=self.hidden, heads=self.heads, intermediate=self.intermediate)
         check_sizes(self, vocabulary=self.vocabulary, positions=self.positions, types=self.types)
         check_sizes(self, pad_vocabulary=self.pad_vocabulary)
-        if self.hidden % self.heads:
-            raise InvalidArgumentError(f"BertModel: heads={self.heads} does not divide hidden={self.hidden}")
+        self.check_heads()
 
     @classmethod
     def from_config(cls, path: Path | str) -> Self:
@@ -85,16 +82,6 @@ class BertModel(ModelDescription):
             left_out=found.left_out,
         )
 
-    @property
-    def head_size(self) -> int:
-        """The width of a head."""
-        return self.hidden // self.heads
-
-    @property
-    def softmax_scale(self) -> float:
-        """What the scores of attention are multiplied with: 1 / sqrt(head size)."""
-        return 1 / sqrt(self.head_size)
-
     def padded_vocabulary(self, tp: int = 1) -> int:
         """Rows of the embedding that tp ranks share out."""
         return padded(self.vocabulary, self.pad_vocabulary, tp)
@@ -105,21 +92,10 @@ class BertModel(ModelDescription):
 
         Three embeddings and their norm; blocks, as GPT's; the head's dense layer, its norm, and a bias a class.
         """
-        h, i = self.hidden, self.intermediate
+        h = self.hidden
         embeddings = (self.vocabulary + self.positions + self.types + 2) * h
-        block = 4 * h * h + 2 * h * i + 9 * h + i
-        return embeddings + self.layers * block + h * h + 3 * h + self.vocabulary
-
-    @property
-    def attention_width(self) -> int:
-        """The hidden size."""
-        return self.hidden
+        return embeddings + self.layers * self.block_parameters + h * h + 3 * h + self.vocabulary
 
     def rows_of(self, sequence_length: int) -> int:
         """One row a token."""
         return sequence_length
-
-    @property
-    def cut_by_tensor_parallel(self) -> Mapping[str, int]:
-        """Heads and feed-forward units."""
-        return {"heads": self.heads, "intermediate": self.intermediate}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 from pathlib import Path
 from typing import Self
 
-from ...errors import InvalidArgumentError
-from .description import ModelDescription, check_sizes, padded
+from .description import check_sizes, padded
+from .equal_heads import EqualHeads
 from .fields import NO_DROPOUT, ConfigRules, read_fields
 
 RULES = (
@@ -35,7 +33,7 @@ RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class GptModel(ModelDescription):
+class GptModel(EqualHeads):
     """A decoder as GPT-2's (Radford et al., 2019).
 
     layers, hidden, heads    blocks, width, attention heads of width hidden / heads
@@ -64,8 +62,7 @@ class GptModel(ModelDescription):
         check_sizes(self, layers=self.layers, hidden=self.hidden, heads=self.heads, vocabulary=self.vocabulary)
         object.__setattr__(self, "intermediate", self.intermediate or 4 * self.hidden)
         check_sizes(self, positions=self.positions, pad_vocabulary=self.pad_vocabulary, intermediate=self.intermediate)
-        if self.hidden % self.heads:
-            raise InvalidArgumentError(f"GptModel: heads={self.heads} does not divide hidden={self.hidden}")
+        self.check_heads()
 
     @classmethod
     def from_config(cls, path: Path | str) -> Self:
@@ -83,35 +80,16 @@ class GptModel(ModelDescription):
             left_out=found.left_out,
         )
 
-    @property
-    def head_size(self) -> int:
-        """The width of a head."""
-        return self.hidden // self.heads
-
-    @property
-    def softmax_scale(self) -> float:
-        """What the scores of attention are multiplied with: 1 / sqrt(head size)."""
-        return 1 / sqrt(self.head_size)
-
     def padded_vocabulary(self, tp: int = 1) -> int:
         """Rows of the embedding that tp ranks share out."""
         return padded(self.vocabulary, self.pad_vocabulary, tp)
 
     @property
     def parameters(self) -> int:
-        """V h + P h + L (4 h^2 + 2 h i + 9 h + i) + 2 h, and V h more for a head of its own.
-
-        A block: products of 3 h^2, h^2, h i and i h values, their biases 3 h + h + i + h, two norms of 2 h.
-        """
-        h, i = self.hidden, self.intermediate
-        block = 4 * h * h + 2 * h * i + 9 * h + i
+        """V h + P h + L (4 h^2 + 2 h i + 9 h + i) + 2 h, and V h more for a head of its own."""
+        h = self.hidden
         embeddings = (self.vocabulary * (1 if self.tied else 2) + self.positions) * h
-        return embeddings + self.layers * block + 2 * h
-
-    @property
-    def attention_width(self) -> int:
-        """The hidden size."""
-        return self.hidden
+        return embeddings + self.layers * self.block_parameters + 2 * h
 
     @property
     def has_cache(self) -> bool:
@@ -121,8 +99,3 @@ class GptModel(ModelDescription):
     def rows_of(self, sequence_length: int) -> int:
         """One row a token."""
         return sequence_length
-
-    @property
-    def cut_by_tensor_parallel(self) -> Mapping[str, int]:
-        """Heads and feed-forward units."""
-        return {"heads": self.heads, "intermediate": self.intermediate}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Sized
 from dataclasses import dataclass, field
-from math import sqrt
 from pathlib import Path
 from typing import Self
 
 from ...errors import InvalidArgumentError
-from .description import ModelDescription, check_sizes
+from .description import check_sizes
+from .equal_heads import EqualHeads
 from .fields import NO_DROPOUT, ConfigFields, ConfigRules, read_fields
 from .nearest import nearest_divisors, or_text
 
@@ -32,7 +32,7 @@ RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class VitModel(ModelDescription):
+class VitModel(EqualHeads):
     """A classifier of images as ViT's (Dosovitskiy et al., 2020).
 
     layers, hidden, heads      blocks, width, attention heads of width hidden / heads
@@ -59,8 +59,7 @@ class VitModel(ModelDescription):
     def __post_init__(self) -> None:
         check_sizes(self, layers=self.layers, hidden=self.hidden, heads=self.heads, intermediate=self.intermediate)
         check_sizes(self, image=self.image, patch=self.patch, channels=self.channels, classes=self.classes)
-        if self.hidden % self.heads:
-            raise InvalidArgumentError(f"VitModel: heads={self.heads} does not divide hidden={self.hidden}")
+        self.check_heads()
         if self.image % self.patch:
             near = or_text(nearest_divisors(self.patch, self.image))
             raise InvalidArgumentError(
@@ -85,16 +84,6 @@ class VitModel(ModelDescription):
         )
 
     @property
-    def head_size(self) -> int:
-        """The width of a head."""
-        return self.hidden // self.heads
-
-    @property
-    def softmax_scale(self) -> float:
-        """What the scores of attention are multiplied with: 1 / sqrt(head size)."""
-        return 1 / sqrt(self.head_size)
-
-    @property
     def tokens(self) -> int:
         """Rows of an image: the class token and the patches."""
         return 1 + (self.image // self.patch) ** 2
@@ -105,24 +94,13 @@ class VitModel(ModelDescription):
 
         Patches with a bias, the class token, a position for each of n rows, blocks as GPT's, the last norm, the head.
         """
-        h, i = self.hidden, self.intermediate
+        h = self.hidden
         patches = (self.patch * self.patch * self.channels + 1) * h
-        block = 4 * h * h + 2 * h * i + 9 * h + i
-        return patches + (1 + self.tokens) * h + self.layers * block + 2 * h + (h + 1) * self.classes
-
-    @property
-    def attention_width(self) -> int:
-        """The hidden size."""
-        return self.hidden
+        return patches + (1 + self.tokens) * h + self.layers * self.block_parameters + 2 * h + (h + 1) * self.classes
 
     def rows_of(self, sequence_length: int) -> int:
         """`tokens`, whatever the length: an image has so many rows."""
         return self.tokens
-
-    @property
-    def cut_by_tensor_parallel(self) -> Mapping[str, int]:
-        """Heads and feed-forward units."""
-        return {"heads": self.heads, "intermediate": self.intermediate}
 
 
 def _side(found: ConfigFields, name: str) -> int:
