@@ -61,7 +61,7 @@ class Split:
     overlap          axes whose communication may hide behind computation: "tp" (many rows in chunks), "dp", "ep", "cp";
                      that of others keeps to the order of the program. Transfers of stages hide with or without "pp"
     precision        type of products and activations; masters and accumulated gradients are float32. "fp8": products at
-                     the fp8 rate, on the clock only
+                     the fp8 rate, on the clock only. "float64": all of it, to compare values
 
     Raises InvalidArgumentError, with the nearest values that work, for fields that contradict each other.
     """
