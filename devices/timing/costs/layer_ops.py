@@ -6,7 +6,7 @@ Partita>FlashAttention, causal, 4096 queries and keys, 8 heads of 128, bf16
     one query of a long cache   no layer: its bytes decide (`FittedSource`)
 
 Fits are of bf16: another type takes as much longer as the peak of its units is lower, and is less sure. No op takes
-less than its bytes do at the bandwidth that the device reaches.
+less than the floor of a kernel, and its bytes at the bandwidth that the device reaches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def layer_cost(c: CostContext, layer: Layer, spec: DeviceSpec, calibration: Laye
     time_ns, low_ns, high_ns = (float(column[0]) * slower for column in said[:3])
     wider = np.exp(np.hypot(np.log(high_ns / time_ns), half))
     moved = op_cost.bytes_of(c)
-    time_ns = max(time_ns, moved * 1e9 / spec.achieved_bytes_per_s)
+    time_ns = max(time_ns, moved * 1e9 / spec.achieved_bytes_per_s + spec.op_overhead_ns)
     provenance = said.provenance if half == 0 else "transferred"
     low_ns, high_ns = floor(time_ns / wider), ceil(time_ns * wider)
     return OpCost(round(time_ns), op_cost.flops_of(c), moved, provenance, low_ns, high_ns)

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from partita.devices import attention_cost, device_spec
+from partita.devices import attention_cost, cut, device_spec, local_cluster, simulate
 from partita.devices.kernels.op_cost import bytes_of, flops_of
 from partita.devices.timing import RooflineSource
 from partita.devices.timing.costs.fitted import FittedSource
 from partita.devices.timing.costs.source import CostRequest, OpCost, context
+from partita.graph import GraphBuilder
 from partita.graph.attrs import decode
 from partita.graph.dtypes import DataType
+from partita.graph.gradients import gradients
 from partita.graph.ops.properties import properties_of
 from partita.graph.ops.registry import lookup_op
 
@@ -81,9 +83,31 @@ def test_another_type_takes_longer_and_is_less_sure() -> None:
 
 
 def test_no_time_is_shorter_than_the_bytes_take() -> None:
-    """64 queries of a very long cache."""
-    said = cost("B200-SXM", 64, 1 << 22, window=1 << 30)
-    assert said.time_ns >= said.bytes / device_spec("B200-SXM").achieved_bytes_per_s * 1e9
+    """64 queries and keys, and a floor for the kernel; 64 queries of a very long cache."""
+    for device in ("B200-SXM", "H100-SXM"):
+        spec = device_spec(device)
+        for keys in (64, 1 << 22):
+            said = cost(device, 64, keys, window=1 << 30)
+            assert said.time_ns >= said.bytes / spec.achieved_bytes_per_s * 1e9 + spec.op_overhead_ns - 1
+
+
+def test_a_simulated_step_takes_these_times() -> None:
+    """Forward and backward of a layer on one GPU: operations, provenance and times are those of the source."""
+    b = GraphBuilder()
+    with b.device("/device:GPU:0"):
+        q, k = b.placeholder("q", "bfloat16", (2, 512, 32, 128)), b.placeholder("k", "bfloat16", (2, 512, 8, 128))
+        output = b.op("Partita>FlashAttention", q, k, k, causal=True, name="core")[0]
+    graph = b.graph()
+    (slope,) = gradients(graph, [output.name], [q.name])
+    assert slope is not None
+    cluster = local_cluster("gpu", gpu="H100-SXM")
+    parts = cut(graph.to_graph_def(), cluster, feeds=["q", "k"], fetches=[slope])
+    timeline = simulate(parts, cluster)
+    events = {event.op: event for event in timeline.events if event.op in (OP, GRAD)}
+    for op, event in events.items():
+        said = cost("H100-SXM", 512, 512, op, causal=True)
+        assert (event.duration_ns, event.flops, event.provenance) == (said.time_ns, said.flops, "transferred")
+    assert events.keys() == {OP, GRAD}
 
 
 def test_a_cpu_computes_by_the_roofline() -> None:
