@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.pipelines.schedules import PipelineShape, find_schedule
 from ...graph.suggestions import suggestion
@@ -55,7 +55,7 @@ class Split:
     schedule         the pipeline's order of calls, a registered name; left out "1f1b", or "interleaved" with interleave
     stages           layers of each of the pp * interleave stages, in order; left out they are equal
     sequence_parallel  norms and residuals on 1 / tp of the rows: reduce-scatter and all-gather in place of all-reduce
-    zero             0: optimizer state on every dp rank; 1 it is sharded, 2 gradients too, 3 parameters too
+    zero             0: optimizer state on every dp rank; 1 it is sharded, 2 gradients too, 3 parameters too (pp = 1)
     zero_group       dp ranks that share the shards, a divisor of dp; left out all of them
     recompute        "none"; "selective": the attention core; "full": whole layers; "products": all but products
     overlap          axes whose communication may hide behind computation: "tp" (many rows in chunks), "dp", "ep", "cp";
@@ -63,7 +63,8 @@ class Split:
     precision        type of products and activations; masters and accumulated gradients are float32. "fp8": products at
                      the fp8 rate, on the clock only. "float64": all of it, to compare values
 
-    Raises InvalidArgumentError, with the nearest values that work, for fields that contradict each other.
+    Raises InvalidArgumentError, with the nearest values that work, for fields that contradict each other, and
+    UnimplementedError for zero=3 over the stages of a pipeline.
     """
 
     dp: int = 1
@@ -194,6 +195,11 @@ class Split:
                 )
         if self.zero_group is not None and not self.zero:
             raise InvalidArgumentError(f"zero_group={self.zero_group}: nothing is sharded; give zero=1, 2 or 3 too")
+        if self.zero == 3 and min(self.pp, self.dp) > 1:
+            raise UnimplementedError(
+                f"zero=3 shares out parameters, which the stages of a pipeline (pp={self.pp}) need in every call; give "
+                "zero=1 or 2, or pp=1"
+            )
 
     def _check_stages(self) -> None:
         schedule = find_schedule(self.schedule)

@@ -101,7 +101,7 @@ def _split(draw: Random) -> Split:
             "ep": draw.choice([n for n in (1, 2, 4) if dp % n == 0]),
             "schedule": draw.choice(("1f1b", "gpipe")) if interleave == 1 else "interleaved",
             "sequence_parallel": draw.random() < 0.5,
-            "zero": zero,
+            "zero": min(zero, 2) if pp > 1 else zero,  # stage 3 is refused with a pipeline
             "zero_group": draw.choice([None, *(n for n in (1, 2) if dp % n == 0)]) if zero else None,
             "recompute": draw.choice(("none", "none", "selective", "full", "products")),
             "overlap": draw.choice(((), ("dp",), ("tp", "cp"), ("tp", "dp", "pp", "cp", "ep"))),

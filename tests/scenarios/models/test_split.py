@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.scenarios import Split
 
 
@@ -130,6 +130,13 @@ def test_layers_that_do_not_divide_are_told_what_does(split: Split, layers: int,
 def test_fields_that_contradict_each_other(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         Split(**given)
+
+
+def test_parameters_are_not_sharded_over_a_pipeline() -> None:
+    """On one replica there is nothing to shard."""
+    with pytest.raises(UnimplementedError, match="give zero=1 or 2, or pp=1"):
+        Split(dp=2, pp=2, zero=3)
+    assert Split(pp=2, zero=3).zero == 3
 
 
 def test_a_schedule_is_one_that_is_registered() -> None:
