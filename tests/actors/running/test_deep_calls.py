@@ -25,8 +25,8 @@ from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu
 
-DEEP = 160
-FRAMES = 150  # fewer than one for each of so many calls
+DEEP = 400
+FRAMES = 390  # fewer than one for each of so many calls
 X = {"x": np.float32(0)}
 
 

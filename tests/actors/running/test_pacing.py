@@ -120,4 +120,4 @@ async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.Mon
             for _ in range(20):
                 nursery.start_soon(session.run, "y", {"x": 1.0})
         assert not open_parts
-    assert 2 < most < 20
+    assert 2 < most < 2 * 20  # all parts at once would be 40; how many fewer depends on how fast the machine is
