@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.models.cases import drawn
-from tests.laws.models.running import EQUAL, Outcome, outcome
+from tests.laws.models.running import outcome
+from tests.laws.outcomes import EQUAL, Outcome
 
 CASES = 60
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings, strategies as st
 from partita.graph import replicate
 from tests.graph.parallel.running import assert_alike, devices, trained
 from tests.graph.parallel.training_models import MODELS, OPTIMIZERS, TrainingModel
+from tests.laws.outcomes import DIFFERENT
 from tests.laws.parallel.cases import drawn
-from tests.laws.parallel.running import DIFFERENT, outcome
+from tests.laws.parallel.running import outcome
 
 FEEDS = ("whole", "per_replica", "parameters")
 

@@ -10,14 +10,15 @@ from functools import cache
 import pytest
 
 from tests.laws.models import cases, clock
+from tests.laws.outcomes import EQUAL, REFUSED, Outcome
 from tests.laws.representatives.cases import drawn
-from tests.laws.representatives.running import EQUAL, REFUSED, Compared, compared
+from tests.laws.representatives.running import compared
 
 SEEDS = range(1000, 1030)
 
 
 @cache
-def outcome(seed: int) -> Compared:
+def outcome(seed: int) -> Outcome:
     """What comes out of a case."""
     return compared(drawn(seed))
 
@@ -39,4 +40,4 @@ def test_most_cases_are_not_refused() -> None:
 def test_representatives_of_a_model_do_what_all_its_ranks_do(seed: int) -> None:
     """Of all families by turns, on hosts of 2, 4 and 8 GPUs."""
     case = cases.drawn(seed)
-    assert clock.compared(case, seed) == Compared(EQUAL), case
+    assert clock.compared(case, seed) == Outcome(EQUAL), case

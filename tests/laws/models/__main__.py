@@ -9,39 +9,32 @@ differs, what is refused by reason, and the counts. The exit code is 1 if anythi
 from __future__ import annotations
 
 import argparse
-import re
-from collections import Counter
 
 import trio
 
 from tests.laws.models.cases import FAMILIES, drawn
 from tests.laws.models.clock import compared
-from tests.laws.models.running import DIFFERENT, EQUAL, REFUSED, Outcome, outcome
-from tests.laws.representatives.running import Compared
+from tests.laws.models.running import outcome
+from tests.laws.outcomes import DIFFERENT, Outcome, Tally
 
 
-async def safe_outcome(seed: int, family: str, is_clock: bool) -> Outcome | Compared:
+async def safe_outcome(seed: int, family: str, is_clock: bool) -> Outcome:
     """An exception of a step counts as different."""
     try:
         return compared(drawn(seed, family), seed) if is_clock else await outcome(drawn(seed, family))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the case
-        return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
+        return Outcome.of_error(error)
 
 
 async def run(seeds: range, family: str, is_clock: bool) -> int:
     """Runs the cases; how many differ."""
-    kinds, reasons = Counter[str](), Counter[str]()
+    tally = Tally()
     for seed in seeds:
-        kind, why = await safe_outcome(seed, family, is_clock)
-        kinds[kind] += 1
-        if kind == REFUSED:
-            reasons[re.sub(r"'[^']*'|\d+", "..", why)] += 1
-        if kind == DIFFERENT:
-            print(f"seed {seed}: {drawn(seed, family)}\n    {why[:600]}", flush=True)
-    for reason, count in reasons.most_common():
-        print(f"refused {count}: {reason}")
-    print(f"{kinds[EQUAL]} equal, {kinds[DIFFERENT]} different, {kinds[REFUSED]} refused")
-    return kinds[DIFFERENT]
+        found = await safe_outcome(seed, family, is_clock)
+        tally.add(found)
+        if found.kind == DIFFERENT:
+            print(f"seed {seed}: {drawn(seed, family)}\n    {found.why[:600]}", flush=True)
+    return tally.report()
 
 
 def main() -> int:

@@ -9,10 +9,11 @@ from partita.devices.timing import Timeline, simulate
 from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.scenarios import build_model
 from tests.laws.models.cases import SEQUENCE, ModelCase
-from tests.laws.representatives.running import REFUSED, Compared, difference
+from tests.laws.outcomes import REFUSED, Outcome
+from tests.laws.representatives.running import difference
 
 
-def compared(case: ModelCase, seed: int) -> Compared:
+def compared(case: ModelCase, seed: int) -> Outcome:
     """Whether representatives of a case have the timeline of all ranks; refused what is no step of alike ranks."""
     gpus = Random(seed).choice((2, 4, 8))
     hosts = max(1, case.split.devices // gpus)
@@ -37,4 +38,4 @@ def compared(case: ModelCase, seed: int) -> Compared:
         played = timeline(representatives=True)
         return difference(played, timeline(representatives=False), case.split.mesh)
     except (UnimplementedError, InvalidArgumentError) as error:
-        return Compared(REFUSED, error.message)
+        return Outcome(REFUSED, error.message)

@@ -18,9 +18,9 @@ from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.model_step import ModelStep
 from partita.scenarios.workloads.transformers.embedding_tables import shared_out
 from tests.laws.models.cases import HALF, SEQUENCE, ModelCase
+from tests.laws.outcomes import DIFFERENT, EQUAL, REFUSED, Outcome
 from tests.scenarios.workloads.transformers.joint_weights import by_parts
 
-EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
 STEPS = 5
 LIMITS = {"float64": 1e-10, "float32": 1e-5, "bfloat16": 1e-2, "float16": 1e-2}
 """how far losses may be off, relative"""
@@ -33,13 +33,6 @@ class Trained(NamedTuple):
 
     losses: list[float]
     weights: dict[str, Array]
-
-
-class Outcome(NamedTuple):
-    """Whether a case is equal, different or refused, and why."""
-
-    kind: str
-    why: str = ""
 
 
 async def outcome(case: ModelCase) -> Outcome:

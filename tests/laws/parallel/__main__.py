@@ -9,14 +9,13 @@ code is 1 if anything differs.
 from __future__ import annotations
 
 import argparse
-import re
-from collections import Counter
 
 import trio
 
 from partita.graph.checking import checking
+from tests.laws.outcomes import DIFFERENT, Outcome, Tally
 from tests.laws.parallel.cases import ParallelCase, drawn
-from tests.laws.parallel.running import DIFFERENT, EQUAL, REFUSED, Outcome, outcome
+from tests.laws.parallel.running import outcome
 from tests.laws.parallel.shrinking import shrunk
 
 
@@ -25,7 +24,7 @@ async def safe_outcome(case: ParallelCase) -> Outcome:
     try:
         return await outcome(case)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the case
-        return Outcome(DIFFERENT, f"{type(error).__name__}: {error}")
+        return Outcome.of_error(error)
 
 
 async def fails(case: ParallelCase) -> bool:
@@ -35,20 +34,15 @@ async def fails(case: ParallelCase) -> bool:
 
 async def run(seeds: range, *, is_whole: bool) -> int:
     """Runs the cases; how many differ."""
-    kinds, reasons = Counter[str](), Counter[str]()
+    tally = Tally()
     for seed in seeds:
         case = drawn(seed)
-        kind, why = await safe_outcome(case)
-        kinds[kind] += 1
-        if kind == REFUSED:
-            reasons[re.sub(r"'[^']*'|\d+", "..", why)] += 1
-        if kind == DIFFERENT:
+        found = await safe_outcome(case)
+        tally.add(found)
+        if found.kind == DIFFERENT:
             small = case if is_whole else await shrunk(case, fails)
             print(f"seed {seed}: {small}\n    {(await safe_outcome(small)).why[:600]}", flush=True)
-    for reason, count in reasons.most_common():
-        print(f"refused {count}: {reason}")
-    print(f"{kinds[EQUAL]} equal, {kinds[DIFFERENT]} different, {kinds[REFUSED]} refused")
-    return kinds[DIFFERENT]
+    return tally.report()
 
 
 def main() -> int:

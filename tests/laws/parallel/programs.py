@@ -34,7 +34,7 @@ from partita.graph.formats.saved_model import SavedGraph, Signature
 from partita.graph.tensor_id import parse_tensor_name
 from partita.scenarios.commands.parallel import made_parallel
 from partita.scenarios.parallel_options import ParallelOptions
-from tests.laws.parallel.running import DIFFERENT, EQUAL, REFUSED, Outcome
+from tests.laws.outcomes import DIFFERENT, EQUAL, REFUSED, Outcome
 
 LEFT_OUT = "left out"
 OF_OUTPUTS, OF_VARIABLES, SMALLEST = 1e-4, 1e-2, 0.01

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +15,9 @@ from partita.graph import Graph
 from partita.graph.dtypes import Array
 from tests.graph.parallel.running import LIMITS, STEPS, Trained, by_replica
 from tests.graph.parallel.training_models import TrainingModel
+from tests.laws.outcomes import DIFFERENT, EQUAL, REFUSED, Outcome
 from tests.laws.parallel.cases import ModelCase, ParallelCase
 from tests.laws.test_law4_timelines import without_numbers
-
-EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
-
-
-class Outcome(NamedTuple):
-    """Whether a case is equal, different or refused, and why."""
-
-    kind: str
-    why: str = ""
 
 
 async def outcome(case: ParallelCase) -> Outcome:

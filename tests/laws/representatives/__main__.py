@@ -9,19 +9,18 @@ code is 1 if anything differs.
 from __future__ import annotations
 
 import argparse
-import re
-from collections import Counter
 
+from tests.laws.outcomes import DIFFERENT, Outcome, Tally
 from tests.laws.representatives.cases import RanksCase, drawn
-from tests.laws.representatives.running import DIFFERENT, EQUAL, REFUSED, Compared, compared
+from tests.laws.representatives.running import compared
 
 
-def safe(case: RanksCase) -> Compared:
+def safe(case: RanksCase) -> Outcome:
     """An exception counts as different."""
     try:
         return compared(case)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the case
-        return Compared(DIFFERENT, f"{type(error).__name__}: {error}")
+        return Outcome.of_error(error)
 
 
 def shrunk(case: RanksCase) -> RanksCase:
@@ -40,20 +39,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first")
     parser.add_argument("--whole", action="store_true", help="print cases as they were drawn")
     arguments = parser.parse_args()
-    kinds, reasons = Counter[str](), Counter[str]()
+    tally = Tally(r"\[.*?\]|'[^']*'|/job\S+|\d+")
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         case = drawn(seed)
-        kind, why = safe(case)
-        kinds[kind] += 1
-        if kind == REFUSED:
-            reasons[re.sub(r"\[.*?\]|'[^']*'|/job\S+|\d+", "..", why)] += 1
-        if kind == DIFFERENT:
+        found = safe(case)
+        tally.add(found)
+        if found.kind == DIFFERENT:
             small = case if arguments.whole else shrunk(case)
             print(f"seed {seed}: {small}\n    {safe(small).why[:600]}", flush=True)
-    for reason, count in reasons.most_common():
-        print(f"refused {count}: {reason}")
-    print(f"{kinds[EQUAL]} equal, {kinds[DIFFERENT]} different, {kinds[REFUSED]} refused")
-    return int(kinds[DIFFERENT] > 0)
+    return int(tally.report() > 0)
 
 
 if __name__ == "__main__":

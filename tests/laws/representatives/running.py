@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from partita.devices import cut, parse_cluster
 from partita.devices.timing import Timeline, simulate
 from partita.errors import UnimplementedError
 from partita.graph.parallel.mesh.mesh import Mesh
 from partita.graph.parallel.mesh.write_out import as_representatives, prefix_of, write_out
+from tests.laws.outcomes import DIFFERENT, EQUAL, REFUSED, Outcome
 from tests.laws.representatives.cases import Program, RanksCase
-
-EQUAL, DIFFERENT, REFUSED = "equal", "different", "refused"
-
-
-class Compared(NamedTuple):
-    """What came out, and why it is not equal."""
-
-    kind: str
-    why: str = ""
 
 
 def timelines(case: RanksCase) -> tuple[Timeline | str, Timeline]:
@@ -40,27 +32,27 @@ def timelines(case: RanksCase) -> tuple[Timeline | str, Timeline]:
         return str(error), whole
 
 
-def compared(case: RanksCase) -> Compared:
+def compared(case: RanksCase) -> Outcome:
     """Whether the representatives of a case do what all ranks do."""
     played, whole = timelines(case)
     if isinstance(played, str):
         return (
-            Compared(DIFFERENT, f"ranks are alike, but {played}")
+            Outcome(DIFFERENT, f"ranks are alike, but {played}")
             if _are_alike(case, whole)
-            else Compared(REFUSED, played)
+            else Outcome(REFUSED, played)
         )
     return difference(played, whole, case.mesh)
 
 
-def difference(played: Timeline, whole: Timeline, mesh: Mesh) -> Compared:
+def difference(played: Timeline, whole: Timeline, mesh: Mesh) -> Outcome:
     """Whether the timeline of representatives is that of all ranks."""
     if played.makespan_ns != whole.makespan_ns:
-        return Compared(DIFFERENT, f"makespan {played.makespan_ns}, of all ranks {whole.makespan_ns}")
+        return Outcome(DIFFERENT, f"makespan {played.makespan_ns}, of all ranks {whole.makespan_ns}")
     devices = set(played.devices)
     own, others = (Counter(map(_facts, events)) for events in (played.events, whole.events))
     others = Counter({facts: count for facts, count in others.items() if facts[0] in devices and not _is_copy(facts)})
     if own != others:
-        return Compared(DIFFERENT, f"only {_first(own - others)}, of all ranks {_first(others - own)}")
+        return Outcome(DIFFERENT, f"only {_first(own - others)}, of all ranks {_first(others - own)}")
     return _totals(mesh, played, whole)
 
 
@@ -76,23 +68,23 @@ def _are_alike(case: RanksCase, whole: Timeline) -> bool:
     return all(sorted(did.get(name, [])) == sorted(did.get(stage[0], [])) for stage in stages for name in stage)
 
 
-def _totals(mesh: Mesh, played: Timeline, whole: Timeline) -> Compared:
+def _totals(mesh: Mesh, played: Timeline, whole: Timeline) -> Outcome:
     """Totals are of all devices."""
     if played.dependency_bound_ns > whole.dependency_bound_ns:
-        return Compared(DIFFERENT, f"bound {played.dependency_bound_ns}, of all ranks {whole.dependency_bound_ns}")
+        return Outcome(DIFFERENT, f"bound {played.dependency_bound_ns}, of all ranks {whole.dependency_bound_ns}")
     for what in ("flops", "transferred_bytes", "sources"):
         if getattr(played, what) != getattr(whole, what):
-            return Compared(DIFFERENT, f"{what} {getattr(played, what)}, of all ranks {getattr(whole, what)}")
+            return Outcome(DIFFERENT, f"{what} {getattr(played, what)}, of all ranks {getattr(whole, what)}")
     if played.totals_by_op() != whole.totals_by_op():
-        return Compared(DIFFERENT, f"totals {played.totals_by_op()}, of all ranks {whole.totals_by_op()}")
+        return Outcome(DIFFERENT, f"totals {played.totals_by_op()}, of all ranks {whole.totals_by_op()}")
     for device, others in played.representatives.items():
         if "CPU" in device and mesh.per_stage > 1:
             continue  # a host, with the memory of several ranks
         if len(others) != mesh.per_stage or any(
             played.peak_bytes[device, "device"] != whole.peak_bytes[other, "device"] for other in others
         ):
-            return Compared(DIFFERENT, f"{device} does not stand for {others}")
-    return Compared(EQUAL)
+            return Outcome(DIFFERENT, f"{device} does not stand for {others}")
+    return Outcome(EQUAL)
 
 
 def _facts(event: Any) -> tuple[Any, ...]:
