@@ -4,8 +4,8 @@ There is one TOML file per model, in this folder and in the folders given to `ad
 unit, a source and a date; `provenance` returns them. An unknown key is an error that suggests the nearest known key.
 The memory of a GPU is what its driver reports as total (`nvidia-smi --query-gpu=memory.total`), not the maker's round
 figure, whose GB are nearly binary: 81559 MiB of an H100 with 80 GB. A recent driver counts what it keeps for itself.
-A device may have other names, `aliases`, and `fits`: models of its op times fitted to measurements. `hosts` has
-models of whole machines.
+A device may have other names, `aliases`, and fits: models of its op times fitted to measurements, in files of their own
+(`fit_files`). `hosts` has models of whole machines.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
 from ..tables import check_keys, naming, without_sources
+from .fit_files import with_fit_files
 
 Parser = Callable[[Any], int | float]  # Any: a text, or for counts a number
 T = TypeVar("T")
@@ -187,7 +188,8 @@ def _tables_of(folder: Traversable, kind: str) -> dict[str, Mapping[str, Any]]:
     for entry in folder.iterdir():
         if entry.name.startswith(f"{kind}_") and entry.name.endswith(".toml"):
             table = tomllib.loads(entry.read_text("utf-8"))
-            tables[table["name"]] = table
+            stem = entry.name.removeprefix(f"{kind}_").removesuffix(".toml")
+            tables[table["name"]] = with_fit_files(table, folder, stem)
     return tables
 
 

@@ -14,6 +14,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ...timing.fits.product_formula import Geometry, ProductNumbers, geometry, product_terms
+from ...timing.fits.product_surface import ProductRows, ProductSurface, features
 from ...timing.fits.product_table import ProductRanges
 from ...timing.fits.products import ProductModel, Products, bf16_peak
 from .surfaces import fit_surface
@@ -44,8 +45,16 @@ def fit_products(products: Products, time_ns: Floats, spec: DeviceSpec, *, sourc
     ranges = ProductRanges(
         *((int(a.min()), int(a.max())) for a in (products.m, products.n, products.k, products.batch))
     )
-    surface = fit_surface(products, residuals, spec.sm_count) if len(products) >= LEAST_SURFACE_ROWS else None
+    surface = _surface(products, residuals, spec.sm_count) if len(products) >= LEAST_SURFACE_ROWS else None
     return ProductModel(spec, numbers, spread, ranges, surface, source, date)
+
+
+def _surface(products: Products, residuals: Floats, sm_count: int) -> ProductSurface:
+    m, n, k, layout = products.m, products.n, products.k, products.layout
+    fitted = fit_surface(features(m, n, k, layout, sm_count), residuals)
+    kept = fitted.kept
+    rows = ProductRows(m[kept], n[kept], k[kept], None if layout is None else tuple(layout[i] for i in kept))
+    return ProductSurface(rows, fitted.residuals, fitted.numbers, sm_count)
 
 
 def _few(rows: int) -> float:

@@ -1,6 +1,6 @@
-"""From products and the logarithm of measured / formula at each to a surface over their sizes.
+"""From features of kernels and the logarithm of measured / formula at each to a surface over the features.
 
-    residuals 0.12, -0.03, ... of 6,000 products     ->  a `Surface`: a length for each feature, at most 300 rows
+    residuals 0.12, -0.03, ... of 6,000 kernels     ->  a length for each feature, and at most 300 rows that say as much
 
 The lengths and deviations have the greatest marginal likelihood on at most `LIKELIHOOD_ROWS` rows. Rows that all others
 contradict then get a larger variance, as with Student's t with `FREEDOM` degrees. At most `MOST_ROWS` rows stay: the
@@ -11,18 +11,20 @@ Sparse Approximate Gaussian Process Regression, JMLR 6, 2005, section 5).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from ....graph.arrays import Floats, Numbers
-from ...timing.fits.products import Products
-from ...timing.fits.surface import Surface, SurfaceRows, features, matern, squared_distances
+from ...timing.fits.surface import Features, Residuals, SurfaceNumbers, matern, squared_distances
 
 LIKELIHOOD_ROWS = 400
 MOST_ROWS = 300
+BLOCK_ROWS = 1200
+"""rows that are told from each other to find outliers; more are dealt to several blocks"""
 FREEDOM = 4.0
 ROUNDS = 3
 """times that the variances of outliers are found anew"""
@@ -30,37 +32,83 @@ USUAL_LENGTH, LENGTH_SPREAD = np.log(3.0), 1.5
 """the lengths expected before any data: log normal"""
 
 
-def fit_surface(products: Products, residuals: Floats, sm_count: int) -> Surface:
-    """The surface of ln(measured / formula), one a product; deterministic."""
-    columns = {
-        name: column
-        for name, column in features(products.m, products.n, products.k, products.layout, sm_count).items()
-        if np.ptp(column) > 0
-    }
+class FittedSurface(NamedTuple):
+    """Numbers as short as a file holds them, and the rows that are kept, with residuals that stand for all rows."""
+
+    kept: Numbers
+    residuals: Residuals
+    numbers: SurfaceNumbers
+
+
+class _Posterior(NamedTuple):
+    """What is found out of all rows before some are kept: features that vary, scaled points, numbers, variances."""
+
+    lengths: dict[str, float]
+    points: Floats
+    residuals: Floats
+    noise: Floats
+    numbers: SurfaceNumbers
+
+    def scaled(self, features: Features) -> Floats:
+        """Points of other rows."""
+        return np.stack([features[name] / length for name, length in self.lengths.items()], axis=1)
+
+
+def fit_surface(features: Features, residuals: Floats, most_rows: int = MOST_ROWS) -> FittedSurface:
+    """The surface of ln(measured / formula), one a row of the features; deterministic."""
+    found = _posterior(features, residuals)
+    return _condensed_at(found, found.points, most_rows)
+
+
+def condensed_for(
+    features: Features, residuals: Floats, asked: Sequence[Features], most_rows: int = MOST_ROWS
+) -> list[FittedSurface]:
+    """One surface over all rows, condensed for each table of rows that is asked about; `kept` are rows of that table.
+
+    Features that do not vary in a table are left out of its lengths.
+    """
+    found = _posterior(features, residuals)
+    surfaces = []
+    for table in asked:
+        fitted = _condensed_at(found, found.scaled(table), most_rows)
+        varying = {name: length for name, length in found.lengths.items() if np.ptp(table[name]) > 0}
+        surfaces.append(fitted._replace(numbers=fitted.numbers._replace(lengths=varying)))
+    return surfaces
+
+
+def _posterior(features: Features, residuals: Floats) -> _Posterior:
+    columns = {name: column for name, column in features.items() if np.ptp(column) > 0}
+    if not columns:  # the same kernel again and again
+        columns = dict(list(features.items())[:1])
     points = np.stack(list(columns.values()), axis=1)
     logs = _likeliest(points, residuals)
-    scaled, deviation, noise = points / np.exp(logs[:-2]), float(np.exp(logs[-2])), float(np.exp(logs[-1]))
-    covariance = deviation**2 * matern(scaled, scaled)
-    outlying, quantile = _outliers(covariance, residuals, noise)
-    kept = _pivots(covariance, MOST_ROWS)
-    wanted, variance = _condensed(covariance, kept, residuals, noise**2 * outlying)
-    lengths = dict(zip(columns, np.exp(logs[:-2]).tolist(), strict=True))
-    layout = None if products.layout is None else tuple(products.layout[i] for i in kept)
-    rows = SurfaceRows(products.m[kept], products.n[kept], products.k[kept], layout, wanted, variance)
-    return rounded(rows, lengths, deviation, noise, quantile, sm_count)
+    lengths, deviation, noise = _short(dict(zip(columns, np.exp(logs[:-2]), strict=True)), *np.exp(logs[-2:]))
+    scaled = points / np.array(list(lengths.values()))
+    outlying, quantile = _outliers(scaled, residuals, deviation, noise)
+    numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{quantile:.6g}"))
+    return _Posterior(lengths, scaled, residuals, noise**2 * outlying, numbers)
 
 
-def rounded(
-    rows: SurfaceRows, lengths: Mapping[str, float], deviation: float, noise: float, quantile: float, sm_count: int
-) -> Surface:
-    """A surface of numbers as short as a file holds them."""
-    short = {name: float(f"{length:.6g}") for name, length in lengths.items()}
-    residual = np.array([float(f"{value:.4f}") for value in rows.residual])
-    variance = np.array([float(f"{value:.2g}") for value in rows.variance])
-    short_rows = rows._replace(residual=residual, variance=variance)
-    return Surface(
-        short_rows, short, float(f"{deviation:.6g}"), float(f"{noise:.6g}"), float(f"{quantile:.6g}"), sm_count
+def _condensed_at(found: _Posterior, points: Floats, most_rows: int) -> FittedSurface:
+    """The surface kept at some of these points."""
+    signal = found.numbers.deviation**2
+    kept = _pivots(signal * matern(points, points), most_rows)
+    among, across = (signal * matern(left, points[kept]) for left in (points[kept], found.points))
+    residual, variance = _condensed(among, across, signal, found.residuals, found.noise)
+    return FittedSurface(kept, rounded(residual, variance), found.numbers)
+
+
+def rounded(residual: Floats, variance: Floats) -> Residuals:
+    """Residuals and variances as short as a file holds them."""
+    return Residuals(
+        np.array([float(f"{value:.4f}") for value in residual]), np.array([float(f"{value:.2g}") for value in variance])
     )
+
+
+def _short(lengths: Mapping[str, float], deviation: float, noise: float) -> tuple[dict[str, float], float, float]:
+    """As short as a file holds them."""
+    short = {name: float(f"{length:.6g}") for name, length in lengths.items()}
+    return short, float(f"{deviation:.6g}"), float(f"{noise:.6g}")
 
 
 def _likeliest(points: Floats, residuals: Floats) -> Floats:
@@ -101,8 +149,20 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     return float(value), gradient
 
 
-def _outliers(covariance: Floats, residuals: Floats, noise: float) -> tuple[Floats, float]:
+def _outliers(points: Floats, residuals: Floats, deviation: float, noise: float) -> tuple[Floats, float]:
     """By row the factor of its variance; and the deviations within which 80 % of rows are found by all the others."""
+    factors, off = np.ones(len(residuals)), np.empty(len(residuals))
+    blocks = -(-len(residuals) // BLOCK_ROWS)
+    block_of = np.random.default_rng(0).permutation(len(residuals)) % blocks
+    for block in range(blocks):
+        of = np.flatnonzero(block_of == block)
+        covariance = deviation**2 * matern(points[of], points[of])
+        factors[of], off[of] = _outliers_of_block(covariance, residuals[of], noise)
+    return factors, float(np.quantile(off, 0.8))
+
+
+def _outliers_of_block(covariance: Floats, residuals: Floats, noise: float) -> tuple[Floats, Floats]:
+    """By row the factor of its variance, and by how many deviations it is off."""
     factors = np.ones(len(residuals))
     for _ in range(ROUNDS):
         off, variance = _left_out(covariance, residuals, noise**2 * factors)
@@ -110,7 +170,7 @@ def _outliers(covariance: Floats, residuals: Floats, noise: float) -> tuple[Floa
         factors /= np.median(factors)
     off, variance = _left_out(covariance, residuals, noise**2 * factors)
     of_any_row = variance + noise**2 * (1 - factors)  # the variance of a row of which nobody knows yet how far it lies
-    return factors, float(np.quantile(np.abs(off) / np.sqrt(np.maximum(of_any_row, noise**2 / 4)), 0.8))
+    return factors, np.abs(off) / np.sqrt(np.maximum(of_any_row, noise**2 / 4))
 
 
 def _left_out(covariance: Floats, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
@@ -136,13 +196,17 @@ def _pivots(covariance: Floats, most: int) -> Numbers:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _condensed(covariance: Floats, kept: Numbers, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """For the kept rows, residuals and variances that stand for all rows."""
-    among = covariance[np.ix_(kept, kept)] + 1e-9 * covariance[0, 0] * np.eye(len(kept))
-    across = covariance[:, kept]
-    shares = np.linalg.solve(among, across.T).T  # each row as a combination of the kept ones
-    lost = np.maximum(np.diag(covariance) - np.sum(shares * across, axis=1), 0.0)
+def _condensed(
+    among: Floats, across: Floats, signal: float, residuals: Floats, noise: Floats
+) -> tuple[Floats, Floats]:
+    """For the kept rows, residuals and variances that stand for all rows.
+
+    `among` are covariances of the kept rows, `across` of all rows with them.
+    """
+    firm = among + 1e-9 * signal * np.eye(len(among))
+    shares = np.linalg.solve(firm, across.T).T  # each row as a combination of the kept ones
+    lost = np.maximum(signal - np.sum(shares * across, axis=1), 0.0)
     precision = 1 / (noise + lost)
-    weights = np.linalg.solve(among + (across.T * precision) @ across, (across.T * precision) @ residuals)
+    weights = np.linalg.solve(firm + (across.T * precision) @ across, (across.T * precision) @ residuals)
     variance = 1 / (precision @ shares**2)
-    return covariance[np.ix_(kept, kept)] @ weights + variance * weights, variance
+    return among @ weights + variance * weights, variance

@@ -4,8 +4,9 @@
     calibration.device("H100-SXM").products.predict(products)       the file's model, else the catalog's
 
 A calibration file is a catalog entry, `device_*.toml`, with a table `[fits]`. Its tables `[fits.products]`,
-`[fits.memory_bound]`, `[fits.attention]`, `[fits.grouped]` and `[fits.collectives]` are optional, and each becomes the
-model whose `to_table` wrote it when it is asked for first.
+`[fits.memory_bound]`, `[fits.attention]`, `[fits.grouped]`, `[fits.collectives]` and those of families of kernels
+(`kernels.families`) are optional, and each becomes the model whose `to_table` wrote it when it is asked for first. The
+catalog has a file for each table of a device, which is read then.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from ....errors import InvalidArgumentError, NotFoundError, RequestError
 from ... import catalog
 from ...spec import DeviceSpec
 from ...tables import check_keys, parse_toml, without_sources
+from .kernels.families import FAMILIES, family_of
 
 if TYPE_CHECKING:
+    from .kernels.kernel_model import KernelModel
     from .products import ProductModel
 
 PARTS = ("products", "memory_bound", "attention", "grouped", "collectives")
@@ -49,13 +52,14 @@ class DeviceFits:
     spec: DeviceSpec
     table: Mapping[str, Any] = field(repr=False)  # Any: the table `[fits]` as TOML has it
     where: str = field(repr=False, default="catalog")
+    _kernels: dict[str, Any] = field(init=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.table, Mapping):
             raise InvalidArgumentError(f"{self.where}: fits = {self.table!r} must be a table; calibrate it again")
-        check_keys(self.table, [*PARTS, *FACTS], f"{self.where}: fits")
-        for part, inner in self.table.items():
-            if not isinstance(inner, Mapping):
+        check_keys(self.table, [*PARTS, *FAMILIES, *FACTS], f"{self.where}: fits")
+        for part in self.table if isinstance(self.table, dict) else ():  # the catalog's are read when asked for
+            if not isinstance(inner := self.table[part], Mapping):
                 raise InvalidArgumentError(f"{self._at(part)}: {inner!r} must be a table; calibrate the device again")
 
     def _at(self, part: str) -> str:
@@ -80,6 +84,16 @@ class DeviceFits:
     collectives = _model("collectives", "collectives.measured", "CollectiveModel")
     """times of collectives on systems of this device"""
 
+    def kernels(self, part: str) -> KernelModel[Any] | None:  # Any: rows of the family of that part
+        """The model of a family of kernels."""
+        if part not in self._kernels:
+            from .kernels.kernel_table import read_model
+
+            self._kernels[part] = self.read(
+                part, lambda table, where: read_model(family_of(part), table, self.spec, where)
+            )
+        return self._kernels[part]
+
     def read(self, part: str, from_table: Any) -> Any:  # Any: a function of (table, where), and the model it returns
         """The model of a part, None if there is no table of it."""
         if part not in self.table:
@@ -95,6 +109,8 @@ class DeviceFits:
         """Itself, after all tables have been read: what is wrong in one is an error now."""
         for part in PARTS:
             getattr(self, part)
+        for part in FAMILIES:
+            self.kernels(part)
         return self
 
 
@@ -124,7 +140,7 @@ class Calibration:
         """The fits that have a model of that part, in the order of names, those of `others` last."""
         for name in [*sorted(self.fits), *(catalog.device_names() if self.of_all_models else ())]:
             fits = self.device(name)
-            if fits is not None and getattr(fits, part) is not None:
+            if fits is not None and part in fits.table:
                 yield fits
         if self.others is not None:
             yield from self.others.having(part)

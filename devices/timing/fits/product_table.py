@@ -21,8 +21,9 @@ from ....graph.arrays import Floats, Numbers
 from ...spec import DeviceSpec
 from .layers import octaves_outside
 from .product_formula import ProductNumbers
+from .product_surface import ProductRows, ProductSurface
 from .sourced import Unit, read, write
-from .surface import Surface, SurfaceRows
+from .surface import Residuals, SurfaceNumbers
 
 UNITS: tuple[Unit, ...] = ("ns", "FLOP/s", "", "ns", "ns", "B/s", "", "")
 """of the numbers, in their order"""
@@ -47,7 +48,7 @@ EVERYWHERE = ProductRanges(*4 * ((1, 1 << 31),))
 
 
 def write_table(
-    numbers: ProductNumbers, spread: float, ranges: ProductRanges, surface: Surface | None, source: str, date: str
+    numbers: ProductNumbers, spread: float, ranges: ProductRanges, surface: ProductSurface | None, source: str, date: str
 ) -> dict[str, Any]:
     """The table of a model, its numbers with their source and date."""
     table: dict[str, Any] = {
@@ -59,28 +60,28 @@ def write_table(
     return table if surface is None else table | {"surface": _surface_table(surface)}
 
 
-def _surface_table(surface: Surface) -> dict[str, Any]:
-    rows = surface.rows
+def _surface_table(surface: ProductSurface) -> dict[str, Any]:
+    rows, numbers = surface.rows, surface.numbers
     layout = rows.layout or ("",) * len(rows.m)
-    columns = zip(rows.m, rows.n, rows.k, layout, rows.residual, rows.variance, strict=True)
-    lines = (f"{m} {n} {k} {name or UNKNOWN_LAYOUT} {_short(r)} {_short(v)}" for m, n, k, name, r, v in columns)
+    columns = zip(rows.m, rows.n, rows.k, layout, *surface.residuals, strict=True)
+    lines = (f"{m} {n} {k} {name or UNKNOWN_LAYOUT} {short(r)} {short(v)}" for m, n, k, name, r, v in columns)
     return {
-        "deviation": surface.deviation,
-        "noise": surface.noise,
-        "quantile": surface.quantile,
-        "lengths": dict(surface.lengths),
+        "deviation": numbers.deviation,
+        "noise": numbers.noise,
+        "quantile": numbers.quantile,
+        "lengths": dict(numbers.lengths),
         "rows": "".join(f"{line}\n" for line in lines),
     }
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Without the zero before the point: a file has hundreds of these."""
     return f"{value:.7g}".replace("0.", ".", 1) if 1e-4 <= abs(value) < 1 else f"{value:.7g}"
 
 
 def read_table(
     table: Mapping[str, Any], spec: DeviceSpec, where: str
-) -> tuple[ProductNumbers, float, ProductRanges, Surface | None, str, str]:
+) -> tuple[ProductNumbers, float, ProductRanges, ProductSurface | None, str, str]:
     """What `write_table` wrote, source and date last; InvalidArgumentError names `where` and the key."""
     if not spec.sm_count:
         raise InvalidArgumentError(f"{where}: {spec.name!r} has no sm_count, which products need; give it in its table")
@@ -111,17 +112,17 @@ def _range(table: Mapping[str, Any], key: str, where: str) -> tuple[int, int]:
     return pair[0], pair[1]
 
 
-def _surface(table: Mapping[str, Any], spec: DeviceSpec, where: str) -> Surface:
+def _surface(table: Mapping[str, Any], spec: DeviceSpec, where: str) -> ProductSurface:
     lengths = {str(name): float(length) for name, length in _get(table, "lengths", where).items()}
     deviation, noise, quantile = (float(_get(table, key, where)) for key in ("deviation", "noise", "quantile"))
-    rows = _rows(str(_get(table, "rows", where)), where)
+    rows, residuals = _rows(str(_get(table, "rows", where)), where)
     try:
-        return Surface(rows, lengths, deviation, noise, quantile, spec.sm_count)
+        return ProductSurface(rows, residuals, SurfaceNumbers(lengths, deviation, noise, quantile), spec.sm_count)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(f"{where}: its rows contradict each other; calibrate the device again") from None
 
 
-def _rows(text: str, where: str) -> SurfaceRows:
+def _rows(text: str, where: str) -> tuple[ProductRows, Residuals]:
     lines = [line.split() for line in text.splitlines() if line.strip()]
     try:
         m, n, k = (np.array([int(line[i]) for line in lines], dtype=np.int64) for i in range(3))
@@ -129,4 +130,4 @@ def _rows(text: str, where: str) -> SurfaceRows:
         layout = tuple("" if line[3] == UNKNOWN_LAYOUT else line[3] for line in lines)
     except (IndexError, ValueError):
         raise InvalidArgumentError(f"{where}: a line of rows is not 'm n k layout residual variance'") from None
-    return SurfaceRows(m, n, k, layout if any(layout) else None, residual, variance)
+    return ProductRows(m, n, k, layout if any(layout) else None), Residuals(residual, variance)

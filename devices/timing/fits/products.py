@@ -21,8 +21,8 @@ from ..costs.source import Provenance
 from .layers import WIDENING
 from .prediction import Prediction
 from .product_formula import ProductNumbers, ProductTerms, geometry, product_terms
+from .product_surface import ProductSurface
 from .product_table import EVERYWHERE, UNITS, ProductRanges, read_table, write_table
-from .surface import Surface
 
 TRANSFERRED_SPREAD, TRANSFERRED_FACTOR = 0.35, 1.5
 """half of the 80 % interval of a transferred time in log time: at least, and by that of the formula"""
@@ -134,7 +134,7 @@ class ProductModel:
     numbers: ProductNumbers
     spread: float = TRANSFERRED_SPREAD
     ranges: ProductRanges = EVERYWHERE
-    surface: Surface | None = None
+    surface: ProductSurface | None = None
     source: str = ""
     date: str = ""
 
@@ -188,11 +188,9 @@ class ProductModel:
     def _nearest(self, products: Products) -> tuple[NearRow, ...]:
         if self.surface is None:
             return ()
-        rows = self.surface.rows
+        rows, factors = self.surface.rows, np.exp(self.surface.residuals.residual)
         numbers = self.surface.nearest(int(products.m[0]), int(products.n[0]), int(products.k[0]), NEAREST)
-        return tuple(
-            NearRow(int(rows.m[i]), int(rows.n[i]), int(rows.k[i]), float(np.exp(rows.residual[i]))) for i in numbers
-        )
+        return tuple(NearRow(int(rows.m[i]), int(rows.n[i]), int(rows.k[i]), float(factors[i])) for i in numbers)
 
     def to_table(self) -> dict[str, Any]:
         """The table `[fits.products]` of a calibration file, with the table "surface" inside."""

@@ -14,23 +14,21 @@ from partita.devices.timing.costs.explanation import Explanation, explanation_of
 from partita.devices.timing.costs.fitted_explanations import explain_product
 from partita.devices.timing.costs.source import CostRequest, context
 from partita.devices.timing.fits.product_formula import ProductNumbers
+from partita.devices.timing.fits.product_surface import ProductRows, ProductSurface
 from partita.devices.timing.fits.product_table import ProductRanges
 from partita.devices.timing.fits.products import ProductModel
-from partita.devices.timing.fits.surface import Surface, SurfaceRows
+from partita.devices.timing.fits.surface import Residuals, SurfaceNumbers
 from partita.graph.dtypes import DataType, Dims
 from partita.graph.ops.properties import NodeProperties, properties_of
 
 A100 = device_spec("A100-80GB")
 NUMBERS = ProductNumbers(3000, 2.8e14, 3000, 1000, 50, 1.7e12, 0.5, 2.0)
-ROWS = SurfaceRows(
-    np.array([512, 2048]),
-    np.array([512, 512]),
-    np.array([512, 1024]),
-    None,
-    np.array([0.1, -0.1]),
-    np.array([0.01, 0.01]),
+SURFACE = ProductSurface(
+    ProductRows(np.array([512, 2048]), np.array([512, 512]), np.array([512, 1024]), None),
+    Residuals(np.array([0.1, -0.1]), np.array([0.01, 0.01])),
+    SurfaceNumbers({"log2 m": 1.0, "log2 n": 1.0, "log2 k": 1.0}, 0.2, 0.05, 1.28),
+    A100.sm_count,
 )
-SURFACE = Surface(ROWS, {"log2 m": 1.0, "log2 n": 1.0, "log2 k": 1.0}, 0.2, 0.05, 1.28, A100.sm_count)
 MODEL = ProductModel(A100, NUMBERS, 0.1, ProductRanges(*4 * ((1, 4096),)), SURFACE, "gemm.csv", "2026-11-23")
 sizes = st.integers(1, 8192)
 

@@ -1,0 +1,159 @@
+"""Fits the models of a family of kernels to measured times, device by device and group by group.
+
+    fit_kernels({"H100": (rows, times), "A100": ...}, specs)
+        numbers      least robust error of log time, from the family's start and within its bounds
+        surface      a Gaussian process on what the formula misses (`surfaces.py`); at most `SURFACE_ROWS` rows a group
+        ranges       of the sizes, beyond which nobody measured
+
+With `pooled` devices learn from each other: the surface is fitted to the rows of all devices of a group together, with
+the datasheets as further features (`machine`), so that like devices say alike. Each device then keeps rows of its own,
+measured there or elsewhere, that say what all rows say of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, NamedTuple
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ....errors import InvalidArgumentError
+from ....graph.arrays import Floats, Numbers
+from ...spec import DeviceSpec
+from ...timing.fits.kernels.kernel_model import GroupFit, KernelModel, KernelSurface, R
+from ...timing.fits.kernels.kernel_rows import KernelRows
+from ...timing.fits.layers import ranges_of
+from ...timing.fits.products import bf16_peak
+from ...timing.fits.surface import Features, Surface
+from .surfaces import condensed_for, fit_surface
+
+SURFACE_ROWS = 110
+"""rows kept of a group on a device"""
+LEAST_SURFACE_ROWS = 12
+"""with fewer, nothing can be said about lengths"""
+PULL = 0.02
+"""weight of the start in the fit of numbers: keeps one where no row says anything of it"""
+F_SCALE = 0.1
+
+
+class TimedKernels(NamedTuple, Generic[R]):
+    """Measured rows of one device, and their times in ns."""
+
+    rows: R
+    time_ns: Floats
+    spec: DeviceSpec
+
+
+def machine(spec: DeviceSpec) -> dict[str, float]:
+    """The datasheet of a device as features: logs of rate, float32 rate, bandwidth and SMs."""
+    return {
+        "rate": float(np.log2(bf16_peak(spec))),
+        "fp32 rate": float(np.log2(spec.peak_flops_per_s["fp32"])),
+        "bandwidth": float(np.log2(spec.memory_bandwidth_bytes_per_s)),
+        "SMs": float(np.log2(max(1, spec.sm_count))),
+    }
+
+
+def fit_kernels(
+    measured: Mapping[str, TimedKernels[R]], *, source: str, date: str, pooled: bool = False
+) -> dict[str, KernelModel[R]]:
+    """The model of each device; InvalidArgumentError for times that cannot be, by device."""
+    for name, timed in measured.items():
+        _check(name, timed)
+    fits: dict[str, dict[str, GroupFit]] = {name: {} for name in measured}
+    for group in dict.fromkeys(group for timed in measured.values() for group in timed.rows.groups):
+        some = {name: part for name, timed in measured.items() if len((part := _of_group(timed, group)).rows)}
+        for name, fit in _fit_group(some, pooled).items():
+            fits[name][group] = fit
+    return {
+        name: KernelModel(type(timed.rows), timed.spec, fits[name], source, date) for name, timed in measured.items()
+    }
+
+
+def _check(name: str, timed: TimedKernels[Any]) -> None:
+    if len(timed.time_ns) != len(timed.rows):
+        raise InvalidArgumentError(f"{name}: {len(timed.time_ns)} times of {len(timed.rows)} rows; give one each")
+    if len(timed.rows) and (not np.all(np.isfinite(timed.time_ns)) or np.min(timed.time_ns) <= 0):
+        raise InvalidArgumentError(f"{name}: a time is {np.min(timed.time_ns)} ns; it must be above 0")
+
+
+def _of_group(timed: TimedKernels[R], group: str) -> TimedKernels[R]:
+    of = np.array([each == group for each in timed.rows.groups], dtype=np.bool_)
+    return TimedKernels(timed.rows.take(of), timed.time_ns[of], timed.spec)
+
+
+def _fit_group(measured: Mapping[str, TimedKernels[R]], pooled: bool) -> dict[str, GroupFit]:
+    numbers = {name: fit_numbers(timed) for name, timed in measured.items()}
+    residuals = {
+        name: np.log(timed.time_ns / timed.rows.formula_ns(numbers[name], timed.spec))
+        for name, timed in measured.items()
+    }
+    surfaces = _pooled(measured, residuals) if pooled else _alone(measured, residuals)
+    fits = {}
+    for name, timed in measured.items():
+        few = np.sqrt((len(timed.rows) + 1) / max(len(timed.rows) - len(numbers[name]), 1))
+        spread = float(f"{max(np.quantile(np.abs(residuals[name]), 0.8) * few, 0.01):.6g}")
+        fits[name] = GroupFit(numbers[name], spread, ranges_of(timed.rows.ranged), surfaces.get(name))
+    return fits
+
+
+def fit_numbers(timed: TimedKernels[Any]) -> tuple[float, ...]:  # Any: rows of every family
+    """The numbers of one group on one device with the least robust error of log time."""
+    numbers = timed.rows.NUMBERS
+    start, least, most = (
+        np.log([getattr(number, field) for number in numbers]) for field in ("start", "least", "most")
+    )
+    measured = np.log(timed.time_ns)
+
+    def errors(logs: Floats) -> Floats:
+        said = timed.rows.formula_ns(tuple(np.exp(logs)), timed.spec)
+        return np.append(np.log(said) - measured, PULL * (logs - start))
+
+    best = least_squares(errors, start, bounds=(least - 1e-9, most + 1e-9), loss="soft_l1", f_scale=F_SCALE)
+    return tuple(float(f"{number:.6g}") for number in np.exp(best.x))
+
+
+def _kept(rows: R, spec: DeviceSpec, kept: Numbers, surface: Any) -> KernelSurface[R]:
+    some = rows.take(kept)
+    return KernelSurface(some, Surface(some.features(spec), surface.residuals, surface.numbers))
+
+
+def _alone(
+    measured: Mapping[str, TimedKernels[R]], residuals: Mapping[str, Floats]
+) -> dict[str, KernelSurface[R] | None]:
+    """The surface of each device from its own rows."""
+    surfaces: dict[str, KernelSurface[R] | None] = {}
+    for name, timed in measured.items():
+        if len(timed.rows) >= LEAST_SURFACE_ROWS:
+            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], SURFACE_ROWS)
+            surfaces[name] = _kept(timed.rows, timed.spec, fitted.kept, fitted)
+    return surfaces
+
+
+def _pooled(
+    measured: Mapping[str, TimedKernels[R]], residuals: Mapping[str, Floats]
+) -> dict[str, KernelSurface[R] | None]:
+    """The surface of each device from the rows of all."""
+    parts = list(measured.values())
+    rows = type(parts[0].rows).joined([part.rows for part in parts])
+    if len(rows) < LEAST_SURFACE_ROWS:
+        return {}
+    features = _stacked([_on(part.rows, part.spec) for part in parts])
+    every = np.concatenate([residuals[name] for name in measured])
+    surfaces: dict[str, KernelSurface[R] | None] = {}
+    asked = [_on(rows, part.spec) for part in parts]
+    for name, part, fitted in zip(
+        measured, parts, condensed_for(features, every, asked, SURFACE_ROWS), strict=True
+    ):
+        surfaces[name] = _kept(rows, part.spec, fitted.kept, fitted)
+    return surfaces
+
+
+def _on(rows: KernelRows, spec: DeviceSpec) -> dict[str, Floats]:
+    """Features of rows on a device, its datasheet among them."""
+    return rows.features(spec) | {name: np.full(len(rows), value) for name, value in machine(spec).items()}
+
+
+def _stacked(parts: Sequence[Features]) -> dict[str, Floats]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

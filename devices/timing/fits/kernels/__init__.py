@@ -1,0 +1,1 @@
+"""Models of kernels by family: a formula of a few numbers, times a surface of what it misses."""

@@ -1,0 +1,18 @@
+"""The families of kernels by the name of their part in `[fits]`; a class is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from .kernel_rows import KernelRows
+
+FAMILIES: Mapping[str, str] = {}
+"""by part the module and class of its rows: "decode_attention": "decode_attention:DecodeRows""""
+
+
+def family_of(part: str) -> type[KernelRows]:
+    """The family of a part of `FAMILIES`."""
+    module, name = FAMILIES[part].split(":")
+    family: type[KernelRows] = getattr(import_module(f".{module}", __package__), name)
+    return family

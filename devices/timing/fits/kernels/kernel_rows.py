@@ -1,0 +1,119 @@
+"""Runs of one family of kernels in columns: what was run, and what its time may depend on.
+
+A family is a subclass, and all that a fit, a file, a validation and a cost need to know of it:
+
+    texts    {"dtype": ("bf16", "bf16", "fp8")}            one of `TEXTS["dtype"]` each
+    counts   {"m": [8, 64, 8], "n": [4096, ...], ...}      whole numbers
+    group    ("bf16", "bf16", "fp8")                       rows of one group share numbers and a surface
+    formula  floor + soft maximum of operations by rate and bytes by bandwidth, numbers as shares of the datasheet
+    features log2 sizes, idle SMs, ...                     what the formula's error may depend on
+
+Numbers are dimensionless or in ns, so that they mean the same on another GPU: 0.8 of its peak rate, 2,000 ns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .....errors import InvalidArgumentError
+from .....graph.arrays import Floats, Numbers
+from ....spec import DeviceSpec
+from ..layers import counts as counted, one_of
+from ..sourced import Unit
+
+Texts = Mapping[str, Sequence[str]]
+Counts = Mapping[str, Sequence[int] | NDArray[Any]]  # Any: integers of every width
+
+
+class Number(NamedTuple):
+    """A number that is fitted for each device and group: its name and unit ("" for a share), where the search begins
+    and between what it stays; all above 0."""
+
+    name: str
+    unit: Unit
+    start: float
+    least: float
+    most: float
+
+
+class KernelRows(ABC):
+    """Columns of runs of one family.
+
+    `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
+    interval, in log time, that a time transferred from other devices has at least: from leaving each device out.
+    """
+
+    PART: ClassVar[str]
+    WHAT: ClassVar[str]
+    TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {}
+    COUNTS: ClassVar[Sequence[str]]
+    NUMBERS: ClassVar[Sequence[Number]]
+    SPREAD: ClassVar[float] = 0.35
+
+    def __init__(self, texts: Texts, counts: Counts) -> None:
+        """InvalidArgumentError for a text that is not known, a count below 1, and columns of unequal length."""
+        rows = len(next(iter({**texts, **counts}.values())))
+        self.texts = {name: one_of(texts[name], known, name) for name, known in self.TEXTS.items()}
+        self.counts: dict[str, Numbers] = {name: counted(counts[name], name, rows) for name in self.COUNTS}
+        for name, column in self.texts.items():
+            if len(column) != rows:
+                raise InvalidArgumentError(f"{name} has {len(column)} rows, others have {rows}; give one each")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.counts.values())))
+
+    def take(self, rows: NDArray[Any]) -> Self:  # Any: numbers or a mask
+        """Some of the rows, by number or by a mask."""
+        texts = {name: tuple(np.array(column, dtype=object)[rows]) for name, column in self.texts.items()}
+        return type(self)(texts, {name: column[rows] for name, column in self.counts.items()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The rows of all parts, one after another."""
+        texts = {name: tuple(text for part in parts for text in part.texts[name]) for name in cls.TEXTS}
+        return cls(texts, {name: np.concatenate([part.counts[name] for part in parts]) for name in cls.COUNTS})
+
+    def of_type(self, name: str, value: str) -> NDArray[np.bool_]:
+        """Which rows have that text."""
+        return np.array([text == value for text in self.texts[name]], dtype=np.bool_)
+
+    def size(self, name: str) -> Floats:
+        """A column of counts as floats."""
+        return self.counts[name].astype(np.float64)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The group of each row: its texts, unless a family says otherwise."""
+        return tuple("/".join(texts) for texts in zip(*self.texts.values(), strict=True)) or ("all",) * len(self)
+
+    @property
+    def ranged(self) -> Mapping[str, Numbers]:
+        """The sizes of which a fit keeps the range; beyond it the surface fades and the interval widens."""
+        return self.counts
+
+    @property
+    @abstractmethod
+    def flops(self) -> Floats:
+        """Operations by row, a multiply-add as two."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> Floats:
+        """Bytes that have to be read and written, by row."""
+
+    @abstractmethod
+    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
+        """What a datasheet alone says: the longer of operations by peak rate and bytes by bandwidth, by row."""
+
+    @abstractmethod
+    def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
+        """The time by row, all rows being of one group; `numbers` are those of `NUMBERS`, in their order."""
+
+    @abstractmethod
+    def features(self, spec: DeviceSpec) -> dict[str, Floats]:
+        """What the formula's error may depend on, by name a column; rows of all groups have the same names."""
