@@ -1,16 +1,15 @@
-"""Fits models of the catalog's devices to a folder of measurements, and rewrites the tables `[fits]` of their files.
+"""Fits models of the catalog's devices to a folder of measurements, and writes the files of `devices/catalog/fits`.
 
-    python tools/make_catalog_fits.py DATA_DIR [--date YYYY-MM-DD]
+    python tools/make_catalog_fits.py DATA_DIR [--date YYYY-MM-DD] [--only PART ...]
 
-DATA_DIR has gemm_bf16.csv and collectives_nccl.csv, whose systems are names or aliases of the catalog, and of
-`LAYERS_OF` attention_b200.csv and grouped_gemm_b200.csv. What stands before `[fits` in a file stays as it is.
-Collectives of all systems are fitted together, since they share a covariance.
+DATA_DIR has gemm_bf16.csv and collectives_nccl.csv, whose systems are names or aliases of the catalog, of `LAYERS_OF`
+attention_b200.csv and grouped_gemm_b200.csv, and files of measured kernels (`KERNEL_FILES`), those that are there.
+Collectives of all systems are fitted together, since they share a covariance; so are kernels of a family.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,14 @@ import numpy as np
 from partita.devices.calibration.fitting.collectives import CollectiveRows, fit_collectives
 from partita.devices.calibration.fitting.layers import ATTENTION, GROUPED, fit_layers
 from partita.devices.calibration.fitting.products import fit_products
+from partita.devices.calibration.kernel_files import KERNEL_FILES
 from partita.devices.calibration.sources.layer_tables import in_columns
 from partita.devices.calibration.sources.measurements import STATED_PEAK_FLOPS_PER_S, Measurements, joined
 from partita.devices.calibration.sources.reading import read_source
 from partita.devices.calibration.tables import ColumnSpec, read_table
 from partita.devices.calibration.toml_text import toml_text
 from partita.devices.catalog import aliases_of, device_names, device_spec
+from partita.devices.timing.fits.kernels.kernel_table import write_model
 from partita.devices.timing.fits.products import Products
 
 CATALOG = Path(__file__).parents[1] / "devices" / "catalog"
@@ -83,30 +84,52 @@ def collective_tables(of_device: dict[str, Measurements], date: str) -> dict[str
     return {name: {"collectives": model.to_table()} for name, model in models.items()}
 
 
-def file_of(device: str) -> Path:
-    """The file of a device in the catalog."""
+def kernel_tables(folder: Path, date: str) -> dict[str, dict[str, Any]]:
+    """The tables of families of kernels, by device and part."""
+    tables: dict[str, dict[str, Any]] = {}
+    for of in KERNEL_FILES:
+        path = folder / of.file
+        if path.exists():
+            for system, model in of.models(of.read([path], False), of.file, date).items():
+                tables.setdefault(device_spec(system).name, {})[of.family.PART] = write_model(model)
+    return tables
+
+
+def folder_of(device: str) -> Path:
+    """The folder of the fits of a device of the catalog."""
     line = f'name = "{device}"'
-    return next(path for path in sorted(CATALOG.glob("device_*.toml")) if line in path.read_text("utf-8").splitlines())
+    file = next(path for path in sorted(CATALOG.glob("device_*.toml")) if line in path.read_text("utf-8").splitlines())
+    return CATALOG / "fits" / file.stem.removeprefix("device_")
+
+
+def write_part(device: str, part: str, table: dict[str, Any]) -> None:
+    """Writes one file, and prints its size."""
+    path = folder_of(device) / f"{part}.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(toml_text({"fits": {part: table}}), "utf-8", newline="\n")
+    print(f"{path.relative_to(CATALOG)}: {path.stat().st_size} bytes")
 
 
 def main() -> None:
-    """Rewrites the files and prints their sizes."""
+    """Writes the files, of all parts or of those asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--date", default="2026-11-23")
+    parser.add_argument("--date", default="2026-11-29")
+    parser.add_argument("--only", action="append", default=[], metavar="PART", help="a part of the fits; repeatable")
     arguments = parser.parse_args()
-    of_device = {name: measurements(arguments.folder, name) for name in device_names()}
-    collectives = collective_tables(of_device, arguments.date)
-    for name, rows in of_device.items():
-        if not rows.used:
-            continue
-        fits = (
-            product_table(rows, name, arguments.date) | layer_tables(rows, arguments.date) | collectives.get(name, {})
-        )
-        path = file_of(name)
-        kept = re.split(r"^\[fits", path.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[0].rstrip("\n")
-        path.write_text(f"{kept}\n\n{toml_text({'fits': fits})}", "utf-8", newline="\n")
-        print(f"{path.name}: {rows.used} rows, {path.stat().st_size} bytes")
+    folder, date, only = arguments.folder, arguments.date, arguments.only
+    tables = kernel_tables(folder, date) if not only or {*only} & {of.family.PART for of in KERNEL_FILES} else {}
+    if not only or {*only} - {of.family.PART for of in KERNEL_FILES}:
+        of_device = {name: rows for name in device_names() if (rows := measurements(folder, name)).used}
+        collectives = collective_tables(of_device, date)
+        for name, rows in of_device.items():
+            tables.setdefault(name, {}).update(
+                product_table(rows, name, date) | layer_tables(rows, date) | collectives.get(name, {})
+            )
+    for name, parts in sorted(tables.items()):
+        for part, table in parts.items():
+            if not only or part in only:
+                write_part(name, part, table)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     fit_kernels({"H100": (rows, times), "A100": ...}, specs)
         numbers      least robust error of log time, from the family's start and within its bounds
-        surface      a Gaussian process on what the formula misses (`surfaces.py`); at most `SURFACE_ROWS` rows a group
+        surface      a Gaussian process on what the formula misses (`surfaces.py`); some 110 rows a group
         ranges       of the sizes, beyond which nobody measured
 
 With `pooled` devices learn from each other: the surface is fitted to the rows of all devices of a group together, with
@@ -26,10 +26,8 @@ from ...timing.fits.kernels.kernel_rows import KernelRows
 from ...timing.fits.layers import ranges_of
 from ...timing.fits.products import bf16_peak
 from ...timing.fits.surface import Features, Surface
-from .surfaces import condensed_for, fit_surface
+from .surfaces import OF_KERNELS, condensed_for, fit_surface
 
-SURFACE_ROWS = 110
-"""rows kept of a group on a device"""
 LEAST_SURFACE_ROWS = 12
 """with fewer, nothing can be said about lengths"""
 PULL = 0.02
@@ -84,12 +82,33 @@ def _of_group(timed: TimedKernels[R], group: str) -> TimedKernels[R]:
 
 
 def _fit_group(measured: Mapping[str, TimedKernels[R]], pooled: bool) -> dict[str, GroupFit]:
+    if pooled:
+        return _fit_together(measured)
+    fits = {}
+    for name, timed in measured.items():
+        key = (type(timed.rows), timed.spec, *_contents(timed))
+        if key not in _fitted_alone:
+            _fitted_alone[key] = _fit_together({name: timed})[name]
+        fits[name] = _fitted_alone[key]
+    return fits
+
+
+_fitted_alone: dict[tuple[Any, ...], GroupFit] = {}
+"""fits of one group on one device by the contents of their rows: leaving out each device in turn fits the same again"""
+
+
+def _contents(timed: TimedKernels[Any]) -> tuple[bytes | tuple[str, ...], ...]:
+    texts, counts = timed.rows.texts.values(), timed.rows.counts.values()
+    return (timed.time_ns.tobytes(), *texts, *(column.tobytes() for column in counts))
+
+
+def _fit_together(measured: Mapping[str, TimedKernels[R]]) -> dict[str, GroupFit]:
     numbers = {name: fit_numbers(timed) for name, timed in measured.items()}
     residuals = {
         name: np.log(timed.time_ns / timed.rows.formula_ns(numbers[name], timed.spec))
         for name, timed in measured.items()
     }
-    surfaces = _pooled(measured, residuals) if pooled else _alone(measured, residuals)
+    surfaces = _pooled(measured, residuals) if len(measured) > 1 else _alone(measured, residuals)
     fits = {}
     for name, timed in measured.items():
         few = np.sqrt((len(timed.rows) + 1) / max(len(timed.rows) - len(numbers[name]), 1))
@@ -126,7 +145,7 @@ def _alone(
     surfaces: dict[str, KernelSurface[R] | None] = {}
     for name, timed in measured.items():
         if len(timed.rows) >= LEAST_SURFACE_ROWS:
-            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], SURFACE_ROWS)
+            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], OF_KERNELS)
             surfaces[name] = _kept(timed.rows, timed.spec, fitted.kept, fitted)
     return surfaces
 
@@ -143,9 +162,7 @@ def _pooled(
     every = np.concatenate([residuals[name] for name in measured])
     surfaces: dict[str, KernelSurface[R] | None] = {}
     asked = [_on(rows, part.spec) for part in parts]
-    for name, part, fitted in zip(
-        measured, parts, condensed_for(features, every, asked, SURFACE_ROWS), strict=True
-    ):
+    for name, part, fitted in zip(measured, parts, condensed_for(features, every, asked), strict=True):
         surfaces[name] = _kept(rows, part.spec, fitted.kept, fitted)
     return surfaces
 

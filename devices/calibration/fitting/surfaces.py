@@ -2,8 +2,8 @@
 
     residuals 0.12, -0.03, ... of 6,000 kernels     ->  a length for each feature, and at most 300 rows that say as much
 
-The lengths and deviations have the greatest marginal likelihood on at most `LIKELIHOOD_ROWS` rows. Rows that all others
-contradict then get a larger variance, as with Student's t with `FREEDOM` degrees. At most `MOST_ROWS` rows stay: the
+The lengths and deviations have the greatest marginal likelihood on some of the rows (`Effort`). Rows that all others
+contradict then get a larger variance, as with Student's t with `FREEDOM` degrees. At most `most_rows` rows stay: the
 pivots of the covariance, that is each time the row that the kept ones say least about. Their residuals are such that
 they predict what the best combination of them makes of all rows (Quinonero-Candela and Rasmussen: A Unifying View of
 Sparse Approximate Gaussian Process Regression, JMLR 6, 2005, section 5).
@@ -21,15 +21,24 @@ from scipy.optimize import minimize
 from ....graph.arrays import Floats, Numbers
 from ...timing.fits.surface import Features, Residuals, SurfaceNumbers, matern, squared_distances
 
-LIKELIHOOD_ROWS = 400
-MOST_ROWS = 300
-BLOCK_ROWS = 1200
-"""rows that are told from each other to find outliers; more are dealt to several blocks"""
+MOST_CANDIDATES = 1200
+"""rows among which those that are kept are chosen"""
 FREEDOM = 4.0
 ROUNDS = 3
 """times that the variances of outliers are found anew"""
 USUAL_LENGTH, LENGTH_SPREAD = np.log(3.0), 1.5
 """the lengths expected before any data: log normal"""
+
+
+class Effort(NamedTuple):
+    """How many rows the likelihood is of, how many are told from each other to find outliers, how many are kept."""
+
+    likelihood_rows: int
+    block_rows: int
+    most_rows: int
+
+
+OF_PRODUCTS, OF_KERNELS = Effort(400, 1200, 300), Effort(200, 400, 110)
 
 
 class FittedSurface(NamedTuple):
@@ -54,37 +63,37 @@ class _Posterior(NamedTuple):
         return np.stack([features[name] / length for name, length in self.lengths.items()], axis=1)
 
 
-def fit_surface(features: Features, residuals: Floats, most_rows: int = MOST_ROWS) -> FittedSurface:
+def fit_surface(features: Features, residuals: Floats, effort: Effort = OF_PRODUCTS) -> FittedSurface:
     """The surface of ln(measured / formula), one a row of the features; deterministic."""
-    found = _posterior(features, residuals)
-    return _condensed_at(found, found.points, most_rows)
+    found = _posterior(features, residuals, effort)
+    return _condensed_at(found, found.points, effort.most_rows)
 
 
 def condensed_for(
-    features: Features, residuals: Floats, asked: Sequence[Features], most_rows: int = MOST_ROWS
+    features: Features, residuals: Floats, asked: Sequence[Features], effort: Effort = OF_KERNELS
 ) -> list[FittedSurface]:
     """One surface over all rows, condensed for each table of rows that is asked about; `kept` are rows of that table.
 
     Features that do not vary in a table are left out of its lengths.
     """
-    found = _posterior(features, residuals)
+    found = _posterior(features, residuals, effort)
     surfaces = []
     for table in asked:
-        fitted = _condensed_at(found, found.scaled(table), most_rows)
+        fitted = _condensed_at(found, found.scaled(table), effort.most_rows)
         varying = {name: length for name, length in found.lengths.items() if np.ptp(table[name]) > 0}
         surfaces.append(fitted._replace(numbers=fitted.numbers._replace(lengths=varying)))
     return surfaces
 
 
-def _posterior(features: Features, residuals: Floats) -> _Posterior:
+def _posterior(features: Features, residuals: Floats, effort: Effort) -> _Posterior:
     columns = {name: column for name, column in features.items() if np.ptp(column) > 0}
     if not columns:  # the same kernel again and again
         columns = dict(list(features.items())[:1])
     points = np.stack(list(columns.values()), axis=1)
-    logs = _likeliest(points, residuals)
+    logs = _likeliest(points, residuals, effort.likelihood_rows)
     lengths, deviation, noise = _short(dict(zip(columns, np.exp(logs[:-2]), strict=True)), *np.exp(logs[-2:]))
     scaled = points / np.array(list(lengths.values()))
-    outlying, quantile = _outliers(scaled, residuals, deviation, noise)
+    outlying, quantile = _outliers(scaled, residuals, deviation, noise, effort.block_rows)
     numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{quantile:.6g}"))
     return _Posterior(lengths, scaled, residuals, noise**2 * outlying, numbers)
 
@@ -92,7 +101,8 @@ def _posterior(features: Features, residuals: Floats) -> _Posterior:
 def _condensed_at(found: _Posterior, points: Floats, most_rows: int) -> FittedSurface:
     """The surface kept at some of these points."""
     signal = found.numbers.deviation**2
-    kept = _pivots(signal * matern(points, points), most_rows)
+    some = np.sort(np.random.default_rng(0).permutation(len(points))[:MOST_CANDIDATES])
+    kept = some[_pivots(signal * matern(points[some], points[some]), most_rows)]
     among, across = (signal * matern(left, points[kept]) for left in (points[kept], found.points))
     residual, variance = _condensed(among, across, signal, found.residuals, found.noise)
     return FittedSurface(kept, rounded(residual, variance), found.numbers)
@@ -111,9 +121,9 @@ def _short(lengths: Mapping[str, float], deviation: float, noise: float) -> tupl
     return short, float(f"{deviation:.6g}"), float(f"{noise:.6g}")
 
 
-def _likeliest(points: Floats, residuals: Floats) -> Floats:
+def _likeliest(points: Floats, residuals: Floats, most: int) -> Floats:
     """The logs of the lengths, the surface's deviation and a measurement's, with the greatest likelihood."""
-    some = np.random.default_rng(0).permutation(len(residuals))[:LIKELIHOOD_ROWS]
+    some = np.random.default_rng(0).permutation(len(residuals))[:most]
     start = np.append(np.log(np.maximum(points.std(axis=0), 0.3)) + 0.5, [np.log(0.1), np.log(0.05)])
     bounds = [(np.log(0.1), np.log(100))] * points.shape[1] + [
         (np.log(0.01), np.log(1)),
@@ -149,10 +159,12 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     return float(value), gradient
 
 
-def _outliers(points: Floats, residuals: Floats, deviation: float, noise: float) -> tuple[Floats, float]:
+def _outliers(
+    points: Floats, residuals: Floats, deviation: float, noise: float, block_rows: int
+) -> tuple[Floats, float]:
     """By row the factor of its variance; and the deviations within which 80 % of rows are found by all the others."""
     factors, off = np.ones(len(residuals)), np.empty(len(residuals))
-    blocks = -(-len(residuals) // BLOCK_ROWS)
+    blocks = -(-len(residuals) // block_rows)
     block_of = np.random.default_rng(0).permutation(len(residuals)) % blocks
     for block in range(blocks):
         of = np.flatnonzero(block_of == block)
@@ -196,9 +208,7 @@ def _pivots(covariance: Floats, most: int) -> Numbers:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _condensed(
-    among: Floats, across: Floats, signal: float, residuals: Floats, noise: Floats
-) -> tuple[Floats, Floats]:
+def _condensed(among: Floats, across: Floats, signal: float, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """For the kept rows, residuals and variances that stand for all rows.
 
     `among` are covariances of the kept rows, `across` of all rows with them.

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ....errors import NotFoundError
 from ....graph.arrays import Floats
 from ...catalog import device_spec
 from ...spec import DeviceSpec
@@ -25,6 +24,7 @@ from ...tables import naming
 from ...timing.fits.products import ProductModel, Products, bf16_peak, datasheet_ns
 from ..fitting.null_models import Roofline3, fit_roofline_3
 from ..fitting.products import fit_products
+from ..kernel_files import spec_of
 from .cross_validation import dealt_folds
 from .measured_set import Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, no_parts, unknown
 from .rows import COUNT, TEXT, MeasuredRows, read_csv
@@ -36,14 +36,6 @@ LONG_ROWS = 150
 """a fit of so many rows takes over a second"""
 TRANSFER_SPREAD = 0.35
 """what the interval of a time from another system is wider by, in log time, on each side"""
-
-
-def spec_of(system: str) -> DeviceSpec | None:
-    """The catalog's spec of a system of the measurements."""
-    try:
-        return device_spec(system)
-    except NotFoundError:
-        return None
 
 
 def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:

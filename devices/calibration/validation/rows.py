@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
@@ -35,12 +35,14 @@ class MeasuredRows:
     """Rows of one set: `texts` and `keys` by key column, as printed and as values; `measured` by column, NaN if empty.
 
     `places` says where each row stands ("data/gemm_bf16.csv:7"), for errors. Key columns are in the file's order.
+    `labels` are columns of texts that a fit may learn from and that rows to predict lack: "" there.
     """
 
     places: tuple[str, ...]
     texts: Mapping[str, tuple[str, ...]]
     keys: Mapping[str, NDArray[Any]]  # Any: int64 for counts, str for texts
     measured: Mapping[str, Floats]
+    labels: Mapping[str, tuple[str, ...]] = field(factory=dict, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -52,6 +54,7 @@ class MeasuredRows:
             {name: tuple(column[i] for i in indices) for name, column in self.texts.items()},
             {name: column[indices] for name, column in self.keys.items()},
             {name: column[indices] for name, column in self.measured.items()},
+            labels={name: tuple(column[i] for i in indices) for name, column in self.labels.items()},
         )
 
     def where(self, column: str, value: object) -> Indices:
@@ -59,8 +62,9 @@ class MeasuredRows:
         return np.flatnonzero(self.keys[column] == value)
 
     def unmeasured(self) -> MeasuredRows:
-        """The same keys with every measured cell empty: what a fit may see of the rows it predicts."""
-        return evolve(self, measured={name: np.full(len(self), nan) for name in self.measured})
+        """The same keys with every measured cell and label empty: what a fit may see of the rows it predicts."""
+        nothing = {name: np.full(len(self), nan) for name in self.measured}
+        return evolve(self, measured=nothing, labels={name: ("",) * len(self) for name in self.labels})
 
     def key(self, row: int) -> tuple[object, ...]:
         """The values of the key columns of one row, columns in order of their names."""
@@ -71,13 +75,21 @@ class MeasuredRows:
         return sorted(set(self.keys[column].tolist()))
 
 
-def read_csv(path: Path, keys: Mapping[str, str], measured: Sequence[str], *, may_be_empty: bool) -> MeasuredRows:
-    """The rows of a CSV with these key columns (TEXT or COUNT by name) and measured columns.
+def read_csv(
+    path: Path,
+    keys: Mapping[str, str],
+    measured: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    may_be_empty: bool,
+) -> MeasuredRows:
+    """The rows of a CSV with these key columns (TEXT or COUNT by name), measured columns and labels.
 
-    `may_be_empty` is about measured cells. InvalidArgumentError names the file, the line and what to do.
+    `may_be_empty` is about measured cells and labels. InvalidArgumentError names the file, the line and what to do.
     """
     columns = [ColumnSpec(name, "text" if kind == TEXT else "count") for name, kind in keys.items()]
     columns += [ColumnSpec(name, "positive", may_be_empty=may_be_empty) for name in measured]
+    columns += [ColumnSpec(name, "text", needed=not may_be_empty, may_be_empty=may_be_empty) for name in labels]
     table = read_table(path, columns)
     places = tuple(map(table.where, range(len(table))))
     return MeasuredRows(
@@ -85,6 +97,7 @@ def read_csv(path: Path, keys: Mapping[str, str], measured: Sequence[str], *, ma
         {name: table.texts(name) for name in table.cells if name in keys},
         {name: np.array(table.texts(name)) if kind == TEXT else table.counts(name) for name, kind in keys.items()},
         {name: table.floats(name) for name in measured},
+        labels={name: table.texts(name) if name in table else ("",) * len(table) for name in labels},
     )
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from ..kernel_files import KERNEL_FILES
 from .collectives import COLLECTIVES_NCCL
 from .gemm import GEMM_BF16
+from .kernel_set import kernel_set
 from .maxmin import MAXMIN_STAR
 from .measured_set import MeasuredSet
 
-SETS: tuple[MeasuredSet, ...] = (GEMM_BF16, COLLECTIVES_NCCL, MAXMIN_STAR)
+SETS: tuple[MeasuredSet, ...] = (
+    GEMM_BF16,
+    *map(kernel_set, KERNEL_FILES),
+    COLLECTIVES_NCCL,
+    MAXMIN_STAR,
+)

@@ -72,7 +72,7 @@ def _assumed(product: Product, terms: OpProductTerms, model: ProductModel, *, is
         yield "a batch of products fills the device like one product with as many tiles"
     if not product.layout:
         yield "the layout of the factors is unknown"
-    elif terms.is_transferred or model.surface is None or f"layout {product.layout}" not in model.surface.lengths:
+    elif terms.is_transferred or model.surface is None or not model.surface.tells(product.layout):
         yield f"the layout {product.layout} makes no difference: the rows do not tell"
 
 

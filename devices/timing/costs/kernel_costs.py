@@ -1,7 +1,7 @@
 """Costs of kernels of a family: by the device's own fit, or by those of other devices.
 
-    kernel_cost(device_spec("H100-SXM"), "decode_attention", rows)      OpCost(..., provenance="fitted")
-    the same on A30, which nobody measured                              OpCost(..., provenance="transferred")
+kernel_cost(device_spec("H100-SXM"), "decode_attention", rows)      OpCost(..., provenance="fitted")
+the same on A30, which nobody measured                              OpCost(..., provenance="transferred")
 """
 
 from __future__ import annotations
@@ -57,6 +57,4 @@ def kernel_cost(spec: DeviceSpec, rows: KernelRows, calibration: Calibration | N
     """The cost of the first row, of which there is one; errors as `kernel_answer`."""
     said = kernel_answer(spec, rows, calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(
-        round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
-    )
+    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))

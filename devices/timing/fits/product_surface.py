@@ -1,6 +1,6 @@
 """What the residuals of products may depend on, and the products that a surface was kept at.
 
-    64 x 4096 x 4096 on 132 SMs     log2 m 6, log2 n 12, log2 k 12, idle 64x64 1.04, alignment 4, ...
+64 x 4096 x 4096 on 132 SMs     log2 m 6, log2 n 12, log2 k 12, idle 64x64 1.04, alignment 4, ...
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ class ProductSurface:
     def at(self, m: Numbers, n: Numbers, k: Numbers, layout: tuple[str, ...] | None) -> tuple[Floats, Floats]:
         """The residual's mean and standard deviation, that of one measurement included, by product."""
         return self._surface.at(features(m, n, k, layout, self.sm_count))
+
+    def tells(self, layout: str) -> bool:
+        """Whether its rows tell what a layout changes."""
+        return f"layout {layout}" in self.numbers.lengths
 
     def nearest(self, m: int, n: int, k: int, count: int) -> Numbers:
         """The numbers of the rows nearest to a product, the nearest first."""

@@ -48,7 +48,12 @@ EVERYWHERE = ProductRanges(*4 * ((1, 1 << 31),))
 
 
 def write_table(
-    numbers: ProductNumbers, spread: float, ranges: ProductRanges, surface: ProductSurface | None, source: str, date: str
+    numbers: ProductNumbers,
+    spread: float,
+    ranges: ProductRanges,
+    surface: ProductSurface | None,
+    source: str,
+    date: str,
 ) -> dict[str, Any]:
     """The table of a model, its numbers with their source and date."""
     table: dict[str, Any] = {

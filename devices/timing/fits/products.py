@@ -162,7 +162,7 @@ class ProductModel:
             return np.zeros(len(products)), wide
         mean, deviation = self.surface.at(products.m, products.n, products.k, products.layout)
         trust = np.exp2(-outside)
-        half = np.sqrt((trust * self.surface.quantile * deviation) ** 2 + (1 - trust**2) * wide**2)
+        half = np.sqrt((trust * self.surface.numbers.quantile * deviation) ** 2 + (1 - trust**2) * wide**2)
         return trust * mean, half
 
     def explain(self, products: Products) -> ProductExplanation:

@@ -8,7 +8,7 @@ from importlib import import_module
 from .kernel_rows import KernelRows
 
 FAMILIES: Mapping[str, str] = {}
-"""by part the module and class of its rows: "decode_attention": "decode_attention:DecodeRows""""
+"""by part the module and class of its rows, as in {"decode_attention": "decode_attention:DecodeRows"}"""
 
 
 def family_of(part: str) -> type[KernelRows]:

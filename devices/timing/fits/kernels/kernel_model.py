@@ -75,7 +75,7 @@ class KernelModel(Generic[R]):
         return set(rows.groups) <= set(self.groups)
 
     def predict(self, rows: R) -> Prediction:
-        """Times with their 80 % intervals; InvalidArgumentError for a group that was not fitted, with those that were."""
+        """Times with their 80 % intervals; InvalidArgumentError for a group that was not fitted."""
         formula_ns, mean, half = self.parts(rows, self.spec)
         time_ns: Floats = formula_ns * np.exp(mean)
         return with_interval(time_ns, half)
