@@ -88,7 +88,8 @@ class DeviceSpec:
 
     `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
     of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
-    `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
+    `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `sustained_clock` is the
+    share of the clock of the peaks that the device keeps under load, and scales every compute rate. `launch_overhead_ns` is
     how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op that computes.
     `kernel_floor_ns` is part of every op too: what its kernel takes however small it is. A CPU runs `lanes` ops at a
     time, each at 1 / `lanes` of its rates. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
@@ -118,6 +119,7 @@ class DeviceSpec:
     sm_count: int = field(default=0, validator=_not_negative)
     l2_bytes: int = field(default=0, validator=_not_negative)
     communication_share: float = field(default=0.0, validator=_part)
+    sustained_clock: float = field(default=1.0, validator=_share)
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:
@@ -141,7 +143,12 @@ class DeviceSpec:
         On a device with several lanes it is the rate of one lane.
         """
         share = self.matrix_efficiency if matrix else self.vector_efficiency
-        return max(1, _times(self.peak_flops_per_s[self.family(dtype, matrix=matrix)], share) // self.lanes)
+        peak = self.sustained_flops_per_s(self.family(dtype, matrix=matrix))
+        return max(1, _times(peak, share) // self.lanes)
+
+    def sustained_flops_per_s(self, family: str) -> int:
+        """The datasheet's rate of a family, at the clock that the device keeps under load."""
+        return _times(self.peak_flops_per_s[family], self.sustained_clock)
 
     @property
     def achieved_bytes_per_s(self) -> int:
