@@ -26,11 +26,11 @@ from ....spec import DeviceSpec
 from ..layers import counts as counted, one_of
 from ..sourced import Unit
 
-Texts = Mapping[str, Sequence[str]]
-Counts = Mapping[str, Sequence[int] | NDArray[Any]]  # Any: integers of every width
+KernelTexts = Mapping[str, Sequence[str]]
+KernelCounts = Mapping[str, Sequence[int] | NDArray[Any]]  # Any: integers of every width
 
 
-class Number(NamedTuple):
+class FitNumber(NamedTuple):
     """A number that is fitted for each device and group: its name and unit ("" for a share), where the search begins
     and between what it stays; all above 0."""
 
@@ -52,10 +52,10 @@ class KernelRows(ABC):
     WHAT: ClassVar[str]
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {}
     COUNTS: ClassVar[Sequence[str]]
-    NUMBERS: ClassVar[Sequence[Number]]
+    NUMBERS: ClassVar[Sequence[FitNumber]]
     SPREAD: ClassVar[float] = 0.35
 
-    def __init__(self, texts: Texts, counts: Counts) -> None:
+    def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
         """InvalidArgumentError for a text that is not known, a count below 1, and columns of unequal length."""
         rows = len(next(iter({**texts, **counts}.values())))
         self.texts = {name: one_of(texts[name], known, name) for name, known in self.TEXTS.items()}

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from partita.devices.catalog import device_spec
 from partita.devices.spec import DeviceSpec
-from partita.devices.timing.fits.kernels.kernel_rows import KernelRows, Number
+from partita.devices.timing.fits.kernels.kernel_rows import FitNumber, KernelRows
 from partita.graph.arrays import Floats
 
 
@@ -20,7 +20,7 @@ class Copies(KernelRows):
     PART, WHAT = "copies", "copies"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"dtype": ("wide", "narrow")}
     COUNTS = ("rows", "columns")
-    NUMBERS = (Number("floor", "ns", 3000, 100, 100_000), Number("bandwidth", "", 0.7, 0.01, 2))
+    NUMBERS = (FitNumber("floor", "ns", 3000, 100, 100_000), FitNumber("bandwidth", "", 0.7, 0.01, 2))
 
     @property
     def flops(self) -> Floats:
