@@ -10,11 +10,12 @@ from ...devices.calibration.validation.report import document, notes
 from ...devices.calibration.validation.sets import SETS
 from ...devices.calibration.validation.validation import Validation, cross_validate, validate as validate_folders
 from ..scaling.cnn_scaling import CNN_SCALING
+from ..serving.serving_set import LLM_SERVING
 from .failure import ConfigurationError, configuring
 from .outputs import check_folder
 from .screen import Screen
 
-_SETS = (*SETS, CNN_SCALING)
+_SETS = (*SETS, CNN_SCALING, LLM_SERVING)
 _FIGURES = ("mape", "median", "p90", "max", "bias", "coverage80")
 
 

@@ -1,0 +1,195 @@
+"""The kernels of one forward pass on one GPU of a deployment, and their times by part, in ns.
+
+    token_pass(deployment, sequences=16, context=4096)     one token of each of 16 sequences
+    prompt_pass(deployment, tokens=8192)                   a prompt from its beginning
+
+    {"projections": 1.9e6, "attention": 0.8e6, "feed forward": 2.4e6, "collectives": 0.9e6, "norms": 0.5e6, "head": ...}
+
+All layers of a kind take the same time. GPUs that share attention sum up its outputs and those of the feed-forward
+network. Replicas of attention gather their tokens for the experts, and scatter what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+from ...devices.timing.collectives.collective_time import collective_time
+from ...devices.timing.costs.expert_costs import expert_layer_cost
+from ...devices.timing.costs.product_costs import product_cost
+from ...devices.timing.costs.serving_attention import (
+    decode_attention_cost,
+    latent_attention_cost,
+    prefill_attention_cost,
+)
+from ...devices.timing.fits.calibration import Calibration
+from ..models.moe import LatentAttention, MoeModel
+from .deployment import Deployment
+
+ELEMENT_BYTES = 2
+"""of an activation"""
+NORM_STREAMS = 6
+"""times that the norms and residual sums of a layer read or write all activations"""
+NORM_KERNELS = 2
+"""of a layer: each a residual sum and the norm after it"""
+
+PassTimes = Mapping[str, float]
+
+
+class _Pass:
+    """Sums up the kernels of a pass of `rows` tokens of `sequences` on one replica of attention."""
+
+    def __init__(self, of: Deployment, rows: float, sequences: float, calibration: Calibration | None) -> None:
+        self.of, self.rows, self.sequences, self.calibration = of, rows, sequences, calibration
+        self.times: dict[str, float] = {}
+
+    def add(self, part: str, runs: float, time_ns: float) -> None:
+        """So many runs of a kernel."""
+        self.times[part] = self.times.get(part, 0.0) + runs * time_ns
+
+    def product(self, part: str, runs: float, n: float, k: float, dtype: str | None = None, rows: float = 0) -> None:
+        """Products of (rows, k) by (k, n); the rows are those of the pass unless given."""
+        sizes = {"m": ceil(rows or self.rows), "n": ceil(n), "k": ceil(k)}
+        cost = product_cost(self.of.spec, **sizes, dtype=dtype or self.of.weights, calibration=self.calibration)
+        self.add(part, runs, cost.time_ns)
+
+    def collective(self, kind: str, runs: float, gpus: int, rows: float) -> None:
+        """Collectives over the activations of so many tokens; none on one GPU."""
+        if gpus > 1 and runs:
+            size, ranks = ceil(rows * self.of.model.hidden * ELEMENT_BYTES), self.of.ranks[:gpus]
+            cost = collective_time(kind, ranks, size, self.of.cluster, calibration=self.calibration)
+            self.add("collectives", runs, cost.time_ns)
+
+    def done(self) -> PassTimes:
+        """The times, with what is the same in all passes: networks, norms, the head, collectives."""
+        of, model = self.of, self.of.model
+        self.product("feed forward", of.dense_layers, 2 * model.intermediate / of.tp, model.hidden)
+        self.product("feed forward", of.dense_layers, model.hidden, model.intermediate / of.tp)
+        if of.experts is not None:
+            self._experts(of.experts)
+        self.collective("all_reduce", model.layers + of.dense_layers, of.tp, self.rows)
+        moved = NORM_STREAMS * self.rows * model.hidden * ELEMENT_BYTES
+        bandwidth = of.spec.achieved_bytes_per_s
+        self.add("norms", model.layers, NORM_KERNELS * of.spec.kernel_floor_ns + moved * 1e9 / bandwidth)
+        self.product("head", 1, model.vocabulary / of.tp, model.hidden, "bf16", self.sequences)
+        return self.times
+
+    def _experts(self, model: MoeModel) -> None:
+        of, layers, tokens = self.of, model.expert_layers, self.rows * self.of.attention_dp
+        cost = expert_layer_cost(
+            of.spec,
+            tokens=ceil(tokens),
+            hidden=model.hidden,
+            intermediate=model.expert_intermediate,
+            experts=model.experts,
+            top_k=model.topk,
+            tp=of.expert_tp,
+            ep=of.expert_ep,
+            dtype=of.expert_weights,
+            calibration=self.calibration,
+        )
+        self.add("experts", layers, cost.time_ns)
+        self.product("router", layers, model.experts, model.hidden, "bf16")
+        if model.shared_intermediate:
+            self.product("shared expert", layers, 2 * model.shared_intermediate / of.tp, model.hidden)
+            self.product("shared expert", layers, model.hidden, model.shared_intermediate / of.tp)
+        sharing = of.expert_tp * of.expert_ep
+        if of.attention_dp == 1:
+            self.collective("all_reduce", layers, max(sharing, of.tp), tokens)
+        else:
+            self.collective("all_gather", layers, of.gpus, tokens)
+            self.collective("reduce_scatter", layers, of.gpus, tokens)
+
+    def projections(self) -> None:
+        """What queries, keys and values are made by, and the output of attention."""
+        of, model = self.of, self.of.model
+        latent = _latent(of)
+        if latent is None:
+            width = (model.heads / of.tp + 2 * of.kv_heads) * model.head_size
+            self.product("projections", model.layers, width, model.hidden)
+            self.product("projections", model.layers, model.hidden, model.heads * model.head_size / of.tp)
+            return
+        heads, rank = model.heads / of.tp, latent.q_rank or model.hidden
+        self.product("projections", model.layers, latent.q_rank + latent.kv_rank + latent.rope_size, model.hidden)
+        self.product("projections", model.layers, heads * latent.query_size, rank)
+        self.product("projections", model.layers, model.hidden, heads * latent.value_size)
+
+
+def _latent(of: Deployment) -> LatentAttention | None:
+    return None if of.experts is None else of.experts.latent
+
+
+def token_pass(
+    of: Deployment, *, sequences: float, context: float, calibration: Calibration | None = None
+) -> PassTimes:
+    """One further token of each of so many sequences on a replica, which have a `context` of tokens on average."""
+    of_pass, model, latent = _Pass(of, sequences, sequences, calibration), of.model, _latent(of)
+    of_pass.projections()
+    batch, heads = ceil(sequences), model.heads // of.tp
+    if latent is not None:
+        cost = latent_attention_cost(
+            of.spec,
+            phase="decode",
+            batch=batch,
+            context=ceil(context),
+            heads=heads,
+            cache_dtype=of.cache,
+            calibration=calibration,
+        )
+        of_pass.add("attention", model.layers, cost.time_ns)
+        # Queries and outputs in the space of the narrow rows: a product for each head.
+        width = heads * latent.kv_rank
+        of_pass.product("projections", model.layers, width, latent.nope_size, "bf16")
+        of_pass.product("projections", model.layers, latent.value_size, width, "bf16")
+        return of_pass.done()
+    for layers, window in ((model.layers - of.windowed, 0), (of.windowed, model.window)):
+        if layers:
+            cost = decode_attention_cost(
+                of.spec,
+                batch=batch,
+                context=ceil(context),
+                heads=heads,
+                kv_heads=of.kv_heads,
+                head_dim=model.head_size,
+                window=window,
+                cache_dtype=of.cache,
+                calibration=calibration,
+            )
+            of_pass.add("attention", layers, cost.time_ns)
+    return of_pass.done()
+
+
+def prompt_pass(of: Deployment, *, tokens: int, calibration: Calibration | None = None) -> PassTimes:
+    """A prompt of so many tokens from its beginning, alone on a replica of attention."""
+    of_pass, model, latent = _Pass(of, tokens, 1, calibration), of.model, _latent(of)
+    of_pass.projections()
+    heads = model.heads // of.tp
+    if latent is not None:
+        made = heads * (latent.nope_size + latent.value_size)
+        of_pass.product("projections", model.layers, made, latent.kv_rank)
+        cost = latent_attention_cost(
+            of.spec,
+            phase="prefill",
+            batch=1,
+            context=tokens,
+            heads=heads,
+            cache_dtype=of.cache,
+            calibration=calibration,
+        )
+        of_pass.add("attention", model.layers, cost.time_ns)
+        return of_pass.done()
+    for layers, window in ((model.layers - of.windowed, 0), (of.windowed, model.window)):
+        if layers:
+            cost = prefill_attention_cost(
+                of.spec,
+                batch=1,
+                seq_len=tokens,
+                heads=heads,
+                kv_heads=of.kv_heads,
+                head_dim=model.head_size,
+                window=window,
+                cache_dtype=of.cache,
+                calibration=calibration,
+            )
+            of_pass.add("attention", layers, cost.time_ns)
+    return of_pass.done()
