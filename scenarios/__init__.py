@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from .report.limits import limits as limits
     from .report.step import step_report as step_report
     from .report.text import columns as columns, value_line as value_line
+    from .serving.deployment import Deployment as Deployment
+    from .serving.rates import (
+        ServingLoad as ServingLoad,
+        ServingRates as ServingRates,
+        serving_rates as serving_rates,
+    )
     from .stories.catalog import STORIES as STORIES, tell as tell
     from .workloads.cnn import cnn as cnn
     from .workloads.mlp import mlp as mlp

@@ -1,7 +1,7 @@
 """Fits the three numbers of each framework to measured deployments, and what the closed form then misses.
 
-    sums of deployments, times to the first and per further token      FrameworkNumbers(gap 31 us, prefill 1.4, burst 0.2)
-    logs of measured / said, features of the deployments               a surface for each of the two times
+sums of deployments, times to the first and per further token      FrameworkNumbers(gap 31 us, prefill 1.4, burst 0.2)
+logs of measured / said, features of the deployments               a surface for each of the two times
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The numbers of a serving framework, three each, fitted to measured deployments (`frameworks.toml`).
 
-    gap        time of a layer in a pass that no kernel of `passes` accounts for: launches, small kernels, the host
-    prefill    what a prompt takes, by what its kernels alone would
-    burst      how much requests come together: 0, one after another all the time; 1, all at once and no further ones
+gap        time of a layer in a pass that no kernel of `passes` accounts for: launches, small kernels, the host
+prefill    what a prompt takes, by what its kernels alone would
+burst      how much requests come together: 0, one after another all the time; 1, all at once and no further ones
 """
 
 from __future__ import annotations

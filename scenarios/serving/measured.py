@@ -122,9 +122,7 @@ def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeploym
         windowed_layers=model.layers // 2 if model.window else None,
     )
     concurrency = float(row["concurrency"] or 0) or float(row["batch_size"]) * deployment.attention_dp
-    return MeasuredDeployment(
-        deployment, ServingLoad(concurrency, int(row["isl"]), int(row["osl"])), row["backend"]
-    )
+    return MeasuredDeployment(deployment, ServingLoad(concurrency, int(row["isl"]), int(row["osl"])), row["backend"])
 
 
 def _count(row: Mapping[str, str], column: str) -> int:

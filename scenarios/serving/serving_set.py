@@ -81,9 +81,7 @@ def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
 def _rows(of: MeasuredRows) -> list[_Row | None]:
     models = Path(of.places[0].rpartition(":")[0]).with_name(MODELS)
     names = list(of.texts)
-    return [
-        _row(tuple(zip(names, cells, strict=True)), models) for cells in zip(*of.texts.values(), strict=True)
-    ]
+    return [_row(tuple(zip(names, cells, strict=True)), models) for cells in zip(*of.texts.values(), strict=True)]
 
 
 def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
@@ -93,12 +91,7 @@ def _jobs(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:
 
 def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     known, asked = _known(fit), _known(test)
-    measured = np.stack([fit.measured[FIRST], fit.measured[TOKEN]], axis=1)[known.at] * NS_PER_MS
-    numbers = {
-        name: fit_framework([known.rows[i].sums for i in of], measured[of])
-        for name, of in known.of_framework().items()
-        if len(of) >= LEAST_ROWS
-    }
+    measured, numbers = _measured_ns(fit, known), numbers_of_frameworks(fit)
     everywhere = fit_framework([row.sums for row in known.rows], measured)
     closed, off = _closed(asked, numbers, everywhere), np.log(measured / _closed(known, numbers, everywhere))
     features, of_asked = _features(known.rows), _features(asked.rows)
@@ -118,6 +111,17 @@ def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     return RowPredictions(columns, tuple(provenance), nulls)
 
 
+def numbers_of_frameworks(fit: MeasuredRows) -> dict[str, FrameworkNumbers]:
+    """The numbers of each framework of which there are rows enough."""
+    known = _known(fit)
+    measured = _measured_ns(fit, known)
+    return {
+        name: fit_framework([known.rows[i].sums for i in of], measured[of])
+        for name, of in known.of_framework().items()
+        if len(of) >= LEAST_ROWS
+    }
+
+
 class _Known(NamedTuple):
     """The rows that can be, and their numbers in the file."""
 
@@ -134,6 +138,11 @@ def _known(of: MeasuredRows) -> _Known:
     every = _rows(of)
     at = np.array([i for i, row in enumerate(every) if row is not None], dtype=np.int64)
     return _Known([row for row in every if row is not None], at)
+
+
+def _measured_ns(of: MeasuredRows, known: _Known) -> Floats:
+    """Times to the first and per further token, a row a known row."""
+    return np.stack([of.measured[FIRST], of.measured[TOKEN]], axis=1)[known.at] * NS_PER_MS
 
 
 def _closed(of: _Known, numbers: Mapping[str, FrameworkNumbers], everywhere: FrameworkNumbers) -> Floats:
