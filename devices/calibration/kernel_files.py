@@ -8,6 +8,7 @@ Their definitions stand in `files/`, a module a topic.
 
 from __future__ import annotations
 
+from .files.experts_and_low_bit import EXPERTS, LOW_BIT
 from .kernel_file import KernelFile
 
-KERNEL_FILES: tuple[KernelFile, ...] = ()
+KERNEL_FILES: tuple[KernelFile, ...] = (LOW_BIT, EXPERTS)

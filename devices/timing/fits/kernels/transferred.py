@@ -4,7 +4,7 @@
                                              times its surface; the mean in log time, nearer datasheets counting more
 
 The interval has what the donors differ by, what each does not know, and at least what leaving each measured device out
-in turn has shown (`KernelRows.SPREAD`).
+in turn has shown (`KernelRows.spread_at`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from ..prediction import Prediction
 from ..products import bf16_peak
 from .kernel_model import KernelModel, R
 
-DECAY = 1.0
-"""natural logs of the datasheets' ratio by which a donor counts 1/e of one with the same datasheet: assumed"""
-
 
 def distance(one: DeviceSpec, other: DeviceSpec) -> float:
     """How far two datasheets are apart: the norm of the logs of their ratios of peak rates and bandwidth."""
@@ -37,7 +34,7 @@ def distance(one: DeviceSpec, other: DeviceSpec) -> float:
 def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
     """Times of the rows on `spec` by the models of other devices, each of which `has` the rows."""
     away = np.array([distance(spec, donor.spec) for donor in donors])
-    weights = np.exp(-(away - away.min()) / DECAY)
+    weights = np.exp(-(away - away.min()) / type(rows).DECAY)
     weights /= weights.sum()
     logs, halves = [], []
     for donor in donors:
@@ -46,5 +43,5 @@ def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> 
         halves.append(half)
     log_ns: Floats = weights @ np.array(logs)
     apart = weights @ (np.array(logs) - log_ns) ** 2
-    half = np.sqrt(weights @ np.array(halves) ** 2 + apart + type(rows).SPREAD ** 2)
+    half = np.sqrt(weights @ np.array(halves) ** 2 + apart + type(rows).spread_at(float(away.min())) ** 2)
     return with_interval(np.exp(log_ns), half, "transferred")
