@@ -8,6 +8,7 @@ Their definitions stand in `files/`, a module a topic.
 
 from __future__ import annotations
 
+from .files.convolutions import CONVOLUTIONS_FP32
 from .kernel_file import KernelFile
 
-KERNEL_FILES: tuple[KernelFile, ...] = ()
+KERNEL_FILES: tuple[KernelFile, ...] = (CONVOLUTIONS_FP32,)

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from .kernel_rows import KernelRows
 
-FAMILIES: Mapping[str, str] = {}
+FAMILIES: Mapping[str, str] = {"convolutions": "convolutions:Convolutions"}
 """by part the module and class of its rows, as in {"decode_attention": "decode_attention:DecodeRows"}"""
 
 
