@@ -89,8 +89,9 @@ class DeviceSpec:
     `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
     of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `sustained_clock` is the
-    share of the clock of the peaks that the device keeps under load, and scales every compute rate. `launch_overhead_ns` is
-    how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op that computes.
+    share of the clock of the peaks that the device keeps under load, and scales every compute rate.
+    `launch_overhead_ns` is how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op
+    that computes.
     `kernel_floor_ns` is part of every op too: what its kernel takes however small it is. A CPU runs `lanes` ops at a
     time, each at 1 / `lanes` of its rates. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same

@@ -105,10 +105,10 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
-    efficiencies, sustained_clock, copy_engines, sm_count, l2, communication_share, host_link, peer_link and peak_flops, a table of rates
-    by family. A missing launch overhead or efficiency is the default of the kind, and is then listed in the spec's
-    `assumed`; it is an error if the kind has no such default. Raises InvalidArgumentError, whose text begins with
-    `where`, for a wrong table.
+    efficiencies, sustained_clock, copy_engines, sm_count, l2, communication_share, host_link, peer_link and peak_flops,
+    a table of rates by family. A missing launch overhead or efficiency is the default of the kind, and is then listed
+    in the spec's `assumed`; it is an error if the kind has no such default. Raises InvalidArgumentError, whose text
+    begins with `where`, for a wrong table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:

@@ -208,7 +208,9 @@ def _pooled(
     every = np.concatenate([residuals[name] for name in measured])
     surfaces: dict[str, KernelSurface[R] | None] = {}
     asked = [_on(rows, part.spec) for part in parts]
-    for name, part, fitted in zip(measured, parts, condensed_for(features, every, asked), strict=True):
+    ends = np.cumsum([len(part.rows) for part in parts]).tolist()
+    own = [slice(end - len(part.rows), end) for end, part in zip(ends, parts, strict=True)]
+    for name, part, fitted in zip(measured, parts, condensed_for(features, every, asked, own), strict=True):
         surfaces[name] = _kept(rows, part.spec, fitted.kept, fitted)
     return surfaces
 

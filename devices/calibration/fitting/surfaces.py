@@ -24,6 +24,8 @@ from ...timing.fits.surface import Features, Residuals, SurfaceNumbers, matern, 
 MOST_CANDIDATES = 1200
 """rows among which those that are kept are chosen"""
 FREEDOM = 4.0
+FEW_ROWS = 20
+"""with as many rows, a quantile of their own counts as much as that of all rows"""
 ROUNDS = 3
 """times that the variances of outliers are found anew"""
 USUAL_LENGTH, LENGTH_SPREAD = np.log(3.0), 1.5
@@ -56,7 +58,16 @@ class _Posterior(NamedTuple):
     points: Floats
     residuals: Floats
     noise: Floats
+    off: Floats
+    """by how many deviations each row is off what others say"""
     numbers: SurfaceNumbers
+
+    def quantile_of(self, rows: slice) -> float:
+        """The deviations within which 80 % of some of the rows lie; with few of them, near to that of all rows."""
+        off = self.off[rows]
+        weight = len(off) / (len(off) + FEW_ROWS)
+        mixed = weight * np.quantile(off, 0.8) + (1 - weight) * self.numbers.quantile
+        return float(f"{mixed:.6g}")
 
     def scaled(self, features: Features) -> Floats:
         """Points of other rows."""
@@ -70,18 +81,25 @@ def fit_surface(features: Features, residuals: Floats, effort: Effort = OF_PRODU
 
 
 def condensed_for(
-    features: Features, residuals: Floats, asked: Sequence[Features], effort: Effort = OF_KERNELS
+    features: Features,
+    residuals: Floats,
+    asked: Sequence[Features],
+    own: Sequence[slice] = (),
+    effort: Effort = OF_KERNELS,
 ) -> list[FittedSurface]:
     """One surface over all rows, condensed for each table of rows that is asked about; `kept` are rows of that table.
 
-    Features that do not vary in a table are left out of its lengths.
+    Features that do not vary in a table are left out of its lengths. `own` are by table those of all rows whose errors
+    say how wide its intervals are, instead of the errors of all.
     """
     found = _posterior(features, residuals, effort)
     surfaces = []
-    for table in asked:
+    for number, table in enumerate(asked):
         fitted = _condensed_at(found, found.scaled(table), effort.most_rows)
         varying = {name: length for name, length in found.lengths.items() if np.ptp(table[name]) > 0}
-        surfaces.append(fitted._replace(numbers=fitted.numbers._replace(lengths=varying)))
+        quantile = found.quantile_of(own[number]) if own else found.numbers.quantile
+        numbers = fitted.numbers._replace(lengths=varying, quantile=quantile)
+        surfaces.append(fitted._replace(numbers=numbers))
     return surfaces
 
 
@@ -93,9 +111,9 @@ def _posterior(features: Features, residuals: Floats, effort: Effort) -> _Poster
     logs = _likeliest(points, residuals, effort.likelihood_rows)
     lengths, deviation, noise = _short(dict(zip(columns, np.exp(logs[:-2]), strict=True)), *np.exp(logs[-2:]))
     scaled = points / np.array(list(lengths.values()))
-    outlying, quantile = _outliers(scaled, residuals, deviation, noise, effort.block_rows)
-    numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{quantile:.6g}"))
-    return _Posterior(lengths, scaled, residuals, noise**2 * outlying, numbers)
+    outlying, off = _outliers(scaled, residuals, deviation, noise, effort.block_rows)
+    numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{np.quantile(off, 0.8):.6g}"))
+    return _Posterior(lengths, scaled, residuals, noise**2 * outlying, off, numbers)
 
 
 def _condensed_at(found: _Posterior, points: Floats, most_rows: int) -> FittedSurface:
@@ -161,8 +179,8 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
 
 def _outliers(
     points: Floats, residuals: Floats, deviation: float, noise: float, block_rows: int
-) -> tuple[Floats, float]:
-    """By row the factor of its variance; and the deviations within which 80 % of rows are found by all the others."""
+) -> tuple[Floats, Floats]:
+    """By row the factor of its variance, and by how many deviations it is off what all others say."""
     factors, off = np.ones(len(residuals)), np.empty(len(residuals))
     blocks = -(-len(residuals) // block_rows)
     block_of = np.random.default_rng(0).permutation(len(residuals)) % blocks
@@ -170,7 +188,7 @@ def _outliers(
         of = np.flatnonzero(block_of == block)
         covariance = deviation**2 * matern(points[of], points[of])
         factors[of], off[of] = _outliers_of_block(covariance, residuals[of], noise)
-    return factors, float(np.quantile(off, 0.8))
+    return factors, off
 
 
 def _outliers_of_block(covariance: Floats, residuals: Floats, noise: float) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ from ...timing.fits.kernels.kernel_model import KernelModel
 from ...timing.fits.kernels.kernel_rows import KernelRows
 from ...timing.fits.kernels.transferred import transferred
 from ...timing.fits.prediction import Prediction
-from ..kernel_files import KernelFile, spec_of
+from ..kernel_file import KernelFile, spec_of
 from .cross_validation import dealt_folds
 from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, unknown
 from .rows import MeasuredRows
