@@ -130,8 +130,8 @@ def parse_multiprocessors(text: object) -> int:
 
 
 def parse_capability(text: object) -> int:
-    """A compute capability, as in "3.7", times 10."""
-    major, point, minor = str(text).partition(".")
+    """A compute capability, as in "sm 3.7" or "3.7", times 10."""
+    major, _, minor = str(text).removeprefix("sm ").partition(".")
     if not (major.isascii() and major.isdecimal() and minor.isascii() and minor.isdecimal() and len(minor) == 1):
-        raise InvalidArgumentError(f"{text!r} is no compute capability; write it as '7.5'")
+        raise InvalidArgumentError(f"{text!r} is no compute capability; write it as 'sm 7.5'")
     return 10 * int(major) + int(minor)

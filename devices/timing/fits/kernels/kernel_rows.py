@@ -121,16 +121,21 @@ class KernelRows(ABC):
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """The kernel's time by row, all rows being of one group; `numbers` are those of `NUMBERS`, in their order."""
 
-    def timed_ns(self, kernel_ns: Floats, numbers: Sequence[float]) -> Floats:
+    def timed_ns(self, kernel_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """What a measurement says of kernels that take `kernel_ns`: that time, unless it holds more than the kernel."""
         return kernel_ns
 
-    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float]) -> Floats:
+    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """The kernel's time in a measured one, NaN where the measurement does not show it; the inverse of `timed_ns`.
 
         `formula_ns` is what the formula says of the kernel.
         """
         return time_ns
+
+    def launch_share(self, kernel_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
+        """By row the share of what is measured that has nothing to do with the kernel: all where it is hidden."""
+        is_hidden = self.timed_ns(0.99 * kernel_ns, numbers, spec) == self.timed_ns(kernel_ns, numbers, spec)
+        return np.where(is_hidden, 1.0, 0.0)
 
     @classmethod
     def floor_ns(cls, spec: DeviceSpec) -> float:

@@ -10,6 +10,7 @@ in turn has shown (`KernelRows.SPREAD`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,17 +35,24 @@ def distance(one: DeviceSpec, other: DeviceSpec) -> float:
     return float(np.linalg.norm(np.log(ratios)))
 
 
+def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats:  # Any: rows of every family
+    """How much each donor counts, 1 in all."""
+    away = np.array([distance(spec, donor.spec) for donor in donors])
+    weights: Floats = np.exp(-(away - away.min()) / DECAY)
+    return weights / weights.sum()
+
+
 def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
     """What is measured of the rows on `spec`, by the models of other devices, each of which `has` the rows."""
     weights, kernels, half = _by_donor(donors, rows, spec)
     middle, low, high = (
-        np.log([donor.timed_ns(rows, row * np.exp(sign * half)) for donor, row in zip(donors, kernels, strict=True)])
+        np.log([d.timed_ns(rows, row * np.exp(sign * half), spec) for d, row in zip(donors, kernels, strict=True)])
         for sign in (0, -1, 1)
     )
     log_ns: Floats = weights @ middle
     apart = np.sqrt(weights @ (middle - log_ns) ** 2)
-    is_hidden = weights @ low > log_ns - 1e-9
-    apart = np.where(is_hidden, np.hypot(apart, type(rows).LAUNCH_SPREAD), apart)
+    shares = [donor.launch_shares(rows, row, spec) for donor, row in zip(donors, kernels, strict=True)]
+    apart = np.hypot(apart, (weights @ np.array(shares)) * type(rows).LAUNCH_SPREAD)
     down, up = np.hypot(log_ns - weights @ low, apart), np.hypot(weights @ high - log_ns, apart)
     return Prediction(np.exp(log_ns), np.exp(log_ns - down), np.exp(log_ns + up), "transferred")
 
@@ -60,9 +68,7 @@ def transferred_kernels(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceS
 
 def _by_donor(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
     """The weight of each donor, its kernels on `spec` by row, and half of the interval but for what they differ by."""
-    away = np.array([distance(spec, donor.spec) for donor in donors])
-    weights = np.exp(-(away - away.min()) / DECAY)
-    weights /= weights.sum()
+    weights = weights_of(donors, spec)
     kernels, halves = zip(*(donor.kernels(rows, spec) for donor in donors), strict=True)
     half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + type(rows).SPREAD ** 2)
     return weights, np.array(kernels), half
