@@ -8,6 +8,7 @@ Their definitions stand in `files/`, a module a topic.
 
 from __future__ import annotations
 
+from .files.float32 import FLOAT32_FILES
 from .kernel_file import KernelFile
 
-KERNEL_FILES: tuple[KernelFile, ...] = ()
+KERNEL_FILES: tuple[KernelFile, ...] = (*FLOAT32_FILES,)
