@@ -9,6 +9,7 @@ Their definitions stand in `files/`, a module a topic.
 from __future__ import annotations
 
 from .files.convolutions import CONVOLUTIONS_FP32
+from .files.float32 import FLOAT32_FILES
 from .kernel_file import KernelFile
 
-KERNEL_FILES: tuple[KernelFile, ...] = (CONVOLUTIONS_FP32,)
+KERNEL_FILES: tuple[KernelFile, ...] = (*FLOAT32_FILES, CONVOLUTIONS_FP32)
