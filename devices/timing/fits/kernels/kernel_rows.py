@@ -9,6 +9,9 @@ A family is a subclass, and all that a fit, a file, a validation and a cost need
     features log2 sizes, idle SMs, ...                     what the formula's error may depend on
 
 Numbers are dimensionless or in ns, so that they mean the same on another GPU: 0.8 of its peak rate, 2,000 ns.
+
+Formula and surface are of the kernel alone. Where a measurement holds more, such as a host's launch, a family says how
+(`timed_ns`, `shown_ns`; see `launched.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ class KernelRows(ABC):
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
     interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Where
     the nearest of them is nearer than `NEAR` (natural logs of the datasheets' ratio) it is less (`spread_at`).
-    A donor counts 1/e of one that is nearer by `DECAY`.
+    A donor counts 1/e of one that is nearer by `DECAY`. Numbers are fitted with errors of more than `ROBUST_BEYOND`, in
+    log time, counting less than their squares. `LAUNCH_SPREAD` is the least half of the interval of a transferred
+    measurement that shows only the launch.
     """
 
     PART: ClassVar[str]
@@ -61,6 +66,8 @@ class KernelRows(ABC):
     SPREAD: ClassVar[float] = 0.35
     NEAR: ClassVar[float] = 0.0
     DECAY: ClassVar[float] = 1.0
+    ROBUST_BEYOND: ClassVar[float] = 0.1
+    LAUNCH_SPREAD: ClassVar[float] = 0.0
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
         """InvalidArgumentError for a text that is not known, a count below 1, and columns of unequal length."""
@@ -133,7 +140,33 @@ class KernelRows(ABC):
 
     @abstractmethod
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
-        """The time by row, all rows being of one group; `numbers` are those of `NUMBERS`, in their order."""
+        """The kernel's time by row, all rows being of one group; `numbers` are those of `NUMBERS`, in their order."""
+
+    def timed_ns(self, kernel_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
+        """What a measurement says of kernels that take `kernel_ns`: that time, unless it holds more than the kernel."""
+        return kernel_ns
+
+    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
+        """The kernel's time in a measured one, NaN where the measurement does not show it; the inverse of `timed_ns`.
+
+        `formula_ns` is what the formula says of the kernel.
+        """
+        return time_ns
+
+    def launch_share(self, kernel_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
+        """By row the share of what is measured that has nothing to do with the kernel: all where it is hidden."""
+        is_hidden = self.timed_ns(0.99 * kernel_ns, numbers, spec) == self.timed_ns(kernel_ns, numbers, spec)
+        return np.where(is_hidden, 1.0, 0.0)
+
+    @classmethod
+    def floor_ns(cls, spec: DeviceSpec) -> float:
+        """The least time of a kernel on the device; 0 where the formula knows it from measurements."""
+        return 0.0
+
+    @classmethod
+    def has_surface(cls, group: str) -> bool:
+        """Whether the formula leaves something for a surface to learn in that group."""
+        return True
 
     @abstractmethod
     def features(self, spec: DeviceSpec) -> dict[str, Floats]:
