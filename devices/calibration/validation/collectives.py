@@ -21,7 +21,7 @@ from ...timing.collectives.kinds import bus_share, kind_named
 from ...timing.collectives.measured import CollectiveModel
 from ..fitting.collectives import CollectiveRows, fit_collectives
 from ..fitting.null_models import datasheet_collective_ns, link_between, log_log, nearest_ranks
-from ..kernel_files import spec_of
+from ..kernel_file import spec_of
 from .cross_validation import dealt_folds
 from .gemm import LATENCY, NS_PER_MS, TRANSFER_SPREAD
 from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, PredictedBounds, RowPredictions
