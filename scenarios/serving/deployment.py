@@ -1,10 +1,10 @@
-"""A language model on the GPUs of a cluster: how it is spread, the types of its weights, and what fits in memory.
+"""A language model on the GPUs of a cluster: how it is spread, the types of its weights, what fits in memory.
 
     Deployment(llama_70b, cluster, tp=4, weights="fp8")
-        gpus 4, weight_bytes 17.7e9 a GPU, cache_bytes 81,920 a token and GPU, most_sequences(9216) 68
+        gpus 4, weight_bytes 18e9 a GPU, cache_bytes 81,920 a token and GPU, most_sequences(9216) 68
 
-Attention is cut over `tp` GPUs and repeated `attention_dp` times, each replica with sequences of its own. All GPUs share
-the experts: `expert_tp` cut each expert, `expert_ep` share them out.
+Attention is cut over `tp` GPUs and repeated `attention_dp` times, each replica with sequences of its own. All GPUs
+share the experts: `expert_tp` cut each expert, `expert_ep` share them out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from ...errors import InvalidArgumentError
 from ..models.llama import LlamaModel
 from ..models.moe import MoeModel
 
-WeightType: TypeAlias = Literal["bf16", "fp8", "fp8_block", "nvfp4", "mxfp4", "int8", "int8_weights", "int4_weights"]
-"""of products; mxfp4 of experts alone"""
+WeightType: TypeAlias = Literal["bf16", "fp8", "fp8_block", "nvfp4", "int8", "int8_weights", "int4_weights"]
+"""the types of `product_cost`"""
+ExpertType: TypeAlias = Literal["bf16", "fp8", "fp8_block", "nvfp4", "w4a16_mxfp4", "w4a8_mxfp4_mxfp8"]
+"""the types of `expert_layer_cost`"""
 CacheType: TypeAlias = Literal["bf16", "fp8"]
 
 BITS = {
@@ -29,7 +31,8 @@ BITS = {
     "fp8": 8.0,
     "fp8_block": 8.0,
     "nvfp4": 4.5,  # an 8-bit scale for 16 values
-    "mxfp4": 4.25,  # for 32
+    "w4a16_mxfp4": 4.25,  # for 32
+    "w4a8_mxfp4_mxfp8": 4.25,
     "int8": 8.0,
     "int8_weights": 8.0,
     "int4_weights": 4.25,  # a 16-bit scale and zero for 128
@@ -72,7 +75,7 @@ class Deployment:
     expert_tp: int = field(default=1, validator=_positive, kw_only=True)
     expert_ep: int = field(default=1, validator=_positive, kw_only=True)
     weights: WeightType = field(default="bf16", validator=_known(WeightType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
-    expert_weights: WeightType = field(default="bf16", validator=_known(WeightType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
+    expert_weights: ExpertType = field(default="bf16", validator=_known(ExpertType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
     cache: CacheType = field(default="bf16", validator=_known(CacheType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
     windowed_layers: int | None = field(default=None, kw_only=True)
 

@@ -117,7 +117,7 @@ def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeploym
         expert_tp=expert_tp,
         expert_ep=expert_ep,
         weights="bf16" if is_mxfp4 else _weights(row["gemm_quant"]),
-        expert_weights="mxfp4" if is_mxfp4 else _weights(row["moe_quant"]),
+        expert_weights=_mxfp4(row["system"]) if is_mxfp4 else _weights(row["moe_quant"]),
         cache="fp8" if row["backend"] == "trtllm" and precision else "bf16",
         windowed_layers=model.layers // 2 if model.window else None,
     )
@@ -128,6 +128,11 @@ def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeploym
 def _count(row: Mapping[str, str], column: str) -> int:
     """A number of GPUs; 1 where the row has none or 0."""
     return max(1, int(row[column] or 1))
+
+
+def _mxfp4(system: str) -> str:
+    """With 8-bit activations where the GPU has fp4 units, else with 16-bit arithmetic."""
+    return "w4a8_mxfp4_mxfp8" if "fp4" in device_spec(system).peak_flops_per_s else "w4a16_mxfp4"
 
 
 def _weights(text: str) -> str:

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from math import ceil
 
 from ...devices.timing.collectives.collective_time import collective_time
-from ...devices.timing.costs.expert_costs import expert_layer_cost
-from ...devices.timing.costs.product_costs import product_cost
-from ...devices.timing.costs.serving_attention import (
+from ...devices.timing.costs.attention_costs import (
     decode_attention_cost,
     latent_attention_cost,
     prefill_attention_cost,
 )
+from ...devices.timing.costs.expert_costs import expert_layer_cost
+from ...devices.timing.costs.product_costs import product_cost
 from ...devices.timing.fits.calibration import Calibration
 from ..models.moe import LatentAttention, MoeModel
 from .deployment import Deployment
@@ -131,7 +131,7 @@ def token_pass(
             of.spec,
             phase="decode",
             batch=batch,
-            context=ceil(context),
+            tokens=ceil(context),
             heads=heads,
             cache_dtype=of.cache,
             calibration=calibration,
@@ -171,7 +171,7 @@ def prompt_pass(of: Deployment, *, tokens: int, calibration: Calibration | None 
             of.spec,
             phase="prefill",
             batch=1,
-            context=tokens,
+            tokens=tokens,
             heads=heads,
             cache_dtype=of.cache,
             calibration=calibration,

@@ -3,9 +3,9 @@
     rows to fit to     Llama-3.1-70B, H200, trtllm, tp 4, 16 requests at a time: 98 ms, 9.4 ms      gap, prefill, burst
     rows to predict    Llama-3.1-70B, B200, trtllm, tp 2, 64 requests at a time                     closed form
 
-What is said is the closed form of `rates` with numbers of the framework, times a surface over what it misses on the rows
-to fit to. Null models: "closed form", without the surface; "roofline", weights and cache over the bandwidth of memory
-(first token: operations over the peak rate). All concurrencies of one configuration are in one fold.
+What is said is the closed form of `rates` with numbers of the framework, times a surface over what it misses on the
+rows to fit to. Null models: "closed form", without the surface; "roofline", weights and cache over the bandwidth of
+memory (first token: operations over the peak rate). All concurrencies of one configuration are in one fold.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _row(cells: tuple[tuple[str, str], ...], models: Path) -> _Row | None:
 
 
 def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
-    keys = {name: TEXT for name in TEXTS} | {name: COUNT for name in COUNTS}
+    keys = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys(COUNTS, COUNT)
     return read_csv(paths[0], keys, [FIRST, TOKEN], may_be_empty=may_be_empty)
 
 

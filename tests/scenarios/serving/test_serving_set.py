@@ -29,9 +29,20 @@ COLUMNS = (
 def row(**changes: str) -> dict[str, str]:
     """A row of the table, two of whose cells are empty."""
     cells = dict.fromkeys(COLUMNS.split(","), "1") | {
-        **{"model": "dense", "system": "h100_sxm", "backend": "vllm", "backend_version": "", "precision": "fp8"},
-        **{"gemm_quant": "fp8", "moe_quant": "fp8", "isl": "1024", "osl": "256", "measured": "2026-04-22"},
-        **{"moe_ep_size": "0", "attention_dp_size": "", "batch_size": "8", "concurrency": "8"},
+        "model": "dense",
+        "system": "h100_sxm",
+        "backend": "vllm",
+        "backend_version": "",
+        "precision": "fp8",
+        "gemm_quant": "fp8",
+        "moe_quant": "fp8",
+        "isl": "1024",
+        "osl": "256",
+        "measured": "2026-04-22",
+        "moe_ep_size": "0",
+        "attention_dp_size": "",
+        "batch_size": "8",
+        "concurrency": "8",
     }
     return cells | changes
 
