@@ -8,8 +8,9 @@ Their definitions stand in `files/`, a module a topic.
 
 from __future__ import annotations
 
+from .files.attention import ATTENTION_FILES
 from .files.convolutions import CONVOLUTIONS_FP32
 from .files.float32 import FLOAT32_FILES
 from .kernel_file import KernelFile
 
-KERNEL_FILES: tuple[KernelFile, ...] = (*FLOAT32_FILES, CONVOLUTIONS_FP32)
+KERNEL_FILES: tuple[KernelFile, ...] = (*FLOAT32_FILES, CONVOLUTIONS_FP32, *ATTENTION_FILES)

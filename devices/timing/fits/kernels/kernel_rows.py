@@ -50,7 +50,9 @@ class KernelRows(ABC):
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
     interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Numbers
     are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `LAUNCH_SPREAD`
-    is the least half of the interval of a transferred measurement that shows only the launch.
+    is the least half of the interval of a transferred measurement that shows only the launch. `NEAR_SPREAD` is what
+    `SPREAD` becomes towards devices with the same datasheet, None for the same; `DECAY` the natural logs of the
+    datasheets' ratio by which a donor counts 1/e of one with the same datasheet.
     """
 
     PART: ClassVar[str]
@@ -61,6 +63,8 @@ class KernelRows(ABC):
     SPREAD: ClassVar[float] = 0.35
     ROBUST_BEYOND: ClassVar[float] = 0.1
     LAUNCH_SPREAD: ClassVar[float] = 0.0
+    NEAR_SPREAD: ClassVar[float | None] = None
+    DECAY: ClassVar[float] = 1.0
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
         """InvalidArgumentError for a text that is not known, a count below 1, and columns of unequal length."""
