@@ -38,7 +38,7 @@ class DecodeRows(KernelRows):
     PART, WHAT = "decode_attention", "decode attention"
     TEXTS = TYPES
     COUNTS = ("batch", "context", "heads", "kv_heads", "head_dim", "window")
-    SPREAD, NEAR_SPREAD, DECAY = 0.35, 0.03, 0.3
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
     NUMBERS = (
         FitNumber("floor", "ns", 8000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),

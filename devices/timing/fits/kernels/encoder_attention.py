@@ -23,7 +23,7 @@ class EncoderRows(KernelRows):
     PART, WHAT = "encoder_attention", "encoder attention"
     TEXTS = {"dtype": ("bf16",)}
     COUNTS = ("batch", "seq_len", "heads", "head_dim")
-    SPREAD, NEAR_SPREAD, DECAY = 0.35, 0.03, 0.3
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),

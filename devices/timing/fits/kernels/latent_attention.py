@@ -49,7 +49,7 @@ class LatentPrefillRows(KernelRows):
     PART, WHAT = "latent_prefill", "prefill of latent attention"
     TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads")
-    SPREAD, NEAR_SPREAD, DECAY = 0.35, 0.03, 0.3
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
     NUMBERS = (
         FitNumber("floor", "ns", 12_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
@@ -101,7 +101,7 @@ class LatentDecodeRows(KernelRows):
     PART, WHAT = "latent_decode", "decode of latent attention"
     TEXTS = TYPES
     COUNTS = ("batch", "context", "heads")
-    SPREAD, NEAR_SPREAD, DECAY = 0.35, 0.03, 0.3
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),

@@ -39,7 +39,7 @@ class PrefillRows(KernelRows):
     PART, WHAT = "prefill_attention", "prefill attention"
     TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads", "kv_heads", "head_dim", "window")
-    SPREAD, NEAR_SPREAD, DECAY = 0.35, 0.03, 0.3
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),

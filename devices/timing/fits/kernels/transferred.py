@@ -4,8 +4,7 @@
                                              times its surface; the mean in log time, nearer datasheets counting more
 
 The interval has what the donors differ by, what each does not know, and at least what leaving each measured device out
-in turn has shown (`KernelRows.SPREAD`): less towards devices with nearly the same datasheet, such as B300 and B200,
-where a family says so (`KernelRows.NEAR_SPREAD`).
+in turn has shown (`KernelRows.spread_at`).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from ..prediction import Prediction
 from ..products import bf16_peak
 from .kernel_model import KernelModel, R, at_least
 
+
 def distance(one: DeviceSpec, other: DeviceSpec) -> float:
     """How far two datasheets are apart: the norm of the logs of their ratios of peak rates and bandwidth."""
     ratios = (
@@ -37,15 +37,6 @@ def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats: 
     away = np.array([distance(spec, donor.spec) for donor in donors])
     weights: Floats = np.exp(-(away - away.min()) / donors[0].family.DECAY)
     return weights / weights.sum()
-
-
-def spread_of(donors: Sequence[KernelModel[Any]], weights: Floats, spec: DeviceSpec) -> float:
-    """Half of the interval that the step to another device adds: that of near ones, growing with the distance."""
-    family = donors[0].family
-    if family.NEAR_SPREAD is None:
-        return family.SPREAD
-    away = weights @ np.array([distance(spec, donor.spec) for donor in donors])
-    return family.NEAR_SPREAD + (family.SPREAD - family.NEAR_SPREAD) * min(1.0, float(away))
 
 
 def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
@@ -74,7 +65,7 @@ def transferred_kernels(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceS
 
 def _by_donor(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
     """The weight of each donor, its kernels on `spec` by row, and half of the interval but for what they differ by."""
-    weights = weights_of(donors, spec)
+    weights, nearest = weights_of(donors, spec), min(distance(spec, donor.spec) for donor in donors)
     kernels, halves = zip(*(donor.kernels(rows, spec) for donor in donors), strict=True)
-    half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + spread_of(donors, weights, spec) ** 2)
+    half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + type(rows).spread_at(nearest) ** 2)
     return weights, np.array(kernels), half
