@@ -20,7 +20,7 @@ from ...graph.suggestions import suggestion
 class FrameworkNumbers(NamedTuple):
     """What is fitted of a framework; the spreads are half of 80 % intervals in log time."""
 
-    gap_ns: float
+    overlap: float
     prefill: float
     burst: float
     token_spread: float

@@ -95,7 +95,7 @@ def cluster_of(system: str, gpus: int) -> Cluster:
     if found is None:
         raise InvalidArgumentError(f"the catalog has no machine with {name} for serving; it has {', '.join(HOSTS)}")
     tasks = -(-gpus // host_model(found).gpus)
-    return parse_cluster(f'[[host]]\nmodel = "{found}"\njob = "serving"\ntasks = {tasks}\n', "serving")
+    return parse_cluster(f'[[host]]\nmodel = "{found}"\njob = "serving"\ntasks = {tasks}\n')
 
 
 def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeployment:
@@ -121,7 +121,9 @@ def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeploym
         cache="fp8" if row["backend"] == "trtllm" and precision else "bf16",
         windowed_layers=model.layers // 2 if model.window else None,
     )
-    concurrency = float(row["concurrency"] or 0) or float(row["batch_size"]) * deployment.attention_dp
+    # Where more requests are served than the batches of all replicas hold, there are several such deployments.
+    batches = float(row["batch_size"]) * _count(row, "attention_dp_size")
+    concurrency = min(float(row["concurrency"] or batches), batches)
     return MeasuredDeployment(deployment, ServingLoad(concurrency, int(row["isl"]), int(row["osl"])), row["backend"])
 
 

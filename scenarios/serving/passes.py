@@ -6,14 +6,17 @@
     {"projections": 1.9e6, "attention": 0.8e6, "feed forward": 2.4e6, "collectives": 0.9e6, "norms": 0.5e6, "head": ...}
 
 All layers of a kind take the same time. GPUs that share attention sum up its outputs and those of the feed-forward
-network. Replicas of attention gather their tokens for the experts, and scatter what comes back.
+network: by NCCL, or, if that is faster and all are in one machine, in one kernel in which each reads the buffers of all
+others, as frameworks do with small ones. Replicas of attention gather their tokens for the experts, and scatter what
+comes back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil
+from collections.abc import Mapping, Sequence
+from math import ceil, inf
 
+from ...devices.catalog import link_spec
 from ...devices.timing.collectives.collective_time import collective_time
 from ...devices.timing.costs.attention_costs import (
     decode_attention_cost,
@@ -23,6 +26,7 @@ from ...devices.timing.costs.attention_costs import (
 from ...devices.timing.costs.expert_costs import expert_layer_cost
 from ...devices.timing.costs.product_costs import product_cost
 from ...devices.timing.fits.calibration import Calibration
+from ...graph.device_name import parse_full_name
 from ..models.moe import LatentAttention, MoeModel
 from .deployment import Deployment
 
@@ -32,6 +36,9 @@ NORM_STREAMS = 6
 """times that the norms and residual sums of a layer read or write all activations"""
 NORM_KERNELS = 2
 """of a layer: each a residual sum and the norm after it"""
+
+ONE_KERNEL_NS, ONE_KERNEL_SHARE = 4_000, 0.6
+"""of an all-reduce in one kernel: the least time, and the share of the link's bandwidth; both assumed"""
 
 PassTimes = Mapping[str, float]
 
@@ -57,8 +64,9 @@ class _Pass:
         """Collectives over the activations of so many tokens; none on one GPU."""
         if gpus > 1 and runs:
             size, ranks = ceil(rows * self.of.model.hidden * ELEMENT_BYTES), self.of.ranks[:gpus]
-            cost = collective_time(kind, ranks, size, self.of.cluster, calibration=self.calibration)
-            self.add("collectives", runs, cost.time_ns)
+            by_nccl = collective_time(kind, ranks, size, self.of.cluster, calibration=self.calibration).time_ns
+            in_one = _in_one_kernel_ns(self.of, ranks, size) if kind == "all_reduce" else inf
+            self.add("collectives", runs, min(by_nccl, in_one))
 
     def done(self) -> PassTimes:
         """The times, with what is the same in all passes: networks, norms, the head, collectives."""
@@ -113,6 +121,15 @@ class _Pass:
         self.product("projections", model.layers, latent.q_rank + latent.kv_rank + latent.rope_size, model.hidden)
         self.product("projections", model.layers, heads * latent.query_size, rank)
         self.product("projections", model.layers, model.hidden, heads * latent.value_size)
+
+
+def _in_one_kernel_ns(of: Deployment, ranks: Sequence[str], size_bytes: int) -> float:
+    """Time of an all-reduce in one kernel, by the links between GPUs of one machine; infinite without such links."""
+    machines = {parse_full_name(rank).task_name() for rank in ranks}
+    if len(machines) > 1 or of.spec.peer_link is None:
+        return inf
+    bandwidth = link_spec(of.spec.peer_link).bandwidth_bytes_per_s * ONE_KERNEL_SHARE
+    return ONE_KERNEL_NS + (len(ranks) - 1) * size_bytes * 1e9 / bandwidth
 
 
 def _latent(of: Deployment) -> LatentAttention | None:

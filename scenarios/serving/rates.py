@@ -3,8 +3,8 @@
     C requests at a time, each with a prompt of p and an answer of a tokens, on D replicas of attention
 
     alive      n = min(C / D, what fits in memory), sequences of a replica
-    token      t(n) = pass of one token of n sequences with p + a / 2 tokens each, and the gaps of its layers
-    prompt     P    = pass of p tokens, by the framework's factor, and the gaps
+    token      t(n) = pass of one token of n sequences with p + a / 2 tokens each, by the framework's overlap
+    prompt     P    = pass of p tokens, by the framework's prefill
     further token   t(n) + (n - 1) P / a * (1 - burst / 2)        prompts of others are in between
     first token     P (1 + burst (n - 1) / 2) + t(n) + waiting    those before it, and the pass that is under way
     waiting         (C / D / n - 1) * a * further token           for memory, while C / D > n
@@ -56,7 +56,6 @@ class PassSums(NamedTuple):
 
     token_ns: float
     prompt_ns: float
-    layers: int
     alive: float
     asked: float
     answer: int
@@ -74,14 +73,13 @@ def pass_sums(
     context = load.prompt + load.answer / 2
     token = token_pass(of, sequences=alive, context=context, calibration=calibration)
     prompt = prompt_pass(of, tokens=load.prompt, calibration=calibration)
-    sums = PassSums(sum(token.values()), sum(prompt.values()), of.model.layers, alive, asked, load.answer)
+    sums = PassSums(sum(token.values()), sum(prompt.values()), alive, asked, load.answer)
     return sums, token, prompt
 
 
 def closed_form(sums: PassSums, numbers: FrameworkNumbers) -> tuple[float, float]:
     """Times to the first and per further token, in ns."""
-    gaps = numbers.gap_ns * sums.layers
-    one, prompt = sums.token_ns + gaps, sums.prompt_ns * numbers.prefill + gaps
+    one, prompt = sums.token_ns * numbers.overlap, sums.prompt_ns * numbers.prefill
     others = sums.alive - 1
     further = one + others * prompt / sums.answer * (1 - numbers.burst / 2)
     waiting = max(0.0, sums.asked / sums.alive - 1) * sums.answer * further

@@ -1,7 +1,7 @@
 """The set `llm_serving`: times to the first and per further token of deployments, from others.
 
-    rows to fit to     Llama-3.1-70B, H200, trtllm, tp 4, 16 requests at a time: 98 ms, 9.4 ms      gap, prefill, burst
-    rows to predict    Llama-3.1-70B, B200, trtllm, tp 2, 64 requests at a time                     closed form
+    rows to fit to     Llama-3.1-70B, H200, trtllm, tp 4, 16 requests at a time: 98 ms, 9.4 ms     overlap, prefill, burst
+    rows to predict    Llama-3.1-70B, B200, trtllm, tp 2, 64 requests at a time                    closed form, surface
 
 What is said is the closed form of `rates` with numbers of the framework, times a surface over what it misses on the
 rows to fit to. Null models: "closed form", without the surface; "roofline", weights and cache over the bandwidth of
@@ -27,9 +27,8 @@ from ...devices.calibration.validation.measured_set import (
     RowPredictions,
     no_parts,
 )
-from ...devices.calibration.validation.rows import COUNT, TEXT, MeasuredRows, read_csv
+from ...devices.calibration.validation.rows import COUNT, OPTIONAL, TEXT, MeasuredRows, read_csv
 from ...devices.timing.fits.products import bf16_peak
-from ...devices.timing.fits.surface import Features
 from ...errors import PartitaError
 from ...graph.arrays import Floats, Numbers
 from .deployment import BITS
@@ -43,11 +42,12 @@ MODELS = "llm_serving_models.csv"
 CLOSED, ROOFLINE = "closed form", "roofline"
 NS_PER_MS = 1e6
 FRAMEWORKS = ("trtllm", "vllm", "sglang")
-TEXTS = (
-    *("model", "system", "backend", "backend_version", "precision", "gemm_quant", "moe_quant"),
+TEXTS = ("model", "system", "backend")
+MAY_BE_EMPTY = (
+    *("backend_version", "precision", "gemm_quant", "moe_quant"),
     *("attention_dp_size", "moe_tp_size", "moe_ep_size", "concurrency"),
 )
-"""the last four may be empty or 0"""
+"""unknown; of the last four a number, which may also be 0"""
 COUNTS = ("isl", "osl", "tp_size", "pp_size", "batch_size")
 LOAD = ("batch_size", "concurrency")
 """columns that differ within a configuration"""
@@ -74,7 +74,7 @@ def _row(cells: tuple[tuple[str, str], ...], models: Path) -> _Row | None:
 
 
 def _read(paths: Sequence[Path], may_be_empty: bool) -> MeasuredRows:
-    keys = dict.fromkeys(TEXTS, TEXT) | dict.fromkeys(COUNTS, COUNT)
+    keys = {**dict.fromkeys(TEXTS, TEXT), **dict.fromkeys(MAY_BE_EMPTY, OPTIONAL), **dict.fromkeys(COUNTS, COUNT)}
     return read_csv(paths[0], keys, [FIRST, TOKEN], may_be_empty=may_be_empty)
 
 
@@ -98,8 +98,9 @@ def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     columns: dict[str, PredictedBounds] = {}
     nulls: dict[str, dict[str, Floats]] = {name: {} for name in (CLOSED, ROOFLINE)}
     for i, column in enumerate((FIRST, TOKEN)):
-        mean, deviation, quantile = _residual(features, off[:, i], of_asked)
-        time, half = closed[:, i] * np.exp(mean), quantile * deviation
+        surface = fit_residual(features, off[:, i], _configurations(known))
+        mean, deviation = surface.at(of_asked)
+        time, half = closed[:, i] * np.exp(mean), surface.numbers.quantile * deviation
         bounds = (time, time * np.exp(-half), time * np.exp(half))
         columns[column] = PredictedBounds(*(_spread(asked, values, len(test)) for values in bounds))
         nulls[CLOSED][column] = _spread(asked, closed[:, i], len(test))
@@ -153,11 +154,11 @@ def _closed(of: _Known, numbers: Mapping[str, FrameworkNumbers], everywhere: Fra
     return times
 
 
-def _residual(features: Features, off: Floats, asked: Features) -> tuple[Floats, Floats, float]:
-    """The surface at what is asked: its mean, its deviation, and the quantile that makes it 80 %."""
-    surface = fit_residual(features, off)
-    mean, deviation = surface.at(asked)
-    return mean, deviation, surface.numbers.quantile
+def _configurations(of: _Known) -> Numbers:
+    """By row a number of its configuration: rows of one differ in their load alone."""
+    numbers: dict[object, int] = {}
+    names = [(row.of.deployment, row.of.load._replace(concurrency=0), row.of.framework) for row in of.rows]
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
 
 
 def _features(rows: Sequence[_Row]) -> dict[str, Floats]:

@@ -27,8 +27,8 @@ from ..tables import CellKind, ColumnSpec, read_table
 
 Indices = NDArray[np.intp]
 
-TEXT, COUNT, WHOLE = "text", "count", "whole"
-"""kinds of key columns: texts, whole numbers from 1, whole numbers from 0"""
+TEXT, OPTIONAL, COUNT, WHOLE = "text", "optional", "count", "whole"
+"""kinds of key columns: texts, texts that may be empty, whole numbers from 1, whole numbers from 0"""
 
 
 @frozen(eq=False)
@@ -88,8 +88,9 @@ def read_csv(
 
     `may_be_empty` is about measured cells and labels. InvalidArgumentError names the file, the line and what to do.
     """
-    kinds: Mapping[str, CellKind] = {TEXT: "text", COUNT: "count", WHOLE: "whole"}
-    columns = [ColumnSpec(name, kinds[kind]) for name, kind in keys.items()]
+    kinds: Mapping[str, CellKind] = {TEXT: "text", OPTIONAL: "text", COUNT: "count", WHOLE: "whole"}
+    texts = [name for name, kind in keys.items() if kinds[kind] == "text"]
+    columns = [ColumnSpec(name, kinds[kind], may_be_empty=kind == OPTIONAL) for name, kind in keys.items()]
     columns += [ColumnSpec(name, "positive", may_be_empty=may_be_empty) for name in measured]
     columns += [ColumnSpec(name, "text", needed=not may_be_empty, may_be_empty=may_be_empty) for name in labels]
     table = read_table(path, columns)
@@ -97,7 +98,7 @@ def read_csv(
     return MeasuredRows(
         places,
         {name: table.texts(name) for name in table.cells if name in keys},
-        {name: np.array(table.texts(name)) if kind == TEXT else table.counts(name) for name, kind in keys.items()},
+        {name: np.array(table.texts(name)) if name in texts else table.counts(name) for name in keys},
         {name: table.floats(name) for name in measured},
         labels={name: table.texts(name) if name in table else ("",) * len(table) for name in labels},
     )
