@@ -3,8 +3,8 @@
     meta-llama/Llama-3.1-70B,h200_sxm,trtllm,...,fp8,fp8,fp8,1024,1024,4,1,1,4,1,16,16      and the model's sizes
         Deployment(LlamaModel(80 layers, ...), 1 HGX-H200, tp=4, weights="fp8"), ServingLoad(16, 1024, 1024)
 
-What a row leaves open is taken as its framework has it: TensorRT-LLM keeps the cache of an fp8 or fp4 model in fp8,
-others in bf16. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was repeated: as often as need
+What a row leaves open is taken so: the cache of a model in fp8 or fp4 is in fp8, of others in bf16; it is what their
+memory holds without queues. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was repeated: as often as need
 be. A row without `concurrency` has batch_size requests for each replica. A model with a window sees it in every second
 layer (gpt-oss is the one of these tables). Experts of gpt-oss are in MXFP4 and its other weights in bf16, whatever the
 row says: so it was published, and no row of it was quantised again.
@@ -118,7 +118,7 @@ def measured_deployment(row: Mapping[str, str], models: Path) -> MeasuredDeploym
         expert_ep=expert_ep,
         weights="bf16" if is_mxfp4 else _weights(row["gemm_quant"]),
         expert_weights=_mxfp4(row["system"]) if is_mxfp4 else _weights(row["moe_quant"]),
-        cache="fp8" if row["backend"] == "trtllm" and precision else "bf16",
+        cache="fp8" if precision else "bf16",
         windowed_layers=model.layers // 2 if model.window else None,
     )
     # Where more requests are served than the batches of all replicas hold, there are several such deployments.

@@ -18,7 +18,7 @@ from partita.scenarios.serving.serving_set import LLM_SERVING
 MODELS = """# made up
 model,hidden_size,num_hidden_layers,num_attention_heads,num_key_value_heads,head_dim,intermediate_size,moe_intermediate_size,n_routed_experts,n_shared_experts,num_experts_per_tok,first_k_dense_replace,kv_lora_rank,q_lora_rank,qk_nope_head_dim,qk_rope_head_dim,v_head_dim,sliding_window,vocab_size
 dense,4096,32,32,8,,14336,,,,,,,,,,,,128256
-latent,2048,8,96,96,,8192,1024,64,1,4,1,512,1024,128,64,128,,32000
+latent,3072,8,96,96,,8192,1024,64,1,4,1,512,1024,128,64,128,,32000
 """
 COLUMNS = (
     "model,system,backend,backend_version,precision,gemm_quant,moe_quant,isl,osl,tp_size,pp_size,attention_dp_size,"
@@ -83,10 +83,8 @@ def test_what_a_row_means(tmp_path: Path) -> None:
     dense = measured_deployment(row(tp_size="4"), models)
     assert (dense.deployment.tp, dense.deployment.attention_dp, dense.deployment.weights) == (4, 1, "fp8")
     assert (dense.load.concurrency, dense.load.prompt, dense.load.answer) == (8, 1024, 256)
-    assert (dense.deployment.cache, measured_deployment(row(backend="trtllm"), models).deployment.cache) == (
-        "bf16",
-        "fp8",
-    )
+    sixteen = measured_deployment(row(precision="", gemm_quant=""), models).deployment
+    assert (dense.deployment.cache, sixteen.cache, sixteen.weights) == ("fp8", "bf16", "bf16")
     wide = measured_deployment(row(model="latent", tp_size="64", moe_tp_size="8", moe_ep_size="8"), models).deployment
     assert (wide.tp, wide.attention_dp, wide.gpus) == (32, 2, 64)
     several = row(concurrency="", attention_dp_size="4", batch_size="16")
