@@ -2,9 +2,10 @@
 
     MatMul (64, 128) x (128, 256), bf16, H100-SXM   ->   "fitted", with the interval of the fit
     the same in float32                             ->   "transferred": rates of tf32, twice the bytes, wider interval
+    the same in float32 on a V100-PCIe              ->   "fitted" to float32 products there
     Partita>FlashAttention                          ->   as it was fitted on another device, "transferred"
-    Relu, where nobody measured such ops            ->   "assumed": 80 % of the bandwidth and 3 us
-    Cholesky, a CPU, a GPU without fits             ->   "roofline"
+    AddV2 on a V100-PCIe, on an H100-SXM            ->   "fitted" to such kernels there, "transferred" from other GPUs
+    Cholesky, a CPU                                 ->   "roofline"
 
 Operations and bytes are those of the roofline.
 """
@@ -14,13 +15,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import ceil, floor
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from attrs import evolve
 
 from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
+from ...kernels.kernel_run import STREAMS, is_run
 from ...kernels.op_cost import CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
@@ -31,9 +33,13 @@ from .cache import CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
+from .kernel_ops import PRODUCTS, OpRun, answers, declared_run, explain_run, product_run, provenance_of, stream_run
 from .layer_ops import explain_layer, layer_cost
 from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, CostSource, OpCost, Provenance, context, rate_type
+from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type
+
+
+T = TypeVar("T")
 
 
 class OpFits(Protocol):
@@ -62,6 +68,14 @@ class FitsByDevice(Protocol):
         ...
 
 
+class _Asked(NamedTuple, Generic[T]):
+    """A request, its context, and the product or kernel that it asks about."""
+
+    request: CostRequest
+    c: CostContext
+    what: T
+
+
 class _OpFacts(NamedTuple):
     """What decides how an op is priced on a device, whatever its shapes are.
 
@@ -70,6 +84,9 @@ class _OpFacts(NamedTuple):
 
     may_be_product: bool
     may_be_layer: bool
+    may_be_run: bool
+    may_be_fp32: bool
+    may_stream: bool
     numbers: MemoryNumbers | None
     provenance: Provenance
 
@@ -83,7 +100,10 @@ class FittedSource:
     def __init__(self, calibration: FitsByDevice | None = None) -> None:
         self.calibration = calibration
         self._calibration = Calibration.of_catalog() if calibration is None else calibration
+        self._kernels = self._calibration if isinstance(self._calibration, Calibration) else None
         self._cache = CostCache()
+        self._facts_of: dict[tuple[str, int], _OpFacts] = {}
+        self._parts: dict[str, bool] = {}
 
     def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The fitted time of one run."""
@@ -92,22 +112,24 @@ class FittedSource:
         return self.costs([request])[0] if cost is None else cost
 
     def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
-        """The cost of each request; the products of a device with the same element type are asked for together."""
-        products: defaultdict[tuple[int, OpProductTerms], list[tuple[CostRequest, CostContext, Product]]]
-        products = defaultdict(list)
-        facts: dict[tuple[str, int], _OpFacts] = {}
+        """The cost of each request; products and kernels of a device that are alike are asked for together."""
+        products: defaultdict[tuple[int, OpProductTerms], list[_Asked[Product]]] = defaultdict(list)
+        runs: defaultdict[tuple[int, tuple[str, ...]], list[_Asked[OpRun]]] = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
             c, spec = context(*request[:3]), request.spec
-            known = facts.get((c.op, id(spec)))
-            if known is None:
-                known = facts[c.op, id(spec)] = self._facts(c.op, spec)
-            product = op_cost.product_of(c) if known.may_be_product else None
-            if product is None:
-                self._cache.put(request, self._alone(c, spec, known))
+            known = self._facts(c.op, spec)
+            product = op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
+            run = self._run(c, product, spec, known)
+            if run is not None:
+                runs[id(spec), run.key].append(_Asked(request, c, run))
+            elif product is not None and known.may_be_product:
+                products[id(spec), terms_of(c, product, spec)].append(_Asked(request, c, product))
             else:
-                products[id(spec), terms_of(c, product, spec)].append((request, c, product))
+                self._cache.put(request, self._alone(c, spec, known))
+        for alike in runs.values():
+            self._ask_kernels(alike)
         for (_, terms), rows in products.items():
             self._ask(terms, rows)
         return [self._cache[request] for request in batch]
@@ -115,16 +137,18 @@ class FittedSource:
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
-        null, product = explain_roofline(c, spec), self._product(c, spec)
-        model, memory = self.model_of_products(spec), self.model_of_memory(spec)
+        null, product, known = explain_roofline(c, spec), self._product(c, spec), self._facts(c.op, spec)
+        memory, run = self.model_of_memory(spec), self._run(c, product, spec, known)
         has_counts = null.cost.provenance != "guessed" or not op_cost.is_stated(c.op)  # the shapes fit the op
-        if product is not None and model is not None:
+        if run is not None and self._kernels is not None and cost.provenance != "roofline":
+            said = explain_run(run, spec, self._kernels)
+        elif product is not None and (model := self.model_of_products(spec)) is not None:
             said = explain_product(c, product, model, spec)
         elif cost.provenance == "free" or op_cost.is_on_host(c.op):
             return null
         elif (layer := self._layer(c, spec)) is not None:
             said = explain_layer(c, layer, cost, spec, self._calibration)
-        elif memory is not None and self._facts(c.op, spec).numbers is not None and has_counts:
+        elif memory is not None and known.numbers is not None and has_counts:
             said = explain_memory_bound(c, memory)
         else:
             unfitted = f"the roofline speaks, since nothing was fitted to measured {op_class(c.op)} ops of {spec.name}"
@@ -144,7 +168,29 @@ class FittedSource:
         return fits.memory_bound or assumed_memory_bound(spec.memory_bandwidth_bytes_per_s)
 
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
-        return op_cost.product_of(c) if self._facts(c.op, spec).may_be_product else None
+        known = self._facts(c.op, spec)
+        return op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
+
+    def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: _OpFacts) -> OpRun | None:
+        """The kernel of a measured family that the op is or is like."""
+        if product is not None and known.may_be_fp32:
+            return product_run(c, product, spec)
+        run = declared_run(c) if known.may_be_run else None
+        if run is not None and self._is_fitted(run.run.part):
+            return run
+        if not known.may_stream or (known.may_be_layer and self._layer(c, spec) is not None):
+            return None
+        try:
+            return stream_run(c)
+        except InvalidArgumentError:
+            return None  # the roofline assumes counts
+
+    def _is_fitted(self, part: str) -> bool:
+        """Whether a device has a fit of that part."""
+        if part not in self._parts:
+            calibration = self._kernels
+            self._parts[part] = calibration is not None and next(iter(calibration.having(part)), None) is not None
+        return self._parts[part]
 
     def _layer(self, c: CostContext, spec: DeviceSpec) -> Layer | None:
         """The layer that an op is, where a device has a fit of such layers."""
@@ -152,25 +198,71 @@ class FittedSource:
         return None if layer is None or next(iter(self._calibration.having(layer.part)), None) is None else layer
 
     def _facts(self, op: str, spec: DeviceSpec) -> _OpFacts:
+        known = self._facts_of.get((op, id(spec)))
+        if known is None:
+            known = self._facts_of[op, id(spec)] = self._facts_anew(op, spec)
+            self._cache.keep(spec)  # facts are found by its id
+        return known
+
+    def _facts_anew(self, op: str, spec: DeviceSpec) -> _OpFacts:
         is_matrix, takes_no_kernel = op_cost.is_matrix(op), op_cost.is_free(op) or op_cost.is_on_host(op)
         is_layer = op_cost.is_layer(op)  # one that no fit describes is bound by memory: attention of a few queries
-        memory = None if takes_no_kernel or (is_matrix and not is_layer) else self.model_of_memory(spec)
+        by_bytes = not takes_no_kernel and (not is_matrix or is_layer)
+        memory = self.model_of_memory(spec) if by_bytes else None
+        is_gpu = spec.launches_kernels and not takes_no_kernel
+        is_assumed = memory is None or memory.provenance == "assumed"
         return _OpFacts(
             is_matrix and self.model_of_products(spec) is not None,
             is_layer and spec.launches_kernels,
+            is_gpu and is_assumed and is_run(op),
+            is_gpu and is_matrix and self._is_fitted(PRODUCTS),
+            is_gpu and is_assumed and by_bytes and self._is_fitted(STREAMS),
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
         )
 
-    def _ask(self, terms: OpProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
-        """Enters the costs of products of one device with the same terms."""
-        model = self.model_of_products(rows[0][0].spec)
-        assert model is not None  # `_product` found none otherwise
-        said = model.predict(products_in_columns([product for _, _, product in rows], terms))
+    def _ask_kernels(self, rows: Sequence[_Asked[OpRun]]) -> None:
+        """Enters the costs of kernels of one device that are alike."""
+        spec = rows[0].request.spec
+        assert self._kernels is not None  # `_run` found none otherwise
+        try:
+            said = answers([row.what for row in rows], spec, self._kernels)
+        except UnknownCost:  # a kind that no device has in its fit of the part
+            for row in rows:
+                self._cache.put(row.request, self._unmeasured(row.request, row.c))
+            return
         columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
-        for (request, c, _), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
-            cost = _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
-            self._cache.put(request, cost)
+        for (request, c, run), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
+            flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
+            if run.run.part == STREAMS:  # arithmetic that its bytes do not pay for
+                busy_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op)))
+                time_ns, high_ns = max(time_ns, busy_ns), max(high_ns, busy_ns)
+            provenance = provenance_of(run, said, c)
+            self._cache.put(request, _cost(c, flops, moved, time_ns, low_ns, high_ns, provenance))
+
+    def _unmeasured(self, request: CostRequest, c: CostContext) -> OpCost:
+        """The cost of an op as though no kernels like it were known."""
+        spec = request.spec
+        known = self._facts(c.op, spec)
+        product = op_cost.product_of(c) if known.may_be_product else None
+        if product is None:
+            return self._alone(c, spec, known)
+        return self._priced(terms_of(c, product, spec), [_Asked(request, c, product)], spec)[0]
+
+    def _ask(self, terms: OpProductTerms, rows: Sequence[_Asked[Product]]) -> None:
+        """Enters the costs of products of one device with the same terms."""
+        for row, cost in zip(rows, self._priced(terms, rows, rows[0].request.spec), strict=True):
+            self._cache.put(row.request, cost)
+
+    def _priced(self, terms: OpProductTerms, rows: Sequence[_Asked[Product]], spec: DeviceSpec) -> list[OpCost]:
+        model = self.model_of_products(spec)
+        assert model is not None  # `_product` found none otherwise
+        said = model.predict(products_in_columns([row.what for row in rows], terms))
+        columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
+        return [
+            _cost(row.c, op_cost.flops_of(row.c), op_cost.bytes_of(row.c), *times, said.provenance)
+            for row, *times in zip(rows, *columns, strict=True)
+        ]
 
     def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
         """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .....graph.arrays import Floats
+from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
 from ..layers import soft_maximum
 from .kernel_rows import FitNumber
@@ -38,6 +38,7 @@ class ElementwiseRows(LaunchedRows):
     """Kernels on arrays of rows x columns in float32."""
 
     PART, WHAT = "elementwise_fp32", "kernels bound by memory in float32"
+    FORMULA = "bytes / (bandwidth * share), or what the SMs take for elements, rows and steps"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"op": (*OF_TWO_ARRAYS, *OF_ONE_ARRAY, *NORMS)}
     COUNTS = ("rows", "columns")
     NUMBERS = (
@@ -55,6 +56,13 @@ class ElementwiseRows(LaunchedRows):
     def is_norm(self) -> bool:
         """Whether the rows, of one group, are of softmax or layer norm."""
         return self.groups[0] in NORMS
+
+    @property
+    def ranged(self) -> Mapping[str, Numbers]:
+        """Elements where the shape makes no difference, else both sizes."""
+        if len(self) and self.is_norm:
+            return self.counts
+        return {"elements": self.counts["rows"] * self.counts["columns"]}
 
     @property
     def elements(self) -> Floats:

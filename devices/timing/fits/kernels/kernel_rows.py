@@ -47,7 +47,8 @@ class FitNumber(NamedTuple):
 class KernelRows(ABC):
     """Columns of runs of one family.
 
-    `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
+    `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are, `FORMULA`
+    in explanations what the time is made of. `SPREAD` is half of the 80 %
     interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Numbers
     are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `LAUNCH_SPREAD`
     is the least half of the interval of a transferred measurement that shows only the launch.
@@ -55,6 +56,7 @@ class KernelRows(ABC):
 
     PART: ClassVar[str]
     WHAT: ClassVar[str]
+    FORMULA: ClassVar[str] = "the formula of the kernel"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {}
     COUNTS: ClassVar[Sequence[str]]
     NUMBERS: ClassVar[Sequence[FitNumber]]

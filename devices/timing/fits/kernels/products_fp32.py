@@ -33,6 +33,7 @@ class Fp32ProductRows(LaunchedRows):
     """Products in float32."""
 
     PART, WHAT = "products_fp32", "products in float32"
+    FORMULA = "the soft maximum of arithmetic, k-loop and bytes, with the fastest tile"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"op": ("linear", "bmm")}
     COUNTS = ("batch", "m", "n", "k")
     NUMBERS = (

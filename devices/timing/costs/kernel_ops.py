@@ -1,0 +1,139 @@
+"""Ops that are kernels of measured families: which one, and what the fits of the device, or of others, say of many.
+
+    MatMul in float32, no TF32      a product of `products_fp32`, "linear"; of a batch "bmm"
+    Softmax, Partita>LayerNorm      as their families' costs declare (`kernels/kernel_run.py`)
+    Relu, AddV2, Sum, Transpose     a streaming kernel that moves as many bytes
+
+A row of another type than the measured one, and an op that is only like a measured kernel, are "transferred".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ....graph.dtypes import DataType
+from ....graph.ops.record import record_of
+from ...kernels import op_cost
+from ...kernels.kernel_run import STREAMS, KernelRun, kernel_run_of, stream_kind, streaming_run
+from ...kernels.op_cost import CostContext, Product
+from ...spec import DeviceSpec
+from ..fits.calibration import Calibration
+from ..fits.kernels.families import family_of
+from ..fits.kernels.kernel_rows import KernelRows
+from ..fits.layers import with_interval
+from ..fits.prediction import Prediction
+from .explanation import ExplainedNumber, Explanation
+from .kernel_costs import KernelAnswer, kernel_answer
+from .source import OpCost, Provenance, rate_type
+
+PRODUCTS = "products_fp32"
+LIKE_SPREAD = 0.3
+"""half of the 80 % interval, in log time, that being like a measured kernel adds: assumed"""
+_UNKNOWN = OpCost(0, 0, 0, "fitted")  # the caller enters the cost
+
+
+class OpRun(NamedTuple):
+    """A kernel that an op is, and whether it was measured or is like one that was."""
+
+    run: KernelRun
+    is_like: bool
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Runs with the same key are asked about together."""
+        return (self.run.part, *self.run.texts.values())
+
+
+def declared_run(c: CostContext) -> OpRun | None:
+    """The kernel that the op's declaration names."""
+    run = kernel_run_of(c)
+    return None if run is None else OpRun(run, run.times != 1 or _is_other_type(c))
+
+
+def product_run(c: CostContext, product: Product | None, spec: DeviceSpec) -> OpRun | None:
+    """A product that runs in float32 on the vector units; None for others."""
+    if product is None or product.is_implicit or rate_type(c) is not DataType.FLOAT:
+        return None
+    if spec.family(DataType.FLOAT, matrix=True) != "fp32":
+        return None
+    m, n, k, batch = product[:4]
+    op = "linear" if batch == 1 else "bmm"
+    return OpRun(KernelRun(PRODUCTS, {"op": op}, {"batch": batch, "m": m, "n": n, "k": k}), is_like=False)
+
+
+def stream_run(c: CostContext) -> OpRun:
+    """The streaming kernel that moves as many bytes as the op; InvalidArgumentError when its shapes cannot be right."""
+    is_measured = record_of(c.op).in_place and stream_kind(c)[0] != "relu"
+    return OpRun(streaming_run(c), not is_measured or _is_other_type(c))
+
+
+def _is_other_type(c: CostContext) -> bool:
+    return rate_type(c) is not DataType.FLOAT
+
+
+def answers(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -> Prediction:
+    """Times of runs with the same key, one a row; UnknownCost where no device has a fit of such kernels."""
+    said = _answer([each.run for each in runs], spec, calibration).said
+    times = np.array([each.run.times for each in runs])
+    like = np.where([each.is_like for each in runs], LIKE_SPREAD, 0.0)
+    half = np.hypot(np.log(said.high_ns / said.time_ns), like)
+    floor_ns = family_of(runs[0].run.part).floor_ns(spec)
+    wider = with_interval(np.maximum(said.time_ns * times, floor_ns), half, said.provenance)
+    return wider._replace(low_ns=np.maximum(wider.low_ns, floor_ns))
+
+
+def provenance_of(each: OpRun, said: Prediction, c: CostContext) -> Provenance:
+    """That of the prediction; "transferred" for what is only like a measured kernel, "guessed" without a stated cost."""
+    if each.run.part == STREAMS and not op_cost.is_stated(c.op):
+        return "guessed"
+    return "transferred" if each.is_like else said.provenance
+
+
+def _answer(runs: Sequence[KernelRun], spec: DeviceSpec, calibration: Calibration) -> KernelAnswer:
+    return kernel_answer(spec, rows_of(runs), calibration)
+
+
+def rows_of(runs: Sequence[KernelRun]) -> KernelRows:
+    """Runs of one part as rows of its family."""
+    family = family_of(runs[0].part)
+    texts = {name: [run.texts[name] for run in runs] for name in family.TEXTS}
+    return family(texts, {name: [run.sizes[name] for run in runs] for name in family.COUNTS})
+
+
+def explain_run(each: OpRun, spec: DeviceSpec, calibration: Calibration) -> Explanation:
+    """The kernel that the op is or is like, its formula and numbers, and whose measurements they are."""
+    run, rows = each.run, rows_of([each.run])
+    answer = _answer([run], spec, calibration)
+    model = answer.models[0]
+    said = model.explain(rows)
+    source = ", ".join(["fitted", *(text for text in (model.source, model.date) if text)])
+    numbers = [ExplainedNumber(name, f"{value:.6g} {unit}".rstrip(), source) for name, value, unit in said.numbers]
+    inputs = {name: str(value) for name, value in (*run.texts.items(), *run.sizes.items())}
+    near = ", ".join(f"{text} (formula * {factor:.3g})" for text, factor in said.nearest[:3])
+    return Explanation(
+        "",
+        _UNKNOWN,
+        f"{rows.FORMULA}{' * residual factor' if said.nearest else ''}{f' * {run.times:g}' if run.times != 1 else ''}",
+        {"kernel": rows.WHAT, **inputs},
+        numbers=tuple(numbers) if answer.is_own else (),
+        rows=f"the nearest: {near}" if near and answer.is_own else "",
+        assumed=tuple(_assumed(each, answer, is_outside=said.is_outside_range)),
+        terms={"formula": f"{said.formula_ns:.0f} ns", "residual factor": f"{said.residual_factor:.4g}"}
+        if answer.is_own
+        else {},
+    )
+
+
+def _assumed(each: OpRun, answer: KernelAnswer, *, is_outside: bool) -> Iterator[str]:
+    if not answer.is_own:
+        donors = ", ".join(model.spec.name for model in answer.models)
+        yield f"such kernels of this device were not measured: those of {donors} by the ratio of datasheets"
+    if each.is_like:
+        yield "the op is like the measured kernel: as fast for its bytes"
+    if is_outside and answer.is_own:
+        yield "a size lies outside the fitted range: the formula speaks, and the interval is wider"
+    if each.run.part == PRODUCTS:
+        yield "the layout of the factors makes no difference: the rows do not tell"
