@@ -32,9 +32,11 @@ class KernelRun(NamedTuple):
 
 
 KernelRunOf = Callable[[CostContext], KernelRun | None]
+KernelRunsOf = Callable[[CostContext], Sequence[KernelRun]]
 
-STREAMS, FLOAT_BYTES = "elementwise_fp32", 4
+STREAMS, PRODUCTS, FLOAT_BYTES = "elementwise_fp32", "products_fp32", 4
 _RUNS: OpTable[KernelRunOf] = OpTable("a measured kernel", __package__, "_costs", via=__name__)
+_PARTS: OpTable[KernelRunsOf] = OpTable("kernels of its parts", __package__, "_costs", via=__name__)
 _STREAMS: OpTable[str] = OpTable("a kind of streaming kernel", __package__, "_costs", via=__name__)
 
 
@@ -50,6 +52,37 @@ def runs_as(*ops: str) -> Callable[[KernelRunOf], KernelRunOf]:
         return find
 
     return register
+
+
+def parts_run_as(*ops: str) -> Callable[[KernelRunsOf], KernelRunsOf]:
+    """Registers the function that returns the kernels that one use of `ops` takes without a kernel for the whole.
+
+    AlreadyExistsError if one of them has such a function.
+    """
+
+    def register(find: KernelRunsOf) -> KernelRunsOf:
+        for op in ops:
+            _PARTS.add(op, find)
+        return find
+
+    return register
+
+
+def kernels_of_parts(c: CostContext) -> Sequence[KernelRun]:
+    """The kernels of the op's parts, in their order; none for other ops, for empty tensors and where shapes do not fit."""
+    find = _PARTS.get(c.op)
+    if find is None:
+        return ()
+    try:
+        runs = find(c)
+    except (IndexError, ValueError, ZeroDivisionError):
+        return ()
+    return runs if all(min(run.sizes.values()) > 0 for run in runs) else ()
+
+
+def product_of_batch(batch: int, m: int, n: int, k: int) -> KernelRun:
+    """`batch` products of m x k by k x n in float32."""
+    return KernelRun(PRODUCTS, {"op": "linear" if batch == 1 else "bmm"}, {"batch": batch, "m": m, "n": n, "k": k})
 
 
 def streams_as(kind: str, *ops: str) -> None:

@@ -22,7 +22,7 @@ from attrs import evolve
 from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
-from ...kernels.kernel_run import STREAMS, is_run
+from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run
 from ...kernels.op_cost import CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
@@ -33,7 +33,19 @@ from .cache import CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
-from .kernel_ops import PRODUCTS, OpRun, answers, declared_run, explain_run, product_run, provenance_of, stream_run
+from .kernel_ops import (
+    OpRun,
+    answers,
+    declared_run,
+    explain_parts,
+    explain_run,
+    part_runs,
+    product_provenance,
+    product_run,
+    provenance_of,
+    stream_run,
+    sum_of_parts,
+)
 from .layer_ops import explain_layer, layer_cost
 from .roofline import ceil_ns, explain_roofline, roofline
 from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type
@@ -146,6 +158,8 @@ class FittedSource:
             said = explain_product(c, product, model, spec)
         elif cost.provenance == "free" or op_cost.is_on_host(c.op):
             return null
+        elif self._kernels is not None and (parts := self._parts_of(c, spec, known)):
+            said = explain_parts(parts, spec, self._kernels)
         elif (layer := self._layer(c, spec)) is not None:
             said = explain_layer(c, layer, cost, spec, self._calibration)
         elif memory is not None and known.numbers is not None and has_counts:
@@ -178,12 +192,19 @@ class FittedSource:
         run = declared_run(c) if known.may_be_run else None
         if run is not None and self._is_fitted(run.run.part):
             return run
-        if not known.may_stream or (known.may_be_layer and self._layer(c, spec) is not None):
+        if not known.may_stream:
             return None
         try:
             return stream_run(c)
         except InvalidArgumentError:
             return None  # the roofline assumes counts
+
+    def _parts_of(self, c: CostContext, spec: DeviceSpec, known: _OpFacts) -> list[OpRun]:
+        """The kernels of an op that no kernel does as a whole in its type."""
+        if not known.may_be_layer or op_cost.layer_of(c) is None:
+            return []
+        runs = part_runs(c, spec)
+        return runs if all(self._is_fitted(run.run.part) for run in runs) else []
 
     def _is_fitted(self, part: str) -> bool:
         """Whether a device has a fit of that part."""
@@ -216,7 +237,7 @@ class FittedSource:
             is_layer and spec.launches_kernels,
             is_gpu and is_assumed and is_run(op),
             is_gpu and is_matrix and self._is_fitted(PRODUCTS),
-            is_gpu and is_assumed and by_bytes and self._is_fitted(STREAMS),
+            is_gpu and is_assumed and not is_matrix and self._is_fitted(STREAMS),
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
         )
@@ -260,12 +281,16 @@ class FittedSource:
         said = model.predict(products_in_columns([row.what for row in rows], terms))
         columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
         return [
-            _cost(row.c, op_cost.flops_of(row.c), op_cost.bytes_of(row.c), *times, said.provenance)
+            _cost(row.c, op_cost.flops_of(row.c), op_cost.bytes_of(row.c), *times, product_provenance(row.c, said))
             for row, *times in zip(rows, *columns, strict=True)
         ]
 
     def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
         """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""
+        parts = self._parts_of(c, spec, facts)
+        if parts and self._kernels is not None:
+            times = (float(column[0]) for column in sum_of_parts(parts, spec, self._kernels)[:3])
+            return _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), *times, "transferred")
         layer, numbers = self._layer(c, spec) if facts.may_be_layer else None, facts.numbers
         if layer is not None:
             return layer_cost(c, layer, spec, self._calibration)

@@ -17,7 +17,16 @@ import numpy as np
 from ....graph.dtypes import DataType
 from ....graph.ops.record import record_of
 from ...kernels import op_cost
-from ...kernels.kernel_run import STREAMS, KernelRun, kernel_run_of, stream_kind, streaming_run
+from ...kernels.kernel_run import (
+    PRODUCTS,
+    STREAMS,
+    KernelRun,
+    kernel_run_of,
+    kernels_of_parts,
+    product_of_batch,
+    stream_kind,
+    streaming_run,
+)
 from ...kernels.op_cost import CostContext, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
@@ -29,7 +38,6 @@ from .explanation import ExplainedNumber, Explanation
 from .kernel_costs import KernelAnswer, kernel_answer
 from .source import OpCost, Provenance, rate_type
 
-PRODUCTS = "products_fp32"
 LIKE_SPREAD = 0.3
 """half of the 80 % interval, in log time, that being like a measured kernel adds: assumed"""
 _UNKNOWN = OpCost(0, 0, 0, "fitted")  # the caller enters the cost
@@ -60,8 +68,34 @@ def product_run(c: CostContext, product: Product | None, spec: DeviceSpec) -> Op
     if spec.family(DataType.FLOAT, matrix=True) != "fp32":
         return None
     m, n, k, batch = product[:4]
-    op = "linear" if batch == 1 else "bmm"
-    return OpRun(KernelRun(PRODUCTS, {"op": op}, {"batch": batch, "m": m, "n": n, "k": k}), is_like=False)
+    return OpRun(product_of_batch(batch, m, n, k), is_like=False)
+
+
+def part_runs(c: CostContext, spec: DeviceSpec) -> list[OpRun]:
+    """The kernels that an op of float32 takes for want of one for the whole; none for other ops and types."""
+    if rate_type(c) is not DataType.FLOAT or spec.family(DataType.FLOAT, matrix=True) != "fp32":
+        return []
+    return [OpRun(run, run.times != 1) for run in kernels_of_parts(c)]
+
+
+def sum_of_parts(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -> Prediction:
+    """The time of kernels one after the other, which err together; one row, of what nobody measured as a whole."""
+    said = [answers([run], spec, calibration) for run in runs]
+    columns = (np.sum([each[column] for each in said], axis=0) for column in range(3))
+    return Prediction(*columns, "transferred")
+
+
+def explain_parts(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -> Explanation:
+    """The kernels and their times."""
+    times = [float(answers([run], spec, calibration).time_ns[0]) for run in runs]
+    names = [" ".join([*run.run.texts.values(), " x ".join(map(str, run.run.sizes.values()))]) for run in runs]
+    return Explanation(
+        "",
+        _UNKNOWN,
+        "the sum of the kernels of its parts",
+        terms={f"{i + 1}. {name}": f"{time:.0f} ns" for i, (name, time) in enumerate(zip(names, times, strict=True))},
+        assumed=("float32 has no kernel for the whole: products, softmax and what is between them keep all scores",),
+    )
 
 
 def stream_run(c: CostContext) -> OpRun:
@@ -90,6 +124,11 @@ def provenance_of(each: OpRun, said: Prediction, c: CostContext) -> Provenance:
     if each.run.part == STREAMS and not op_cost.is_stated(c.op):
         return "guessed"
     return "transferred" if each.is_like else said.provenance
+
+
+def product_provenance(c: CostContext, said: Prediction) -> Provenance:
+    """That of a prediction by a fit of bf16: "transferred" for float16, which has the same units."""
+    return said.provenance if rate_type(c) is DataType.BFLOAT16 else "transferred"
 
 
 def _answer(runs: Sequence[KernelRun], spec: DeviceSpec, calibration: Calibration) -> KernelAnswer:
