@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...graph.dtypes import item_size
 from ...graph.ops.op_table import OpTable
-from .op_cost import CostContext, bytes_of
+from .op_cost import CostContext
 
 
 class KernelRun(NamedTuple):
@@ -115,24 +115,24 @@ def rows_run(c: CostContext, kind: str, arrays: float = 2.0) -> KernelRun:
     return KernelRun(STREAMS, {"op": kind}, sizes, arrays / 2)
 
 
-def streaming_run(c: CostContext) -> KernelRun:
-    """The streaming kernel that moves as many bytes as the op; InvalidArgumentError when its shapes cannot be right."""
-    kind, arrays = stream_kind(c)
-    elements = max(1, -(-bytes_of(c) // (arrays * FLOAT_BYTES)))
-    return KernelRun(STREAMS, {"op": kind}, {"rows": 1, "columns": elements})
+def stream_kind(c: CostContext) -> str:
+    """The measured kernel that an op streams like: by its kind, and by whether it reads several arrays."""
+    one, two = _KINDS[_STREAMS.get(c.op, "")]
+    if len(c.inputs) < 2 or not two or not c.outputs:
+        return one or two
+    written = c.outputs[0]
+    return two if sum(dims == written for dims in c.inputs) > 1 or not one else one
 
 
-def stream_kind(c: CostContext) -> tuple[str, int]:
-    """The measured kernel that an op streams like, and how many arrays that reads and writes."""
-    written = max((prod(dims) for dims in c.outputs), default=0)
-    reads = sum(prod(dims) == written for dims in c.inputs)
-    kind = _STREAMS.get(c.op, "")
-    one, two = _KINDS.get(kind, (kind, kind)) if kind else ("relu", "add")
-    return (two, 3) if reads > 1 and two else (one or two, 2)
+def arrays_of(kind: str) -> int:
+    """How many arrays a measured kernel reads and writes."""
+    return 3 if kind in OF_TWO_ARRAYS else 2
 
 
-_KINDS: Mapping[str, Sequence[str]] = {
-    **{kind: (f"{kind}u", kind) for kind in ("add", "mul", "div", "pow")},
+OF_TWO_ARRAYS = ("add", "mul", "div", "pow")
+_KINDS: Mapping[str, tuple[str, str]] = {
+    **{kind: (f"{kind}u", kind) for kind in OF_TWO_ARRAYS},
     **{kind: (kind, "") for kind in ("relu", "gelu", "tanh")},
+    "": ("relu", "add"),
 }
 """by kind the measured kernel with one array, and that with two"""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from math import ceil, floor
+from math import ceil, exp, floor
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from attrs import evolve
@@ -22,27 +22,31 @@ from attrs import evolve
 from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
-from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run
+from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
 from ...kernels.op_cost import CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
+from ..fits.prediction import Prediction
 from ..fits.products import ProductModel
 from .cache import CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .kernel_ops import (
+    LIKE_SPREAD,
     OpRun,
     answers,
     declared_run,
+    elements_of,
     explain_parts,
     explain_run,
+    is_like_stream,
     part_runs,
     product_provenance,
     product_run,
-    provenance_of,
+    stream_answers,
     stream_run,
     sum_of_parts,
 )
@@ -99,6 +103,7 @@ class _OpFacts(NamedTuple):
     may_be_run: bool
     may_be_fp32: bool
     may_stream: bool
+    is_stated: bool
     numbers: MemoryNumbers | None
     provenance: Provenance
 
@@ -127,6 +132,7 @@ class FittedSource:
         """The cost of each request; products and kernels of a device that are alike are asked for together."""
         products: defaultdict[tuple[int, OpProductTerms], list[_Asked[Product]]] = defaultdict(list)
         runs: defaultdict[tuple[int, tuple[str, ...]], list[_Asked[OpRun]]] = defaultdict(list)
+        streams: defaultdict[tuple[int, str], list[_Asked[_OpFacts]]] = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
@@ -138,8 +144,12 @@ class FittedSource:
                 runs[id(spec), run.key].append(_Asked(request, c, run))
             elif product is not None and known.may_be_product:
                 products[id(spec), terms_of(c, product, spec)].append(_Asked(request, c, product))
+            elif known.may_stream:
+                streams[id(spec), stream_kind(c)].append(_Asked(request, c, known))
             else:
                 self._cache.put(request, self._alone(c, spec, known))
+        for (_, kind), moving in streams.items():
+            self._ask_streams(kind, moving)
         for alike in runs.values():
             self._ask_kernels(alike)
         for (_, terms), rows in products.items():
@@ -150,7 +160,7 @@ class FittedSource:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
         null, product, known = explain_roofline(c, spec), self._product(c, spec), self._facts(c.op, spec)
-        memory, run = self.model_of_memory(spec), self._run(c, product, spec, known)
+        memory, run = self.model_of_memory(spec), self._explained_run(c, product, spec, known)
         has_counts = null.cost.provenance != "guessed" or not op_cost.is_stated(c.op)  # the shapes fit the op
         if run is not None and self._kernels is not None and cost.provenance != "roofline":
             said = explain_run(run, spec, self._kernels)
@@ -186,18 +196,23 @@ class FittedSource:
         return op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
 
     def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: _OpFacts) -> OpRun | None:
-        """The kernel of a measured family that the op is or is like."""
-        if product is not None and known.may_be_fp32:
-            return product_run(c, product, spec)
+        """The kernel of a measured family that the op is."""
         run = declared_run(c) if known.may_be_run else None
         if run is not None and self._is_fitted(run.run.part):
             return run
-        if not known.may_stream:
-            return None
+        return product_run(c, product, spec) if known.may_be_fp32 else None
+
+    def _explained_run(
+        self, c: CostContext, product: Product | None, spec: DeviceSpec, known: _OpFacts
+    ) -> OpRun | None:
+        """The kernel that the op is, or that it streams like."""
+        run = self._run(c, product, spec, known)
+        if run is not None or not known.may_stream:
+            return run
         try:
             return stream_run(c)
         except InvalidArgumentError:
-            return None  # the roofline assumes counts
+            return None  # the roofline assumed counts
 
     def _parts_of(self, c: CostContext, spec: DeviceSpec, known: _OpFacts) -> list[OpRun]:
         """The kernels of an op that no kernel does as a whole in its type."""
@@ -238,6 +253,7 @@ class FittedSource:
             is_gpu and is_assumed and is_run(op),
             is_gpu and is_matrix and self._is_fitted(PRODUCTS),
             is_gpu and is_assumed and not is_matrix and self._is_fitted(STREAMS),
+            op_cost.is_stated(op),
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
         )
@@ -252,14 +268,40 @@ class FittedSource:
             for row in rows:
                 self._cache.put(row.request, self._unmeasured(row.request, row.c))
             return
-        columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
-        for (request, c, run), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
-            flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
-            if run.run.part == STREAMS:  # arithmetic that its bytes do not pay for
-                busy_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op)))
-                time_ns, high_ns = max(time_ns, busy_ns), max(high_ns, busy_ns)
-            provenance = provenance_of(run, said, c)
-            self._cache.put(request, _cost(c, flops, moved, time_ns, low_ns, high_ns, provenance))
+        for (request, c, run), *times in zip(rows, *_columns(said), strict=True):
+            provenance: Provenance = "transferred" if run.is_like else said.provenance
+            self._cache.put(request, _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), *times, provenance))
+
+    def _ask_streams(self, kind: str, rows: Sequence[_Asked[_OpFacts]]) -> None:
+        """Enters the costs of ops of one device that stream like the same measured kernel."""
+        spec, counted = rows[0].request.spec, []
+        for row in rows:
+            try:
+                counted.append((*row, op_cost.flops_of(row.c), op_cost.bytes_of(row.c)))
+            except InvalidArgumentError:
+                self._cache.put(row.request, roofline(row.c, spec))  # which assumes counts
+        if not counted or self._kernels is None:
+            return
+        said = stream_answers(kind, [elements_of(count[4], kind) for count in counted], spec, self._kernels)
+        rates: dict[int, int] = {}
+        for (request, c, known, flops, moved), time_ns, low_ns, high_ns in zip(counted, *_columns(said), strict=True):
+            dtype = rate_type(c)
+            if dtype not in rates:
+                rates[dtype] = spec.achieved_flops_per_s(dtype, matrix=False)
+            busy_ns = ceil_ns(flops, rates[dtype])  # arithmetic that its bytes do not pay for
+            is_like = is_like_stream(c, kind)
+            wider = _LIKE if is_like else 1.0
+            provenance: Provenance = "transferred" if is_like else said.provenance
+            cost = _cost(
+                c,
+                flops,
+                moved,
+                max(time_ns, busy_ns),
+                low_ns / wider,
+                max(high_ns, busy_ns) * wider,
+                "guessed" if not known.is_stated else provenance,
+            )
+            self._cache.put(request, cost)
 
     def _unmeasured(self, request: CostRequest, c: CostContext) -> OpCost:
         """The cost of an op as though no kernels like it were known."""
@@ -279,10 +321,9 @@ class FittedSource:
         model = self.model_of_products(spec)
         assert model is not None  # `_product` found none otherwise
         said = model.predict(products_in_columns([row.what for row in rows], terms))
-        columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
         return [
             _cost(row.c, op_cost.flops_of(row.c), op_cost.bytes_of(row.c), *times, product_provenance(row.c, said))
-            for row, *times in zip(rows, *columns, strict=True)
+            for row, *times in zip(rows, *_columns(said), strict=True)
         ]
 
     def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
@@ -305,6 +346,13 @@ class FittedSource:
         time_ns = max(numbers.time_ns(moved), compute_ns)
         low_ns, high_ns = numbers.bounds_ns(time_ns)
         return _cost(c, flops, moved, time_ns, low_ns, high_ns, facts.provenance)
+
+
+_LIKE = exp(LIKE_SPREAD)
+
+
+def _columns(said: Prediction) -> tuple[list[float], list[float], list[float]]:
+    return said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist()
 
 
 def _cost(

@@ -18,18 +18,20 @@ from ....graph.dtypes import DataType
 from ....graph.ops.record import record_of
 from ...kernels import op_cost
 from ...kernels.kernel_run import (
+    FLOAT_BYTES,
     PRODUCTS,
     STREAMS,
     KernelRun,
+    arrays_of,
     kernel_run_of,
     kernels_of_parts,
     product_of_batch,
     stream_kind,
-    streaming_run,
 )
 from ...kernels.op_cost import CostContext, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
+from ..fits.kernels.elementwise import ElementwiseRows
 from ..fits.kernels.families import family_of
 from ..fits.kernels.kernel_rows import KernelRows
 from ..fits.layers import with_interval
@@ -100,8 +102,25 @@ def explain_parts(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibrat
 
 def stream_run(c: CostContext) -> OpRun:
     """The streaming kernel that moves as many bytes as the op; InvalidArgumentError when its shapes cannot be right."""
-    is_measured = record_of(c.op).in_place and stream_kind(c)[0] != "relu"
-    return OpRun(streaming_run(c), not is_measured or _is_other_type(c))
+    kind = stream_kind(c)
+    run = KernelRun(STREAMS, {"op": kind}, {"rows": 1, "columns": elements_of(op_cost.bytes_of(c), kind)})
+    return OpRun(run, is_like_stream(c, kind))
+
+
+def elements_of(moved: int, kind: str) -> int:
+    """Elements of the arrays of a measured kernel that moves so many bytes."""
+    return max(1, -(-moved // (arrays_of(kind) * FLOAT_BYTES)))
+
+
+def is_like_stream(c: CostContext, kind: str) -> bool:
+    """Whether an op is not the measured kernel itself, but like it."""
+    return kind == "relu" or not record_of(c.op).in_place or _is_other_type(c)
+
+
+def stream_answers(kind: str, elements: Sequence[int], spec: DeviceSpec, calibration: Calibration) -> Prediction:
+    """Times of streaming kernels, one a row."""
+    rows = ElementwiseRows({"op": [kind] * len(elements)}, {"rows": [1] * len(elements), "columns": elements})
+    return kernel_answer(spec, rows, calibration).said
 
 
 def _is_other_type(c: CostContext) -> bool:
@@ -117,13 +136,6 @@ def answers(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -
     floor_ns = family_of(runs[0].run.part).floor_ns(spec)
     wider = with_interval(np.maximum(said.time_ns * times, floor_ns), half, said.provenance)
     return wider._replace(low_ns=np.maximum(wider.low_ns, floor_ns))
-
-
-def provenance_of(each: OpRun, said: Prediction, c: CostContext) -> Provenance:
-    """That of the prediction; "transferred" for what is only like a measured kernel, "guessed" without a stated cost."""
-    if each.run.part == STREAMS and not op_cost.is_stated(c.op):
-        return "guessed"
-    return "transferred" if each.is_like else said.provenance
 
 
 def product_provenance(c: CostContext, said: Prediction) -> Provenance:

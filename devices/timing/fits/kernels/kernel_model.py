@@ -99,26 +99,31 @@ class KernelModel(Generic[R]):
     def timed_ns(self, rows: R, kernel_ns: Floats) -> Floats:
         """What a measurement as those of the fit says of kernels that take so long."""
         times = np.empty(len(rows))
-        for fit, of in self._by_group(rows):
-            times[of] = rows.take(of).timed_ns(kernel_ns[of], fit.numbers)
+        for fit, of, some in self._by_group(rows):
+            times[of] = some.timed_ns(kernel_ns[of], fit.numbers)
         return times
 
     def _launch_spreads(self, rows: R) -> Floats:
         spreads = np.empty(len(rows))
-        for fit, of in self._by_group(rows):
+        for fit, of, _ in self._by_group(rows):
             spreads[of] = fit.launch_spread
         return spreads
 
-    def _by_group(self, rows: R) -> Iterator[tuple[GroupFit, NDArray[np.bool_]]]:
+    def _by_group(self, rows: R) -> Iterator[tuple[GroupFit, NDArray[np.bool_], R]]:
+        """The fit of each group, its rows as a mask, and themselves."""
+        names = list(dict.fromkeys(rows.groups))
+        if len(names) == 1:
+            yield self.group(names[0]), np.ones(len(rows), dtype=np.bool_), rows
+            return
         groups = np.array(rows.groups, dtype=object)
-        for group in dict.fromkeys(rows.groups):
-            yield self.group(group), groups == group
+        for group in names:
+            of = groups == group
+            yield self.group(group), of, rows.take(of)
 
     def parts(self, rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
         """By row the formula on `spec`, the log of the surface's factor, and half of the 80 % interval in log time."""
         formula_ns, mean, half = (np.empty(len(rows)) for _ in range(3))
-        for fit, of in self._by_group(rows):
-            some = rows.take(of)
+        for fit, of, some in self._by_group(rows):
             formula_ns[of] = some.formula_ns(fit.numbers, spec)
             mean[of], half[of] = _residuals(fit, some, spec)
         return formula_ns, mean, half

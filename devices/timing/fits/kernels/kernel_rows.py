@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -95,7 +96,7 @@ class KernelRows(ABC):
         """A column of counts as floats."""
         return self.counts[name].astype(np.float64)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The group of each row: its texts, unless a family says otherwise."""
         return tuple("/".join(texts) for texts in zip(*self.texts.values(), strict=True)) or ("all",) * len(self)
