@@ -13,28 +13,31 @@ Operations and bytes are those of the roofline.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from math import ceil, exp, floor
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Sequence
+from math import exp
+from typing import Generic, NamedTuple, TypeVar
 
 from attrs import evolve
 
 from ....errors import InvalidArgumentError
+from ....graph.dtypes import DataType
 from ....graph.ops.properties import NodeProperties
+from ....graph.ops.record import record_of
 from ...kernels import op_cost
 from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
 from ...kernels.op_cost import CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
-from ..fits.calibration import Calibration, DeviceFits
-from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
-from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
+from ..fits.calibration import Calibration
+from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
 from ..fits.prediction import Prediction
+from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
 from .cache import CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .kernel_ops import (
+    LIKE_ANY,
     LIKE_SPREAD,
     OpRun,
     answers,
@@ -42,7 +45,6 @@ from .kernel_ops import (
     elements_of,
     explain_parts,
     explain_run,
-    is_like_stream,
     part_runs,
     product_provenance,
     product_run,
@@ -51,37 +53,11 @@ from .kernel_ops import (
     sum_of_parts,
 )
 from .layer_ops import explain_layer, layer_cost
+from .op_facts import FitsByDevice, OpFacts, has_part, is_in_catalog
 from .roofline import ceil_ns, explain_roofline, roofline
 from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type
 
-
 T = TypeVar("T")
-
-
-class OpFits(Protocol):
-    """The models of one device that this source reads; `DeviceFits` has them."""
-
-    @property
-    def products(self) -> ProductModel | None:
-        """Of products and convolutions."""
-        ...
-
-    @property
-    def memory_bound(self) -> MemoryBoundModel | None:
-        """Of all ops that are neither."""
-        ...
-
-
-class FitsByDevice(Protocol):
-    """Finds the models of a device by the name of its spec; `Calibration` does."""
-
-    def device(self, name: str) -> OpFits | None:
-        """The models, or None."""
-        ...
-
-    def having(self, part: str) -> Iterable[DeviceFits]:
-        """The devices that have a model of that part."""
-        ...
 
 
 class _Asked(NamedTuple, Generic[T]):
@@ -90,22 +66,6 @@ class _Asked(NamedTuple, Generic[T]):
     request: CostRequest
     c: CostContext
     what: T
-
-
-class _OpFacts(NamedTuple):
-    """What decides how an op is priced on a device, whatever its shapes are.
-
-    Without `numbers` the roofline speaks for what is no product; with them they do, with this `provenance`.
-    """
-
-    may_be_product: bool
-    may_be_layer: bool
-    may_be_run: bool
-    may_be_fp32: bool
-    may_stream: bool
-    is_stated: bool
-    numbers: MemoryNumbers | None
-    provenance: Provenance
 
 
 class FittedSource:
@@ -119,7 +79,7 @@ class FittedSource:
         self._calibration = Calibration.of_catalog() if calibration is None else calibration
         self._kernels = self._calibration if isinstance(self._calibration, Calibration) else None
         self._cache = CostCache()
-        self._facts_of: dict[tuple[str, int], _OpFacts] = {}
+        self._facts_of: dict[tuple[str, int], OpFacts] = {}
         self._parts: dict[str, bool] = {}
 
     def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
@@ -132,7 +92,7 @@ class FittedSource:
         """The cost of each request; products and kernels of a device that are alike are asked for together."""
         products: defaultdict[tuple[int, OpProductTerms], list[_Asked[Product]]] = defaultdict(list)
         runs: defaultdict[tuple[int, tuple[str, ...]], list[_Asked[OpRun]]] = defaultdict(list)
-        streams: defaultdict[tuple[int, str], list[_Asked[_OpFacts]]] = defaultdict(list)
+        streams: defaultdict[tuple[int, str], list[_Asked[OpFacts]]] = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
@@ -195,16 +155,15 @@ class FittedSource:
         known = self._facts(c.op, spec)
         return op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
 
-    def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: _OpFacts) -> OpRun | None:
+    def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: OpFacts) -> OpRun | None:
         """The kernel of a measured family that the op is."""
         run = declared_run(c) if known.may_be_run else None
         if run is not None and self._is_fitted(run.run.part):
-            return run
+            is_better = known.may_stream or run.run.part != STREAMS or rate_type(c) is DataType.FLOAT
+            return run if is_better else None
         return product_run(c, product, spec) if known.may_be_fp32 else None
 
-    def _explained_run(
-        self, c: CostContext, product: Product | None, spec: DeviceSpec, known: _OpFacts
-    ) -> OpRun | None:
+    def _explained_run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: OpFacts) -> OpRun | None:
         """The kernel that the op is, or that it streams like."""
         run = self._run(c, product, spec, known)
         if run is not None or not known.may_stream:
@@ -214,12 +173,19 @@ class FittedSource:
         except InvalidArgumentError:
             return None  # the roofline assumed counts
 
-    def _parts_of(self, c: CostContext, spec: DeviceSpec, known: _OpFacts) -> list[OpRun]:
+    def _parts_of(self, c: CostContext, spec: DeviceSpec, known: OpFacts) -> list[OpRun]:
         """The kernels of an op that no kernel does as a whole in its type."""
-        if not known.may_be_layer or op_cost.layer_of(c) is None:
+        if not known.may_be_layer or not self._is_described(spec) or op_cost.layer_of(c) is None:
             return []
         runs = part_runs(c, spec)
         return runs if all(self._is_fitted(run.run.part) for run in runs) else []
+
+    def _is_described(self, spec: DeviceSpec) -> bool:
+        """Whether kernels of others may stand for the device's: one of the catalog, or one with fits of its own.
+
+        A device that a cluster file describes has the rates that the file gives it.
+        """
+        return self._calibration.device(spec.name) is not None or is_in_catalog(spec.name)
 
     def _is_fitted(self, part: str) -> bool:
         """Whether a device has a fit of that part."""
@@ -233,29 +199,32 @@ class FittedSource:
         layer = op_cost.layer_of(c) if self._facts(c.op, spec).may_be_layer else None
         return None if layer is None or next(iter(self._calibration.having(layer.part)), None) is None else layer
 
-    def _facts(self, op: str, spec: DeviceSpec) -> _OpFacts:
+    def _facts(self, op: str, spec: DeviceSpec) -> OpFacts:
         known = self._facts_of.get((op, id(spec)))
         if known is None:
             known = self._facts_of[op, id(spec)] = self._facts_anew(op, spec)
             self._cache.keep(spec)  # facts are found by its id
         return known
 
-    def _facts_anew(self, op: str, spec: DeviceSpec) -> _OpFacts:
+    def _facts_anew(self, op: str, spec: DeviceSpec) -> OpFacts:
         is_matrix, takes_no_kernel = op_cost.is_matrix(op), op_cost.is_free(op) or op_cost.is_on_host(op)
         is_layer = op_cost.is_layer(op)  # one that no fit describes is bound by memory: attention of a few queries
         by_bytes = not takes_no_kernel and (not is_matrix or is_layer)
         memory = self.model_of_memory(spec) if by_bytes else None
-        is_gpu = spec.launches_kernels and not takes_no_kernel
+        is_gpu = spec.launches_kernels and not takes_no_kernel and self._is_described(spec)
         is_assumed = memory is None or memory.provenance == "assumed"
-        return _OpFacts(
+        has_own = self._kernels is not None and has_part(self._kernels, spec, STREAMS)
+        return OpFacts(
             is_matrix and self.model_of_products(spec) is not None,
             is_layer and spec.launches_kernels,
             is_gpu and is_assumed and is_run(op),
             is_gpu and is_matrix and self._is_fitted(PRODUCTS),
-            is_gpu and is_assumed and not is_matrix and self._is_fitted(STREAMS),
+            is_gpu and not is_matrix and (has_own or (memory is None and self._is_fitted(STREAMS))),
             op_cost.is_stated(op),
+            record_of(op).in_place,
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
+            op_cost.counters_of(op),
         )
 
     def _ask_kernels(self, rows: Sequence[_Asked[OpRun]]) -> None:
@@ -270,37 +239,33 @@ class FittedSource:
             return
         for (request, c, run), *times in zip(rows, *_columns(said), strict=True):
             provenance: Provenance = "transferred" if run.is_like else said.provenance
-            self._cache.put(request, _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), *times, provenance))
+            known = self._facts(c.op, spec)
+            self._cache.put(request, known.cost(c, known.counts(c), times, provenance))
 
-    def _ask_streams(self, kind: str, rows: Sequence[_Asked[_OpFacts]]) -> None:
+    def _ask_streams(self, kind: str, rows: Sequence[_Asked[OpFacts]]) -> None:
         """Enters the costs of ops of one device that stream like the same measured kernel."""
-        spec, counted = rows[0].request.spec, []
+        spec = rows[0].request.spec
+        counted: list[tuple[_Asked[OpFacts], tuple[int, int]]] = []
         for row in rows:
             try:
-                counted.append((*row, op_cost.flops_of(row.c), op_cost.bytes_of(row.c)))
+                counted.append((row, row.what.counts(row.c)))
             except InvalidArgumentError:
                 self._cache.put(row.request, roofline(row.c, spec))  # which assumes counts
         if not counted or self._kernels is None:
             return
-        said = stream_answers(kind, [elements_of(count[4], kind) for count in counted], spec, self._kernels)
-        rates: dict[int, int] = {}
-        for (request, c, known, flops, moved), time_ns, low_ns, high_ns in zip(counted, *_columns(said), strict=True):
+        said = stream_answers(kind, [elements_of(counts[1], kind) for _, counts in counted], spec, self._kernels)
+        rates: dict[DataType, int] = {}
+        is_like_kind = kind == LIKE_ANY
+        for ((request, c, known), counts), time_ns, low_ns, high_ns in zip(counted, *_columns(said), strict=True):
             dtype = rate_type(c)
             if dtype not in rates:
                 rates[dtype] = spec.achieved_flops_per_s(dtype, matrix=False)
-            busy_ns = ceil_ns(flops, rates[dtype])  # arithmetic that its bytes do not pay for
-            is_like = is_like_stream(c, kind)
+            busy_ns = ceil_ns(counts[0], rates[dtype])  # arithmetic that its bytes do not pay for
+            is_like = is_like_kind or not known.is_elementwise or dtype is not DataType.FLOAT
             wider = _LIKE if is_like else 1.0
             provenance: Provenance = "transferred" if is_like else said.provenance
-            cost = _cost(
-                c,
-                flops,
-                moved,
-                max(time_ns, busy_ns),
-                low_ns / wider,
-                max(high_ns, busy_ns) * wider,
-                "guessed" if not known.is_stated else provenance,
-            )
+            times = max(time_ns, busy_ns), low_ns / wider, max(high_ns, busy_ns) * wider
+            cost = known.cost(c, counts, times, provenance if known.is_stated else "guessed")
             self._cache.put(request, cost)
 
     def _unmeasured(self, request: CostRequest, c: CostContext) -> OpCost:
@@ -321,31 +286,31 @@ class FittedSource:
         model = self.model_of_products(spec)
         assert model is not None  # `_product` found none otherwise
         said = model.predict(products_in_columns([row.what for row in rows], terms))
-        return [
-            _cost(row.c, op_cost.flops_of(row.c), op_cost.bytes_of(row.c), *times, product_provenance(row.c, said))
-            for row, *times in zip(rows, *_columns(said), strict=True)
-        ]
+        costs = []
+        for (_, c, _), *times in zip(rows, *_columns(said), strict=True):
+            known = self._facts(c.op, spec)
+            costs.append(known.cost(c, known.counts(c), times, product_provenance(c, said)))
+        return costs
 
-    def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
+    def _alone(self, c: CostContext, spec: DeviceSpec, facts: OpFacts) -> OpCost:
         """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""
         parts = self._parts_of(c, spec, facts)
         if parts and self._kernels is not None:
-            times = (float(column[0]) for column in sum_of_parts(parts, spec, self._kernels)[:3])
-            return _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), *times, "transferred")
+            times = [float(column[0]) for column in sum_of_parts(parts, spec, self._kernels)[:3]]
+            return facts.cost(c, facts.counts(c), times, "transferred")
         layer, numbers = self._layer(c, spec) if facts.may_be_layer else None, facts.numbers
         if layer is not None:
             return layer_cost(c, layer, spec, self._calibration)
         if numbers is None:
             return roofline(c, spec)
         try:
-            flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
+            flops, moved = facts.counts(c)
         except InvalidArgumentError:
             return roofline(c, spec)  # which assumes counts
         rate = spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op))
         compute_ns = ceil_ns(flops, rate) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
-        low_ns, high_ns = numbers.bounds_ns(time_ns)
-        return _cost(c, flops, moved, time_ns, low_ns, high_ns, facts.provenance)
+        return facts.cost(c, (flops, moved), (time_ns, *numbers.bounds_ns(time_ns)), facts.provenance)
 
 
 _LIKE = exp(LIKE_SPREAD)
@@ -353,17 +318,6 @@ _LIKE = exp(LIKE_SPREAD)
 
 def _columns(said: Prediction) -> tuple[list[float], list[float], list[float]]:
     return said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist()
-
-
-def _cost(
-    c: CostContext, flops: int, moved: int, time_ns: float, low_ns: float, high_ns: float, provenance: Provenance
-) -> OpCost:
-    """Whole nanoseconds, with what the op waits."""
-    wait = op_cost.waits_ns(c)
-    time = round(time_ns)
-    return OpCost(
-        time + wait, flops, moved, provenance, min(time, floor(low_ns)) + wait, max(time, ceil(high_ns)) + wait
-    )
 
 
 def calibration_of(source: CostSource) -> Calibration | None:

@@ -40,6 +40,8 @@ from .explanation import ExplainedNumber, Explanation
 from .kernel_costs import KernelAnswer, kernel_answer
 from .source import OpCost, Provenance, rate_type
 
+LIKE_ANY = "relu"
+"""the measured kernel that stands for what only moves bytes"""
 LIKE_SPREAD = 0.3
 """half of the 80 % interval, in log time, that being like a measured kernel adds: assumed"""
 _UNKNOWN = OpCost(0, 0, 0, "fitted")  # the caller enters the cost
@@ -114,7 +116,7 @@ def elements_of(moved: int, kind: str) -> int:
 
 def is_like_stream(c: CostContext, kind: str) -> bool:
     """Whether an op is not the measured kernel itself, but like it."""
-    return kind == "relu" or not record_of(c.op).in_place or _is_other_type(c)
+    return kind == LIKE_ANY or not record_of(c.op).in_place or _is_other_type(c)
 
 
 def stream_answers(kind: str, elements: Sequence[int], spec: DeviceSpec, calibration: Calibration) -> Prediction:
