@@ -23,7 +23,7 @@ from .op_cost import CostContext
 
 
 class KernelRun(NamedTuple):
-    """The part of a calibration, the texts and sizes of a row of its family, and how many times as long the op takes."""
+    """The part of a calibration, texts and sizes of a row of its family, and how many times as long the op takes."""
 
     part: str
     texts: Mapping[str, str]
@@ -69,7 +69,7 @@ def parts_run_as(*ops: str) -> Callable[[KernelRunsOf], KernelRunsOf]:
 
 
 def kernels_of_parts(c: CostContext) -> Sequence[KernelRun]:
-    """The kernels of the op's parts, in their order; none for other ops, for empty tensors and where shapes do not fit."""
+    """The kernels of the op's parts, in order; none for other ops, for empty tensors and where shapes do not fit."""
     find = _PARTS.get(c.op)
     if find is None:
         return ()
@@ -109,7 +109,7 @@ def kernel_run_of(c: CostContext) -> KernelRun | None:
 
 
 def rows_run(c: CostContext, kind: str, arrays: float = 2.0) -> KernelRun:
-    """A kernel along the last axis of the first input, which moves as many bytes as `arrays` of it; `kind` moves two."""
+    """A kernel along the last axis of the first input that moves as many bytes as `arrays` of it; `kind` moves two."""
     columns = c.inputs[0][-1] * item_size(c.input_types[0])
     sizes = {"rows": prod(c.inputs[0][:-1]), "columns": -(-columns // FLOAT_BYTES)}
     return KernelRun(STREAMS, {"op": kind}, sizes, arrays / 2)

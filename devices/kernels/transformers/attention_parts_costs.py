@@ -43,9 +43,9 @@ def attention_parts(c: CostContext) -> list[KernelRun]:
 
 @parts_run_as("Partita>FlashAttentionGrad")
 def attention_gradient_parts(c: CostContext) -> list[KernelRun]:
-    """d value, d scores through the softmax, their scale and mask, d query and d key; scores are those of the forward pass.
+    """d value, d scores through the softmax, their scale and mask, d query and d key.
 
-    The gradient of a softmax reads two arrays and writes one.
+    Scores were kept by the forward pass. The gradient of a softmax reads two arrays and writes one.
     """
     s = _Sizes(c)
     masks = [s.on_scores("mulu")] if s.is_masked else []
