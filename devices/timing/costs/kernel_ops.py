@@ -85,8 +85,8 @@ def part_runs(c: CostContext, spec: DeviceSpec) -> list[OpRun]:
 def sum_of_parts(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -> Prediction:
     """The time of kernels one after the other, which err together; one row, of what nobody measured as a whole."""
     said = [answers([run], spec, calibration) for run in runs]
-    columns = (np.sum([each[column] for each in said], axis=0) for column in range(3))
-    return Prediction(*columns, "transferred")
+    time_ns, low_ns, high_ns = (np.sum(columns, axis=0) for columns in zip(*(each[:3] for each in said), strict=True))
+    return Prediction(time_ns, low_ns, high_ns, "transferred")
 
 
 def explain_parts(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -> Explanation:

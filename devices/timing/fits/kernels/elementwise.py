@@ -73,13 +73,13 @@ class ElementwiseRows(LaunchedRows):
     def flops(self) -> Floats:
         """One operation an element, of softmax 5 and of layer norm 8."""
         each = {"softmax": 5.0, "layer_norm": 8.0}
-        return self.elements * np.array([each.get(op, 1.0) for op in self.texts["op"]])
+        return np.asarray(self.elements * np.array([each.get(op, 1.0) for op in self.texts["op"]]), dtype=np.float64)
 
     @property
     def bytes(self) -> Floats:
         """Each array once."""
         arrays = np.array([3.0 if op in OF_TWO_ARRAYS else 2.0 for op in self.texts["op"]])
-        return self.elements * arrays * ITEM_BYTES
+        return np.asarray(self.elements * arrays * ITEM_BYTES, dtype=np.float64)
 
     def datasheet_ns(self, spec: DeviceSpec) -> Floats:
         """The bytes by the bandwidth."""

@@ -157,8 +157,8 @@ def at_least(said: Prediction, floor_ns: float) -> Prediction:
     """The same, but no time below the floor."""
     if not floor_ns:
         return said
-    times = (np.maximum(column, floor_ns) for column in said[:3])
-    return Prediction(*times, said.provenance)
+    time_ns, low_ns, high_ns = (np.maximum(column, floor_ns) for column in said[:3])
+    return Prediction(time_ns, low_ns, high_ns, said.provenance)
 
 
 def _residuals(fit: GroupFit, rows: KernelRows, spec: DeviceSpec) -> tuple[Floats, Floats]:

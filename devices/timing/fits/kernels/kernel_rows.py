@@ -50,8 +50,8 @@ class KernelRows(ABC):
 
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are, `FORMULA` in explanations what
     the time is made of. `SPREAD` is half of the 80 % interval, in log time, that a time transferred from other devices
-    has at least: from leaving each device out. Numbers are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `LAUNCH_SPREAD`
-    is the least half of the interval of a transferred measurement that shows only the launch.
+    has at least: from leaving each device out. `LAUNCH_SPREAD` is the same of a transferred measurement that shows only
+    the launch. Numbers are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than squares.
     """
 
     PART: ClassVar[str]
