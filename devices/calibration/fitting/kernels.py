@@ -12,7 +12,7 @@ measured there or elsewhere, that say what all rows say of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -38,6 +38,10 @@ LEAST_SPREAD, UNKNOWN_SPREAD = 0.01, 0.3
 """of the 80 % interval of a formula in log time, half: at least, and where no row shows its kernel"""
 
 
+Lesson = Callable[[tuple[float, ...]], Floats]
+"""further errors of numbers, in log time, beside those of the times"""
+
+
 class TimedKernels(NamedTuple, Generic[R]):
     """Measured rows of one device, and their times in ns."""
 
@@ -57,15 +61,25 @@ def machine(spec: DeviceSpec) -> dict[str, float]:
 
 
 def fit_kernels(
-    measured: Mapping[str, TimedKernels[R]], *, source: str, date: str, pooled: bool = False
+    measured: Mapping[str, TimedKernels[R]],
+    *,
+    source: str,
+    date: str,
+    pooled: bool = False,
+    lessons: Mapping[str, Lesson] | None = None,
 ) -> dict[str, KernelModel[R]]:
-    """The model of each device; InvalidArgumentError for times that cannot be, by device."""
+    """The model of each device; InvalidArgumentError for times that cannot be, by device.
+
+    `lessons` are further errors of the numbers, by device, such as those of labels that only teach; a family with
+    lessons has one group.
+    """
+    lessons = lessons or {}
     for name, timed in measured.items():
         _check(name, timed)
     fits: dict[str, dict[str, GroupFit]] = {name: {} for name in measured}
     for group in dict.fromkeys(group for timed in measured.values() for group in timed.rows.groups):
         some = {name: part for name, timed in measured.items() if len((part := _of_group(timed, group)).rows)}
-        for name, fit in _fit_group(some, pooled).items():
+        for name, fit in _fit_group(some, pooled, lessons).items():
             fits[name][group] = fit
     return {
         name: KernelModel(type(timed.rows), timed.spec, fits[name], source, date) for name, timed in measured.items()
@@ -84,14 +98,16 @@ def _of_group(timed: TimedKernels[R], group: str) -> TimedKernels[R]:
     return TimedKernels(timed.rows.take(of), timed.time_ns[of], timed.spec)
 
 
-def _fit_group(measured: Mapping[str, TimedKernels[R]], pooled: bool) -> dict[str, GroupFit]:
+def _fit_group(
+    measured: Mapping[str, TimedKernels[R]], pooled: bool, lessons: Mapping[str, Lesson]
+) -> dict[str, GroupFit]:
     if pooled:
-        return _fit_together(measured)
+        return _fit_together(measured, lessons)
     fits = {}
     for name, timed in measured.items():
-        key = (type(timed.rows), timed.spec, *_contents(timed))
+        key = (type(timed.rows), timed.spec, name in lessons, *_contents(timed))
         if key not in _fitted_alone:
-            _fitted_alone[key] = _fit_together({name: timed})[name]
+            _fitted_alone[key] = _fit_together({name: timed}, lessons)[name]
         fits[name] = _fitted_alone[key]
     return fits
 
@@ -105,8 +121,8 @@ def _contents(timed: TimedKernels[Any]) -> tuple[bytes | tuple[str, ...], ...]:
     return (timed.time_ns.tobytes(), *texts, *(column.tobytes() for column in counts))
 
 
-def _fit_together(measured: Mapping[str, TimedKernels[R]]) -> dict[str, GroupFit]:
-    numbers = {name: fit_numbers(timed) for name, timed in measured.items()}
+def _fit_together(measured: Mapping[str, TimedKernels[R]], lessons: Mapping[str, Lesson]) -> dict[str, GroupFit]:
+    numbers = {name: fit_numbers(timed, lessons.get(name)) for name, timed in measured.items()}
     shown = {name: _shown(timed, numbers[name]) for name, timed in measured.items()}
     residuals = {name: shown_by.residuals for name, shown_by in shown.items()}
     first = next(iter(measured.values())).rows
@@ -139,9 +155,9 @@ class _Shown(NamedTuple):
 def _shown(timed: TimedKernels[Any], numbers: tuple[float, ...]) -> _Shown:
     rows = timed.rows
     formula_ns = rows.formula_ns(numbers, timed.spec)
-    kernel_ns = rows.shown_ns(timed.time_ns, formula_ns, numbers)
+    kernel_ns = rows.shown_ns(timed.time_ns, formula_ns, numbers, timed.spec)
     is_shown = np.isfinite(kernel_ns)
-    hidden = np.log(timed.time_ns / rows.timed_ns(formula_ns, numbers))[~is_shown]
+    hidden = np.log(timed.time_ns / rows.timed_ns(formula_ns, numbers, timed.spec))[~is_shown]
     some = TimedKernels(rows.take(is_shown), timed.time_ns[is_shown], timed.spec)
     return _Shown(some, np.log(kernel_ns[is_shown] / formula_ns[is_shown]), hidden)
 
@@ -161,8 +177,8 @@ def _some(timed: TimedKernels[Any]) -> TimedKernels[Any]:  # Any: rows of every 
     return TimedKernels(timed.rows.take(some), timed.time_ns[some], timed.spec)
 
 
-def fit_numbers(timed: TimedKernels[Any]) -> tuple[float, ...]:  # Any: rows of every family
-    """The numbers of one group on one device with the least robust error of log time."""
+def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple[float, ...]:  # Any: every family
+    """The numbers of one group on one device with the least robust error of log time, and of a lesson."""
     numbers = timed.rows.NUMBERS
     timed = _some(timed)
     start, least, most = (
@@ -172,8 +188,9 @@ def fit_numbers(timed: TimedKernels[Any]) -> tuple[float, ...]:  # Any: rows of 
 
     def errors(logs: Floats) -> Floats:
         tried = tuple(np.exp(logs))
-        said = timed.rows.timed_ns(timed.rows.formula_ns(tried, timed.spec), tried)
-        return np.append(np.log(said) - measured, PULL * (logs - start))
+        said = timed.rows.timed_ns(timed.rows.formula_ns(tried, timed.spec), tried, timed.spec)
+        further = np.empty(0) if lesson is None else lesson(tried)
+        return np.concatenate([np.log(said) - measured, PULL * (logs - start), further])
 
     bounds, robust = (least - 1e-9, most + 1e-9), timed.rows.ROBUST_BEYOND
     best = least_squares(errors, start, bounds=bounds, loss="soft_l1", f_scale=robust, max_nfev=MOST_TRIES)

@@ -25,7 +25,7 @@ from ....graph.ops.properties import NodeProperties
 from ....graph.ops.record import record_of
 from ...kernels import op_cost
 from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
-from ...kernels.op_cost import CostContext, Layer, PortDims, Product
+from ...kernels.op_cost import Convolution, CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
@@ -34,6 +34,7 @@ from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
 from .cache import CostCache
 from .classes import op_class
+from .convolution_ops import convolution_costs, explain_convolution, float32_convolution
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .kernel_ops import (
@@ -93,11 +94,15 @@ class FittedSource:
         products: defaultdict[tuple[int, OpProductTerms], list[_Asked[Product]]] = defaultdict(list)
         runs: defaultdict[tuple[int, tuple[str, ...]], list[_Asked[OpRun]]] = defaultdict(list)
         streams: defaultdict[tuple[int, str], list[_Asked[OpFacts]]] = defaultdict(list)
+        convolutions: defaultdict[int, list[_Asked[Convolution]]] = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
             c, spec = context(*request[:3]), request.spec
             known = self._facts(c.op, spec)
+            if known.may_be_convolution and (convolution := float32_convolution(c, spec)) is not None:
+                convolutions[id(spec)].append(_Asked(request, c, convolution))
+                continue
             product = op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
             run = self._run(c, product, spec, known)
             if run is not None:
@@ -114,15 +119,20 @@ class FittedSource:
             self._ask_kernels(alike)
         for (_, terms), rows in products.items():
             self._ask(terms, rows)
+        for asked in convolutions.values():
+            self._ask_convolutions(asked)
         return [self._cache[request] for request in batch]
 
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
         null, product, known = explain_roofline(c, spec), self._product(c, spec), self._facts(c.op, spec)
+        convolution = float32_convolution(c, spec) if known.may_be_convolution else None
         memory, run = self.model_of_memory(spec), self._explained_run(c, product, spec, known)
         has_counts = null.cost.provenance != "guessed" or not op_cost.is_stated(c.op)  # the shapes fit the op
-        if run is not None and self._kernels is not None and cost.provenance != "roofline":
+        if convolution is not None:
+            said = explain_convolution(convolution, cost, spec, self._calibration)
+        elif run is not None and self._kernels is not None and cost.provenance != "roofline":
             said = explain_run(run, spec, self._kernels)
         elif product is not None and (model := self.model_of_products(spec)) is not None:
             said = explain_product(c, product, model, spec)
@@ -217,6 +227,7 @@ class FittedSource:
         return OpFacts(
             is_matrix and self.model_of_products(spec) is not None,
             is_layer and spec.launches_kernels,
+            op_cost.is_convolution(op) and spec.launches_kernels and self._has("convolutions"),
             is_gpu and is_assumed and is_run(op),
             is_gpu and is_matrix and self._is_fitted(PRODUCTS),
             is_gpu and not is_matrix and (has_own or (memory is None and self._is_fitted(STREAMS))),
@@ -226,6 +237,16 @@ class FittedSource:
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
             op_cost.counters_of(op),
         )
+
+    def _has(self, part: str) -> bool:
+        return next(iter(self._calibration.having(part)), None) is not None
+
+    def _ask_convolutions(self, asked: Sequence[_Asked[Convolution]]) -> None:
+        """Enters the costs of convolutions on one device."""
+        requests, contexts, convolutions = zip(*asked, strict=True)
+        costs = convolution_costs(contexts, convolutions, requests[0].spec, self._calibration)
+        for request, cost in zip(requests, costs, strict=True):
+            self._cache.put(request, cost)
 
     def _ask_kernels(self, rows: Sequence[_Asked[OpRun]]) -> None:
         """Enters the costs of kernels of one device that are alike."""

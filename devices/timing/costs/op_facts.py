@@ -57,6 +57,7 @@ class OpFacts(NamedTuple):
 
     may_be_product: bool
     may_be_layer: bool
+    may_be_convolution: bool
     may_be_run: bool
     may_be_fp32: bool
     may_stream: bool

@@ -81,11 +81,12 @@ class KernelModel(Generic[R]):
     def predict(self, rows: R) -> Prediction:
         """What is measured, with 80 % intervals; InvalidArgumentError for a group that was not fitted."""
         kernel_ns, half = self.kernels(rows, self.spec)
-        time_ns, low_ns, high_ns = (self.timed_ns(rows, kernel_ns * np.exp(sign * half)) for sign in (0, -1, 1))
-        is_hidden = low_ns == time_ns
-        spread = np.where(is_hidden & (half > 0), self._launch_spreads(rows), 0.0)
-        wider = np.exp(np.hypot(np.log(high_ns / time_ns), spread))
-        return Prediction(time_ns, low_ns * np.exp(-spread), time_ns * wider)
+        time_ns, low_ns, high_ns = (
+            self.timed_ns(rows, kernel_ns * np.exp(sign * half), self.spec) for sign in (0, -1, 1)
+        )
+        spread = self.launch_shares(rows, kernel_ns, self.spec) * self._launch_spreads(rows)
+        down, up = np.hypot(np.log(time_ns / low_ns), spread), np.hypot(np.log(high_ns / time_ns), spread)
+        return Prediction(time_ns, time_ns * np.exp(-down), time_ns * np.exp(up))
 
     def predict_kernels(self, rows: R) -> Prediction:
         """Times of the kernels alone, at least the floor of the device; errors as `predict`."""
@@ -96,12 +97,19 @@ class KernelModel(Generic[R]):
         formula_ns, mean, half = self.parts(rows, spec)
         return formula_ns * np.exp(mean), half
 
-    def timed_ns(self, rows: R, kernel_ns: Floats) -> Floats:
-        """What a measurement as those of the fit says of kernels that take so long."""
+    def timed_ns(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
+        """What a measurement as those of the fit says of kernels that take so long on `spec`."""
         times = np.empty(len(rows))
         for fit, of, some in self._by_group(rows):
-            times[of] = some.timed_ns(kernel_ns[of], fit.numbers)
+            times[of] = some.timed_ns(kernel_ns[of], fit.numbers, spec)
         return times
+
+    def launch_shares(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
+        """By row the share of such a measurement that is not the kernel's."""
+        shares = np.empty(len(rows))
+        for fit, of, some in self._by_group(rows):
+            shares[of] = some.launch_share(kernel_ns[of], fit.numbers, spec)
+        return shares
 
     def _launch_spreads(self, rows: R) -> Floats:
         spreads = np.empty(len(rows))

@@ -34,12 +34,12 @@ class LaunchedRows(KernelRows):
 
     LAUNCH_SPREAD = 0.2
 
-    def timed_ns(self, kernel_ns: Floats, numbers: Sequence[float]) -> Floats:
+    def timed_ns(self, kernel_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """The longer of host, and gap and kernel."""
         host, gap = numbers[:2]
         return np.asarray(np.maximum(host, gap * host + kernel_ns), dtype=np.float64)
 
-    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float]) -> Floats:
+    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Without the gap; NaN where the host hides the kernel, and the formula says so too."""
         host, gap = numbers[0], numbers[0] * numbers[1]
         is_hidden = np.maximum(time_ns, gap + formula_ns) < SHOWN_BEYOND * host

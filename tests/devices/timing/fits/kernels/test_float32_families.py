@@ -67,9 +67,9 @@ def test_a_measurement_holds_the_launch(kernel_ns: float, host: float, gap: floa
     rows = elementwise("add", [8], [8])
     numbers = (host, gap, *start(ElementwiseRows)[2:])
     kernel = np.array([kernel_ns])
-    timed = rows.timed_ns(kernel, numbers)
+    timed = rows.timed_ns(kernel, numbers, V100)
     assert timed[0] == max(host, host * gap + kernel_ns)
-    shown = rows.shown_ns(timed, kernel, numbers)
+    shown = rows.shown_ns(timed, kernel, numbers, V100)
     if timed[0] > 1.1 * host:
         assert shown[0] == pytest.approx(kernel_ns, rel=0.5 if kernel_ns < 500 else 1e-6)
     if host * gap + kernel_ns < 0.9 * host:
@@ -88,7 +88,7 @@ def fitted(noise: float = 0.02) -> dict[str, KernelModel[ElementwiseRows]]:
         for op in ("add", "softmax"):
             of = rows.of_type("op", op)
             some = rows.take(of)
-            times[of] = some.timed_ns(some.formula_ns(numbers, spec), numbers)
+            times[of] = some.timed_ns(some.formula_ns(numbers, spec), numbers, spec)
         measured[spec.name] = TimedKernels(rows, times * np.exp(draw.normal(0, noise, 240)), spec)
     return fit_kernels(measured, source="made up", date="2026-11-29", pooled=True)
 
