@@ -82,6 +82,7 @@ class FittedSource:
         self._cache = CostCache()
         self._facts_of: dict[tuple[str, int], OpFacts] = {}
         self._parts: dict[str, bool] = {}
+        self._rates: dict[tuple[str, DataType, int], int] = {}
 
     def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The fitted time of one run."""
@@ -167,10 +168,10 @@ class FittedSource:
 
     def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: OpFacts) -> OpRun | None:
         """The kernel of a measured family that the op is."""
-        run = declared_run(c) if known.may_be_run else None
-        if run is not None and self._is_fitted(run.run.part):
-            is_better = known.may_stream or run.run.part != STREAMS or rate_type(c) is DataType.FLOAT
-            return run if is_better else None
+        if known.may_be_run and (known.numbers is None or known.may_stream or rate_type(c) is DataType.FLOAT):
+            run = declared_run(c)
+            if run is not None and self._is_fitted(run.run.part):
+                return run
         return product_run(c, product, spec) if known.may_be_fp32 else None
 
     def _explained_run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: OpFacts) -> OpRun | None:
@@ -240,6 +241,13 @@ class FittedSource:
 
     def _has(self, part: str) -> bool:
         return next(iter(self._calibration.having(part)), None) is not None
+
+    def _rate(self, c: CostContext, spec: DeviceSpec) -> int:
+        """Operations/s of the op, found once for each type."""
+        key = (c.op, rate_type(c), id(spec))
+        if key not in self._rates:
+            self._rates[key] = spec.achieved_flops_per_s(key[1], matrix=op_cost.is_matrix(c.op))
+        return self._rates[key]
 
     def _ask_convolutions(self, asked: Sequence[_Asked[Convolution]]) -> None:
         """Enters the costs of convolutions on one device."""
@@ -328,8 +336,7 @@ class FittedSource:
             flops, moved = facts.counts(c)
         except InvalidArgumentError:
             return roofline(c, spec)  # which assumes counts
-        rate = spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op))
-        compute_ns = ceil_ns(flops, rate) + numbers.constant_ns
+        compute_ns = ceil_ns(flops, self._rate(c, spec)) + numbers.constant_ns
         time_ns = max(numbers.time_ns(moved), compute_ns)
         return facts.cost(c, (flops, moved), (time_ns, *numbers.bounds_ns(time_ns)), facts.provenance)
 

@@ -142,7 +142,8 @@ def answers(runs: Sequence[OpRun], spec: DeviceSpec, calibration: Calibration) -
 
 def product_provenance(c: CostContext, said: Prediction) -> Provenance:
     """That of a prediction by a fit of bf16: "transferred" for float16, which has the same units."""
-    return said.provenance if rate_type(c) is DataType.BFLOAT16 else "transferred"
+    is_measured = c.input_types[0] is DataType.BFLOAT16 or rate_type(c) is DataType.BFLOAT16
+    return said.provenance if is_measured else "transferred"
 
 
 def _answer(runs: Sequence[KernelRun], spec: DeviceSpec, calibration: Calibration) -> KernelAnswer:

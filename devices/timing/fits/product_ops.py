@@ -40,10 +40,10 @@ def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> OpProductTer
     if product.is_implicit or computed_in(c.op) is not None:
         m, n, k, batch = product[:4]
         item_bytes = bytes_of(c) / (batch * (m * k + k * n + m * n))
-    rate = spec.peak_flops_per_s[spec.family(dtype, matrix=True)]
-    runs_as_bf16 = base_type(dtype) in (DataType.BFLOAT16, DataType.HALF) and rate == bf16_peak(spec)
+    rate, peak = spec.peak_flops_per_s[spec.family(dtype, matrix=True)], bf16_peak(spec)
+    runs_as_bf16 = base_type(dtype) in (DataType.BFLOAT16, DataType.HALF) and rate == peak
     is_measured = runs_as_bf16 and product.batch == 1 and not product.is_implicit
-    return OpProductTerms(item_bytes, rate / bf16_peak(spec), not is_measured)
+    return OpProductTerms(item_bytes, rate / peak, not is_measured)
 
 
 def products_in_columns(rows: Sequence[Product], terms: OpProductTerms) -> Products:
