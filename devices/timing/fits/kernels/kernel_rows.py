@@ -68,6 +68,8 @@ class KernelRows(ABC):
     SPREAD: ClassVar[float] = 0.35
     NEAR: ClassVar[float] = 0.0
     DECAY: ClassVar[float] = 1.0
+    KEPT_ROWS: ClassVar[int] = 110
+    """rows of the surface of a group, which a file holds"""
     ROBUST_BEYOND: ClassVar[float] = 0.1
     LAUNCH_SPREAD: ClassVar[float] = 0.0
 
