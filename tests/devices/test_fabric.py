@@ -99,7 +99,7 @@ def test_a_pcie_switch_stands_between_devices_and_host() -> None:
         (NIC + 'devices = ["gpu:4"]', "nic 0: devices: no machine has a 'gpu:4'; did you mean 'gpu:"),
         (
             '[[switch]]\nkind = "leave"',
-            "switch 0: kind = 'leave' must be 'leaf', 'spine', 'pcie'; did you mean 'leaf'?",
+            "switch 0: kind = 'leave' must be 'leaf', 'spine', 'pcie', 'socket'; did you mean 'leaf'?",
         ),
         ('[[switch]]\nkind = "leaf"\nsize = 2', "switch 0: give either bandwidth"),
         ('[[switch]]\nkind = "leaf"\nbandwidth = "1 GB/s"', "needs either hosts (a list) or size"),

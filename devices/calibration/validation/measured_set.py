@@ -74,7 +74,7 @@ class Fold(NamedTuple):
 class MeasuredSet:
     """A set by name: its files, its rows, its jobs.
 
-    `files` are the file names (patterns) that belong to the set. `parts` names the part of the report that each row to
+    `files` are the file names (patterns) that belong to the set, `beside` those of files that its rows are joined with. `parts` names the part of the report that each row to
     predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
     of a prediction in a file; `by` names key columns by whose values the report splits the errors, the system first.
     """
@@ -89,6 +89,7 @@ class MeasuredSet:
     is_fitted: bool = True
     digits: int = 6
     by: tuple[str, ...] = ("system",)
+    beside: tuple[str, ...] = ()
 
     def paths(self, folder: Path) -> list[Path]:
         """The files of this set in a folder, sorted by name."""

@@ -74,7 +74,7 @@ def _by(part: ValidatedPart, key: str, column: str) -> dict[str, Any]:
     if key not in part.rows.keys:
         return {}
     table = {}
-    for name in part.rows.distinct(key):
+    for name in sorted(set(part.rows.keys[key].tolist())):
         rows = part.rows.where(key, name)
         mape = mape_percent(part.answer.columns[column].value[rows], part.rows.measured[column][rows])
         table[name] = {"rows": int(np.size(rows)), "mape_percent": mape}

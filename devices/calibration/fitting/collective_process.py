@@ -1,0 +1,193 @@
+"""Measured curves of collectives, smoothed: for each curve log time and its standard deviation at knots of size.
+
+A curve is (system, kind, ranks), its rows times over sizes:
+
+    mean        alpha + gamma * sqrt(bytes) + beta * bytes, no number negative, least squares of the relative error, of the
+                rows of the curve's commonest version of the library
+    residual    log time - log mean: a Gaussian process over log2 bytes (Matern 5/2), whose covariance is shared between
+                kinds, and between systems by how near the rates of their links are; rank counts share nothing, since
+                the sizes at which a library changes its protocol move with them
+    version     one shift of log time for each other version, which all its rows share
+
+A row that lies 2.6 standard deviations from what the others say of it counts as so much noisier: single measurements
+are off by half (an all-to-all of 1 KiB over 4 H100s, 17.7 us among 7 to 9). Intervals of a system are as wide as it
+takes for four of five of its rows, each left out, to lie in theirs. Shares, lengths and noises are constants,
+chosen by leaving rows out of the NCCL curves of nine systems, and every second size out of those of 8 A100s.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....graph.arrays import Floats
+from ...timing.collectives.measured import Z80
+
+FIRST_LOG2_BYTES, LAST_LOG2_BYTES, PER_OCTAVE = 9, 30, 2
+KNOTS = np.arange(FIRST_LOG2_BYTES, LAST_LOG2_BYTES + 0.1, 1 / PER_OCTAVE)
+_VARIANCE, _LENGTH = 0.0165, 1.85  # of log time; in octaves
+_KINDS = 0.25  # correlation of two kinds
+_RATES = 0.77  # doublings of the rate by which the correlation of two systems falls to 1 / e
+_NOISE, _SMALL_NOISE = 0.0003, 0.0014  # variance of log time of a row; more of it where a latency is all
+_SMALL_OCTAVES = 3.0  # in which the latter falls to 1 / e
+_OUTLIER = 2.6  # standard deviations
+_VERSION_VARIANCE = 0.01
+_LEAST_FOR_SPREAD = 10  # rows of a system, below which intervals are as the process says
+_SPREADS = (0.2, 2.0)
+_WIDER = 1.12  # for what a mean knows of the row that is left out
+_OUTSIDE_SD = 0.05  # of log time for each octave beyond the sizes of a curve
+
+Curve = tuple[int, int, int]  # system, kind, ranks
+
+
+class CurveRows(NamedTuple):
+    """Rows in columns: numbers of system and kind, log2 of the system's rate, ranks, bytes, ns, number of version."""
+
+    system: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    log2_rate: Floats
+    ranks: NDArray[np.int64]
+    size_bytes: NDArray[np.int64]
+    time_ns: Floats
+    version: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64]) -> CurveRows:
+        """Some of the rows."""
+        return CurveRows(*(column[rows] for column in self))
+
+
+class SmoothCurve(NamedTuple):
+    """Log time and its standard deviation at `KNOTS`, of the version that most rows of the curve have."""
+
+    log_ns: Floats
+    sd: Floats
+    version: int
+
+
+class SmoothCurves(NamedTuple):
+    """All curves; and by (other version, version of its curve) how much longer the other takes, in log time."""
+
+    curves: dict[Curve, SmoothCurve]
+    shifts: dict[tuple[int, int], float]
+
+
+def smooth_curves(rows: CurveRows, of_curve: dict[Curve, NDArray[np.int64]]) -> SmoothCurves:
+    """The curves of `of_curve`, which has the row numbers of each."""
+    curves: dict[Curve, SmoothCurve] = {}
+    shifts: dict[tuple[int, int], list[float]] = {}
+    for ranks in sorted({n for _, _, n in of_curve}):
+        numbers = {key: where for key, where in of_curve.items() if key[2] == ranks}
+        same = np.concatenate(list(numbers.values()))
+        starts = np.cumsum([0, *map(len, numbers.values())])
+        places = {key: np.arange(starts[i], starts[i + 1]) for i, key in enumerate(numbers)}
+        smooth = _smoothed(rows.take(same), places)
+        curves |= smooth.curves
+        for pair, shift in smooth.shifts.items():
+            shifts.setdefault(pair, []).append(shift)
+    return SmoothCurves(curves, {pair: float(np.mean(values)) for pair, values in shifts.items()})
+
+
+def _smoothed(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> SmoothCurves:
+    """The curves of one rank count."""
+    from scipy.linalg import cho_factor, cho_solve  # late: predicting does not need it
+
+    base = np.empty(len(rows.system), np.int64)  # by row the version of its curve
+    residual, means = np.log(rows.time_ns), {}
+    for key, where in places.items():
+        base[where] = version = np.bincount(rows.version[where]).argmax()
+        means[key] = _mean_of(rows.take(_of_version(rows, where, version)))
+        residual[where] -= np.log(_value(means[key], rows.size_bytes[where]))
+    is_other = rows.version != base
+    covariance = _covariance(rows, rows)
+    covariance += _VERSION_VARIANCE * np.outer(is_other, is_other) * (rows.version[:, None] == rows.version)
+    base_noise = _noise(np.log2(rows.size_bytes))
+    noise, off = _robust_noise(covariance, base_noise, residual)
+    factor = cho_factor(covariance + np.diag(noise))
+    weights = cho_solve(factor, residual)
+    curves = {}
+    for key, where in places.items():
+        at = _at_knots(rows, where)
+        cross = _covariance(at, rows)
+        variance = _VARIANCE + _noise(KNOTS) - np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
+        sizes = np.log2(rows.size_bytes[where])
+        outside = np.maximum(KNOTS - sizes.max(), 0.0) + np.maximum(sizes.min() - KNOTS, 0.0)
+        spread = _spread_of(off[rows.system == rows.system[where[0]]])
+        sd = np.hypot(spread * np.sqrt(np.maximum(variance, _NOISE)), _OUTSIDE_SD * outside)
+        log_ns = np.log(_value(means[key], 2.0**KNOTS)) + cross @ weights
+        curves[key] = SmoothCurve(log_ns, sd, int(base[where[0]]))
+    shifts = {}
+    for other, version in {(int(a), int(b)) for a, b in zip(rows.version[is_other], base[is_other], strict=True)}:
+        shifts[other, version] = float(_VERSION_VARIANCE * weights[is_other & (rows.version == other)].sum())
+    return SmoothCurves(curves, shifts)
+
+
+def _at_knots(rows: CurveRows, where: NDArray[np.int64]) -> CurveRows:
+    """The points of a curve at the knots; they have no times."""
+    same = [np.full(len(KNOTS), column[where[0]]) for column in rows]
+    return CurveRows(*same)._replace(size_bytes=2.0**KNOTS)
+
+
+def _of_version(rows: CurveRows, where: NDArray[np.int64], version: int) -> NDArray[np.int64]:
+    """The rows of a version, all if these are fewer than the numbers of a mean."""
+    same = where[rows.version[where] == version]
+    return same if len(np.unique(rows.size_bytes[same])) > 2 else where
+
+
+def _mean_of(rows: CurveRows) -> Floats:
+    """alpha, gamma and beta of a curve, none negative."""
+    from scipy.optimize import nnls
+
+    terms = _terms(rows.size_bytes) / rows.time_ns[:, None]
+    scale = terms.max(0)
+    numbers: Floats = nnls(terms / scale, np.ones(len(rows.time_ns)))[0] / scale
+    return numbers
+
+
+def _terms(size_bytes: NDArray[np.int64] | Floats) -> Floats:
+    sizes = np.asarray(size_bytes, np.float64)
+    return np.stack([np.ones_like(sizes), np.sqrt(sizes), sizes], axis=1)
+
+
+def _value(numbers: Floats, size_bytes: NDArray[np.int64] | Floats) -> Floats:
+    time_ns: Floats = _terms(size_bytes) @ numbers
+    return np.maximum(time_ns, 1.0)
+
+
+def _covariance(a: CurveRows, b: CurveRows) -> Floats:
+    """The covariance of residuals at points a and b of one rank count, without noise."""
+    d = np.sqrt(5) / _LENGTH * np.abs(np.log2(a.size_bytes)[:, None] - np.log2(b.size_bytes))
+    kinds = np.where(a.kind[:, None] == b.kind, 1.0, _KINDS)
+    rates = np.exp(-np.abs(a.log2_rate[:, None] - b.log2_rate) / _RATES)
+    total: Floats = _VARIANCE * (1 + d + d * d / 3) * np.exp(-d) * kinds * rates
+    return total
+
+
+def _noise(log2_bytes: Floats) -> Floats:
+    small: Floats = _SMALL_NOISE * np.exp(-np.maximum(log2_bytes - FIRST_LOG2_BYTES, 0.0) / _SMALL_OCTAVES)
+    return _NOISE + small
+
+
+def _robust_noise(covariance: Floats, noise: Floats, residual: Floats) -> tuple[Floats, Floats]:
+    """The noise of each row, more for rows that lie far from what all others say of them.
+
+    And how far each lies from that, in standard deviations that do not count what was added.
+    """
+    robust = noise
+    for _ in range(3):
+        inverse = np.linalg.inv(covariance + np.diag(robust))
+        variance = 1 / np.diag(inverse)
+        left_out = (inverse @ residual) * variance
+        off = np.abs(left_out) / np.sqrt(np.maximum(variance - robust + noise, _NOISE))
+        needed = np.square(left_out / _OUTLIER) - variance + robust
+        is_outlier = np.abs(left_out) > _OUTLIER * np.sqrt(variance)
+        before, robust = robust, np.where(is_outlier, np.maximum(robust, needed), robust)
+    return before, off
+
+
+def _spread_of(off: Floats) -> float:
+    """How many times as far as the process says rows of a system lie: so that four of five lie in their intervals."""
+    if len(off) < _LEAST_FOR_SPREAD:
+        return 1.0
+    return float(np.clip(_WIDER * np.quantile(off, 0.8) / Z80, *_SPREADS))
