@@ -10,8 +10,8 @@ every port has its own rate. So a leaf switch is one link up to the spine and on
 together; a PCIe switch likewise towards the host; a spine, without which leaves are joined by a network that is never
 full, is one link.
 
-Inside a machine links may join pairs of devices (`MeshRule`), as the NVLinks of machines without an NVSwitch do; and its
-devices may be on several sockets (`SocketRule`), with one link in each direction between any two of them.
+Inside a machine links may join pairs of devices (`MeshRule`), as the NVLinks of machines without an NVSwitch do; and
+its devices may be on several sockets (`SocketRule`), with one link in each direction between any two of them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class PairLinks(NamedTuple):
 
     first: str
     second: str
-    count: int
+    links: int
 
 
 @frozen
@@ -141,7 +141,7 @@ class PeerLinks(NamedTuple):
     """The links between two devices: the model of one, and how many there are."""
 
     link: LinkSpec
-    count: int
+    links: int
 
 
 class Nic(NamedTuple):
@@ -227,7 +227,7 @@ class Fabric:
 
     @cached_property
     def _switches(self) -> dict[str, PcieRule]:
-        switches = {}
+        switches: dict[str, PcieRule] = {}
         for host in self.hosts:
             for rule, named in self._named(self.rules.pcie, host):
                 switches |= {name: rule for local, name in named.items() if local in rule.devices}
@@ -235,7 +235,7 @@ class Fabric:
 
     @cached_property
     def _sockets(self) -> dict[str, SocketRule]:
-        sockets = {}
+        sockets: dict[str, SocketRule] = {}
         for host in self.hosts:
             for rule, named in self._named(self.rules.sockets, host):
                 sockets |= {name: rule for local, name in named.items() if local in rule.devices}
@@ -246,11 +246,11 @@ class Fabric:
         meshes: dict[str, dict[str, PeerLinks]] = {}
         for host in self.hosts:
             for rule, named in self._named(self.rules.meshes, host):
-                for first, second, count in rule.pairs:
+                for first, second, links in rule.pairs:
                     if first in named and second in named:
-                        links = PeerLinks(rule.link, count)
-                        meshes.setdefault(named[first], {})[named[second]] = links
-                        meshes.setdefault(named[second], {})[named[first]] = links
+                        joined = PeerLinks(rule.link, links)
+                        meshes.setdefault(named[first], {})[named[second]] = joined
+                        meshes.setdefault(named[second], {})[named[first]] = joined
         return meshes
 
     def _named(self, rules: Sequence[_Rule], host: str) -> list[tuple[_Rule, dict[str, str]]]:

@@ -192,7 +192,9 @@ def _pair(text: str, where: str) -> PairLinks:
     """Two devices and their number of links: "gpu:0 gpu:2 x2"."""
     match = _PAIR.fullmatch(text)
     if match is None or match[1] == match[2]:
-        raise InvalidArgumentError(f'{where}: {text!r} is no pair; write "gpu:0 gpu:1", or with a count "gpu:0 gpu:1 x2"')
+        raise InvalidArgumentError(
+            f'{where}: {text!r} is no pair; write "gpu:0 gpu:1", or with a count "gpu:0 gpu:1 x2"'
+        )
     return PairLinks(match[1], match[2], int(match[3] or 1))
 
 

@@ -65,7 +65,9 @@ def _sockets(model: HostModel, machines: list[str]) -> list[TomlTable]:
     """A socket for each block of GPUs, where the model says how they are linked."""
     if model.socket_bandwidth is None:
         return []
-    blocks = [range(k * model.gpus // model.sockets, (k + 1) * model.gpus // model.sockets) for k in range(model.sockets)]
+    blocks = [
+        range(k * model.gpus // model.sockets, (k + 1) * model.gpus // model.sockets) for k in range(model.sockets)
+    ]
     return [
         {
             "kind": "socket",

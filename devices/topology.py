@@ -213,9 +213,10 @@ class Topology:
         if not leaves and not enters:
             return (self._link(src.name, dst.name, self.rules.loopback),)
         up, down = self._up(src) if leaves else (), self._down(dst) if enters else ()
-        if up and down and self.fabric.pcie(src) is self.fabric.pcie(dst):
+        crossing = self._between_sockets(src, dst) if up and down else ()
+        if up and down and not crossing and self.fabric.pcie(src) is self.fabric.pcie(dst):
             return up[0], down[-1]  # past the switch above both, if there is one
-        return (*up, *(self._between_sockets(src, dst) if up and down else ()), *down)
+        return (*up, *crossing, *down)
 
     def _between_sockets(self, src: Device, dst: Device) -> tuple[Link, ...]:
         """From the socket of a device to that of another; nothing where they are one, or where no rule says."""
@@ -303,7 +304,7 @@ class Topology:
 def _together(links: PeerLinks) -> LinkSpec:
     """The links of a pair as one: a transfer uses all of them."""
     one = links.link
-    return evolve(one, bandwidth_bytes_per_s=one.bandwidth_bytes_per_s * links.count)
+    return evolve(one, bandwidth_bytes_per_s=one.bandwidth_bytes_per_s * links.links)
 
 
 def _port_name(host: str, nic: Nic) -> str:

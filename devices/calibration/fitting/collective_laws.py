@@ -27,9 +27,9 @@ RANKS = (2, 4, 8, 16, 32, 64)
 MESH_RANKS = (2, 3, 4, 5, 6, 7, 8)
 NO_RING = 0.4  # assumed: of a ring's rate, where ranks without a ring go over PCIe; 10 of 25 GB/s
 _NO_RING_SD = 0.5
-_LAW_SD = 0.08  # of log time for each doubling of ranks beyond the measured ones
+_LAW_SD = 0.065  # of log time for each doubling of ranks beyond the measured ones
 _LEVEL_SD = 0.30  # of the log of the rest for each level of a PCIe tree that was not measured
-_MESH_SD = 0.03  # of log time over rings that were not measured
+_MESH_SD = 0.037  # of log time over rings that were not measured
 _KIND_SD = 0.25  # of log time where the kind was not measured
 _LEVEL = 0.5  # assumed: share of bus bandwidth that a further level of a PCIe tree leaves
 _MOST_ON_PCIE = 8  # ranks; more have no further level
@@ -76,7 +76,9 @@ class SystemLinks(NamedTuple):
     rings: Mapping[int, int] | None = None
 
 
-def shared_shifts(systems: Mapping[int, OwnCurves], links: Mapping[int, SystemLinks]) -> dict[bool, dict[Shift, Floats]]:
+def shared_shifts(
+    systems: Mapping[int, OwnCurves], links: Mapping[int, SystemLinks]
+) -> dict[bool, dict[Shift, Floats]]:
     """By whether ranks are on PCIe, what systems with a rank count show beside the law from fewer ranks."""
     shifts: dict[bool, dict[Shift, Floats]] = {}
     for on_pcie in (False, True):
@@ -129,19 +131,24 @@ def _beyond(curves: Mapping[int, KnownCurve], kind: str, ranks: int, joined: Sys
 def _over_rings(curves: Mapping[int, KnownCurve], kind: str, ranks: int, rings: Mapping[int, int]) -> KnownCurve:
     """The curve of a rank count over the rings that it has: the mean of what each measured count says."""
     own = rings.get(ranks, 0)
-    said = [_follow_rings(curve.log_ns, kind, (m, ranks), rings[m], own) for m, curve in curves.items() if rings[m]]
-    spread = float(np.mean([np.mean(curve.sd) for curve in curves.values()]))
+    latency = _latency_between({m: _latency(curve.log_ns) for m, curve in curves.items()}, kind, ranks)
+    said = []
+    for m, curve in curves.items():
+        if rings.get(m, 0):
+            factor = bus_share(kind, ranks) / bus_share(kind, m) * rings[m] / (own or NO_RING)
+            said.append(np.log(latency + np.maximum(np.exp(curve.log_ns) - _latency(curve.log_ns), 0.0) * factor))
+    spread = np.mean([curve.sd for curve in curves.values()], axis=0)
     sd = np.hypot(spread, _MESH_SD if own else _NO_RING_SD) + 0.5 * np.std(said, axis=0)
     return KnownCurve(np.mean(said, axis=0), sd)
 
 
-def _follow_rings(log_ns: Floats, kind: str, ranks: tuple[int, int], rings: int, own: int) -> Floats:
-    """The curve of ranks[1] over `own` rings from that of ranks[0] over `rings`."""
-    law, latency = _GROWTH[kind], _latency(log_ns)
-    growth = [1 + law.step * _steps(law.growth, n) for n in ranks]
-    factor = bus_share(kind, ranks[1]) / bus_share(kind, ranks[0]) * rings / (own or NO_RING)
-    rest = np.maximum(np.exp(log_ns) - latency, 0.0)
-    return np.asarray(np.log(latency * growth[1] / growth[0] + rest * factor), dtype=np.float64)
+def _latency_between(known: Mapping[int, float], kind: str, ranks: int) -> float:
+    """The latency of a rank count: between those of known ones, beyond them by the growth of the kind."""
+    nearest = min(max(ranks, min(known)), max(known))
+    counts = sorted(known)
+    latency = float(np.interp(np.log2(nearest), np.log2(counts), [known[n] for n in counts]))
+    law = _GROWTH[kind]
+    return latency * (1 + law.step * _steps(law.growth, ranks)) / (1 + law.step * _steps(law.growth, nearest))
 
 
 def _steps(growth: float, ranks: float) -> float:
@@ -179,7 +186,7 @@ def _follow(curves: Mapping[int, Floats], kind: str, ranks: int, *, on_pcie: boo
 
 
 def _lost_factor(rate: Mapping[int, float], base: int, ranks: int) -> float:
-    """How many times as long the bytes take by the law B - c / ranks; `rate` has bus bandwidths of one or two counts."""
+    """How many times as long bytes take by the law B - c / ranks; `rate` has bus bandwidths of one or two counts."""
     lost = _LOST_SHARE
     if len(rate) == 2:
         low, high = sorted(rate)

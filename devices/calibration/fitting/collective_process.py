@@ -2,8 +2,8 @@
 
 A curve is (system, kind, ranks), its rows times over sizes:
 
-    mean        alpha + gamma * sqrt(bytes) + beta * bytes, no number negative, least squares of the relative error, of the
-                rows of the curve's commonest version of the library
+    mean        alpha + gamma * sqrt(bytes) + beta * bytes, no number negative, least squares of the relative error, of
+                the rows of the curve's commonest version of the library
     residual    log time - log mean: a Gaussian process over log2 bytes (Matern 5/2), whose covariance is shared between
                 kinds, and between systems by how near the rates of their links are; rank counts share nothing, since
                 the sizes at which a library changes its protocol move with them
@@ -49,13 +49,16 @@ class CurveRows(NamedTuple):
     kind: NDArray[np.int64]
     log2_rate: Floats
     ranks: NDArray[np.int64]
-    size_bytes: NDArray[np.int64]
+    size_bytes: Floats
     time_ns: Floats
     version: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> CurveRows:
         """Some of the rows."""
-        return CurveRows(*(column[rows] for column in self))
+        system, kind, log2_rate, ranks, size_bytes, time_ns, version = self
+        return CurveRows(
+            system[rows], kind[rows], log2_rate[rows], ranks[rows], size_bytes[rows], time_ns[rows], version[rows]
+        )
 
 
 class SmoothCurve(NamedTuple):
@@ -96,8 +99,8 @@ def _smoothed(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> Smooth
     base = np.empty(len(rows.system), np.int64)  # by row the version of its curve
     residual, means = np.log(rows.time_ns), {}
     for key, where in places.items():
-        base[where] = version = np.bincount(rows.version[where]).argmax()
-        means[key] = _mean_of(rows.take(_of_version(rows, where, version)))
+        base[where] = np.bincount(rows.version[where]).argmax()
+        means[key] = _mean_of(rows.take(_of_version(rows, where, int(base[where[0]]))))
         residual[where] -= np.log(_value(means[key], rows.size_bytes[where]))
     is_other = rows.version != base
     covariance = _covariance(rows, rows)
@@ -115,18 +118,17 @@ def _smoothed(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> Smooth
         outside = np.maximum(KNOTS - sizes.max(), 0.0) + np.maximum(sizes.min() - KNOTS, 0.0)
         spread = _spread_of(off[rows.system == rows.system[where[0]]])
         sd = np.hypot(spread * np.sqrt(np.maximum(variance, _NOISE)), _OUTSIDE_SD * outside)
-        log_ns = np.log(_value(means[key], 2.0**KNOTS)) + cross @ weights
+        log_ns = np.log(_value(means[key], np.exp2(KNOTS))) + cross @ weights
         curves[key] = SmoothCurve(log_ns, sd, int(base[where[0]]))
-    shifts = {}
-    for other, version in {(int(a), int(b)) for a, b in zip(rows.version[is_other], base[is_other], strict=True)}:
-        shifts[other, version] = float(_VERSION_VARIANCE * weights[is_other & (rows.version == other)].sum())
-    return SmoothCurves(curves, shifts)
+    pairs = {(int(a), int(b)) for a, b in zip(rows.version[is_other], base[is_other], strict=True)}
+    of_version = {a: weights[is_other & (rows.version == a)].sum() for a, _ in pairs}
+    return SmoothCurves(curves, {(a, b): float(_VERSION_VARIANCE * of_version[a]) for a, b in sorted(pairs)})
 
 
 def _at_knots(rows: CurveRows, where: NDArray[np.int64]) -> CurveRows:
     """The points of a curve at the knots; they have no times."""
-    same = [np.full(len(KNOTS), column[where[0]]) for column in rows]
-    return CurveRows(*same)._replace(size_bytes=2.0**KNOTS)
+    same = rows.take(np.full(len(KNOTS), where[0]))
+    return same._replace(size_bytes=np.exp2(KNOTS))
 
 
 def _of_version(rows: CurveRows, where: NDArray[np.int64], version: int) -> NDArray[np.int64]:
@@ -145,12 +147,11 @@ def _mean_of(rows: CurveRows) -> Floats:
     return numbers
 
 
-def _terms(size_bytes: NDArray[np.int64] | Floats) -> Floats:
-    sizes = np.asarray(size_bytes, np.float64)
-    return np.stack([np.ones_like(sizes), np.sqrt(sizes), sizes], axis=1)
+def _terms(size_bytes: Floats) -> Floats:
+    return np.stack([np.ones_like(size_bytes), np.sqrt(size_bytes), size_bytes], axis=1)
 
 
-def _value(numbers: Floats, size_bytes: NDArray[np.int64] | Floats) -> Floats:
+def _value(numbers: Floats, size_bytes: Floats) -> Floats:
     time_ns: Floats = _terms(size_bytes) @ numbers
     return np.maximum(time_ns, 1.0)
 

@@ -20,7 +20,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ...timing.collectives.kinds import MEASURED_KINDS, bus_share, kind_named
 from ...timing.collectives.measured import CollectiveModel, LibraryVersions
-from .collective_laws import MESH_RANKS, RANKS, SystemLinks, KnownCurve, complete, shared_shifts
+from .collective_laws import MESH_RANKS, RANKS, KnownCurve, SystemLinks, complete, shared_shifts
 from .collective_process import FIRST_LOG2_BYTES, PER_OCTAVE, Curve, CurveRows, SmoothCurves, smooth_curves
 
 _FEWEST = 3  # rows of a curve: it has as many numbers
@@ -133,7 +133,8 @@ def commonest(versions: Sequence[str]) -> str:
 def _columns(rows: CollectiveRows, names: list[str], rates: Floats, version: NDArray[np.int64]) -> CurveRows:
     system = np.array([names.index(name) for name in rows.systems])
     kind = np.array([MEASURED_KINDS.index(kind_named(name)) for name in rows.kinds])
-    return CurveRows(system, kind, np.log2(rates)[system], rows.ranks, rows.size_bytes, rows.time_ns, version)
+    sizes = rows.size_bytes.astype(np.float64)
+    return CurveRows(system, kind, np.log2(rates)[system], rows.ranks, sizes, rows.time_ns, version)
 
 
 def _libraries(smooth: SmoothCurves, system: int, known: list[str]) -> LibraryVersions:

@@ -1,6 +1,6 @@
 """Rings of the first GPUs of a machine of the catalog, for measurements that say no more than how many were used.
 
-    first_rings("DGX-1-V100")     {2: 1, 3: 2, 4: 4, 5: 0, 6: 2, 7: 4, 8: 6}
+first_rings("DGX-1-V100")     {2: 1, 3: 2, 4: 4, 5: 0, 6: 2, 7: 4, 8: 6}
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The set `allreduce_vtrain`: all-reduces among GPUs of one node, of models whose GPUs a switch joins, or links in pairs.
+"""The set `allreduce_vtrain`: all-reduces among GPUs of one node, which a switch joins, or links in pairs.
 
     v100,4,268435456,4714.0      the first 4 GPUs of a DGX-1: 4 rings of NVLinks
     v100,5,268435456,            no ring visits the first 5

@@ -96,7 +96,9 @@ def answer(of: CurveFile, fit: MeasuredRows, test: MeasuredRows) -> RowPredictio
                 provenance[row] = said.provenance
     in_unit = {name: column / of.ns_per_unit for name, column in times.items()}
     bounds = PredictedBounds(*(in_unit[name] for name in ("value", "low", "high")))
-    return RowPredictions({of.latency: bounds}, tuple(provenance), {name: {of.latency: in_unit[name]} for name in NULLS})
+    return RowPredictions(
+        {of.latency: bounds}, tuple(provenance), {name: {of.latency: in_unit[name]} for name in NULLS}
+    )
 
 
 def _models(given: CollectiveRows, fit: MeasuredRows) -> dict[str, CollectiveModel]:
@@ -131,7 +133,7 @@ def _said(
 
 
 def _transferred(system: str, models: Mapping[str, CollectiveModel], kind: str, ranks: int, sizes: Floats) -> _Said:
-    """Times of a system without rows: of the fitted one with the nearest link, by the ratio of the datasheets' times."""
+    """Times of a system without rows: of the fitted one with the nearest link, by the ratio of datasheets' times."""
     spec = spec_of(system)
     donors = {
         name: other for name in models if (other := spec_of(name)) is not None and link_between(other) is not None

@@ -74,9 +74,10 @@ class Fold(NamedTuple):
 class MeasuredSet:
     """A set by name: its files, its rows, its jobs.
 
-    `files` are the file names (patterns) that belong to the set, `beside` those of files that its rows are joined with. `parts` names the part of the report that each row to
-    predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
-    of a prediction in a file; `by` names key columns by whose values the report splits the errors, the system first.
+    `files` are the file names (patterns) that belong to the set, `beside` names of files that its rows are joined with.
+    `parts` names the part of the report that each row to predict belongs to, None if there are no parts. A set that is
+    not `is_fitted` needs no fit rows. `digits` are those of a prediction in a file; `by` names key columns by whose
+    values the report splits the errors, the system first.
     """
 
     name: str

@@ -77,5 +77,5 @@ def _by(part: ValidatedPart, key: str, column: str) -> dict[str, Any]:
     for name in sorted(set(part.rows.keys[key].tolist())):
         rows = part.rows.where(key, name)
         mape = mape_percent(part.answer.columns[column].value[rows], part.rows.measured[column][rows])
-        table[name] = {"rows": int(np.size(rows)), "mape_percent": mape}
+        table[str(name)] = {"rows": int(np.size(rows)), "mape_percent": mape}
     return table

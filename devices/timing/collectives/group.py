@@ -94,7 +94,7 @@ class RankGroup:
             self._ring([devices[rank] for rank in ring])
             for devices in self.by_host
             if len(devices) > 1
-            for ring in (self._mesh_rings(devices) or [range(len(devices))])[: self.rings_inside]
+            for ring in (self._mesh_rings(devices) or [tuple(range(len(devices)))])[: self.rings_inside]
         ]
 
     @cached_property
@@ -130,6 +130,8 @@ class RankGroup:
         if len(devices) < 2:
             return HostGroup(1, None, GroupWay(_SAME_MEMORY_BYTES_PER_S, 0))
         model, rings = _model(devices, self.calibration), self._mesh_rings(devices)
+        if model is not None and model.rings and rings is None:
+            model = None  # measured over links of pairs, which say nothing of a switch
         way = _NO_WAY if model is not None else self._inside_way(devices, rings)
         return HostGroup(len(devices), model, way, None if rings is None else len(rings))
 
@@ -206,7 +208,7 @@ def rings_over_pairs(fabric: Fabric, devices: Sequence[Device]) -> list[Ring] | 
         return None
     peers = [fabric.peers(device) for device in devices]
     links = {
-        (a, b): joined[device.name].count
+        (a, b): joined[device.name].links
         for a, joined in enumerate(peers)
         for b, device in enumerate(devices)
         if device.name in joined
