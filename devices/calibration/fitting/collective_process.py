@@ -4,9 +4,9 @@ A curve is (system, kind, ranks), its rows times over sizes:
 
     mean        alpha + gamma * sqrt(bytes) + beta * bytes, no number negative, least squares of the relative error, of
                 the rows of the curve's commonest version of the library
-    residual    log time - log mean: a Gaussian process over log2 bytes (Matern 5/2), whose covariance is shared between
-                kinds, and between systems by how near the rates of their links are; rank counts share nothing, since
-                the sizes at which a library changes its protocol move with them
+    residual    log time - log mean: a Gaussian process over the log2 of bytes per rank (Matern 5/2), whose covariance
+                is shared between kinds, rank counts, and systems by how near the rates of their links are; a library
+                changes its protocol at about the same bytes per rank
     version     one shift of log time for each other version, which all its rows share
 
 A row that lies 2.6 standard deviations from what the others say of it counts as so much noisier: single measurements
@@ -28,7 +28,10 @@ from ...timing.collectives.measured import Z80
 FIRST_LOG2_BYTES, LAST_LOG2_BYTES, PER_OCTAVE = 9, 30, 2
 KNOTS = np.arange(FIRST_LOG2_BYTES, LAST_LOG2_BYTES + 0.1, 1 / PER_OCTAVE)
 _VARIANCE, _LENGTH = 0.0165, 1.85  # of log time; in octaves
-_KINDS = 0.25  # correlation of two kinds
+_KINDS = np.array(  # correlations, in the order of MEASURED_KINDS: all-reduce, all-gather, reduce-scatter, all-to-all
+    [[1.0, 0.35, 0.35, 0.12], [0.35, 1.0, 0.5, 0.12], [0.35, 0.5, 1.0, 0.12], [0.12, 0.12, 0.12, 1.0]]
+)
+_DOUBLING = 0.4  # correlation of two rank counts, one twice the other
 _RATES = 0.77  # doublings of the rate by which the correlation of two systems falls to 1 / e
 _NOISE, _SMALL_NOISE = 0.0003, 0.0014  # variance of log time of a row; more of it where a latency is all
 _SMALL_OCTAVES = 3.0  # in which the latter falls to 1 / e
@@ -36,7 +39,7 @@ _OUTLIER = 2.6  # standard deviations
 _VERSION_VARIANCE = 0.01
 _LEAST_FOR_SPREAD = 10  # rows of a system, below which intervals are as the process says
 _SPREADS = (0.2, 2.0)
-_WIDER = 1.12  # for what a mean knows of the row that is left out
+_WIDER = 1.15  # for what a mean knows of the row that is left out
 _OUTSIDE_SD = 0.05  # of log time for each octave beyond the sizes of a curve
 
 Curve = tuple[int, int, int]  # system, kind, ranks
@@ -76,24 +79,8 @@ class SmoothCurves(NamedTuple):
     shifts: dict[tuple[int, int], float]
 
 
-def smooth_curves(rows: CurveRows, of_curve: dict[Curve, NDArray[np.int64]]) -> SmoothCurves:
-    """The curves of `of_curve`, which has the row numbers of each."""
-    curves: dict[Curve, SmoothCurve] = {}
-    shifts: dict[tuple[int, int], list[float]] = {}
-    for ranks in sorted({n for _, _, n in of_curve}):
-        numbers = {key: where for key, where in of_curve.items() if key[2] == ranks}
-        same = np.concatenate(list(numbers.values()))
-        starts = np.cumsum([0, *map(len, numbers.values())])
-        places = {key: np.arange(starts[i], starts[i + 1]) for i, key in enumerate(numbers)}
-        smooth = _smoothed(rows.take(same), places)
-        curves |= smooth.curves
-        for pair, shift in smooth.shifts.items():
-            shifts.setdefault(pair, []).append(shift)
-    return SmoothCurves(curves, {pair: float(np.mean(values)) for pair, values in shifts.items()})
-
-
-def _smoothed(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> SmoothCurves:
-    """The curves of one rank count."""
+def smooth_curves(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> SmoothCurves:
+    """The curves of `places`, which has the row numbers of each."""
     from scipy.linalg import cho_factor, cho_solve  # late: predicting does not need it
 
     base = np.empty(len(rows.system), np.int64)  # by row the version of its curve
@@ -116,7 +103,8 @@ def _smoothed(rows: CurveRows, places: dict[Curve, NDArray[np.int64]]) -> Smooth
         variance = _VARIANCE + _noise(KNOTS) - np.einsum("ij,ji->i", cross, cho_solve(factor, cross.T))
         sizes = np.log2(rows.size_bytes[where])
         outside = np.maximum(KNOTS - sizes.max(), 0.0) + np.maximum(sizes.min() - KNOTS, 0.0)
-        spread = _spread_of(off[rows.system == rows.system[where[0]]])
+        alike = (rows.system == rows.system[where[0]]) & (rows.ranks == rows.ranks[where[0]])
+        spread = _spread_of(off[alike])
         sd = np.hypot(spread * np.sqrt(np.maximum(variance, _NOISE)), _OUTSIDE_SD * outside)
         log_ns = np.log(_value(means[key], np.exp2(KNOTS))) + cross @ weights
         curves[key] = SmoothCurve(log_ns, sd, int(base[where[0]]))
@@ -157,9 +145,9 @@ def _value(numbers: Floats, size_bytes: Floats) -> Floats:
 
 
 def _covariance(a: CurveRows, b: CurveRows) -> Floats:
-    """The covariance of residuals at points a and b of one rank count, without noise."""
-    d = np.sqrt(5) / _LENGTH * np.abs(np.log2(a.size_bytes)[:, None] - np.log2(b.size_bytes))
-    kinds = np.where(a.kind[:, None] == b.kind, 1.0, _KINDS)
+    """The covariance of residuals at points a and b, without noise."""
+    d = np.sqrt(5) / _LENGTH * np.abs(np.log2(a.size_bytes / a.ranks)[:, None] - np.log2(b.size_bytes / b.ranks))
+    kinds = _KINDS[a.kind[:, None], b.kind] * _DOUBLING ** np.abs(np.log2(a.ranks)[:, None] - np.log2(b.ranks))
     rates = np.exp(-np.abs(a.log2_rate[:, None] - b.log2_rate) / _RATES)
     total: Floats = _VARIANCE * (1 + d + d * d / 3) * np.exp(-d) * kinds * rates
     return total

@@ -3,7 +3,8 @@
 The fit (`calibration/fitting/collectives.py`) is a Gaussian process over the curves of all systems at hand, so the rows
 of one system alone do not determine it. It is therefore evaluated once, at half octaves of size for every kind and for
 2, 4, 8 ... ranks, and a model holds these knots: log time and its standard deviation. Between knots log time is
-interpolated linearly in log size and in log ranks; above the last knot bytes per second stay, below the first the time.
+interpolated linearly in log size, between rank counts by latency and bytes that leave a rank; above the last knot bytes
+per second stay, below the first the time.
 
     model.predict("all_reduce", 4, np.array([1e3, 1e9]))     -> times 14.4 us, 3.72 ms with their 80 % intervals
 
@@ -31,7 +32,7 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ..costs.source import Provenance
 from ..fits.prediction import Prediction
-from .kinds import MEASURED_KINDS, kind_named
+from .kinds import MEASURED_KINDS, bus_share, kind_named
 
 Z80 = 1.2815515655446004  # four of five values of a normal distribution lie within so many standard deviations
 _TRANSFER_SD = 0.15  # assumed, of log time: what deriving one kind from another adds
@@ -143,11 +144,27 @@ class CollectiveModel:
         place = np.interp(np.log2(ranks), known, np.arange(len(known)))
         below = min(int(place), len(known) - 2)
         weight = place - below
-        low, high = (self._curve(kind, row, log2_bytes) for row in (below, below + 1))
-        log_ns, sd = ((1 - weight) * a + weight * b for a, b in zip(low, high, strict=True))
-        sd = np.hypot(sd, _BETWEEN_SD * np.sqrt(4 * weight * (1 - weight))) if 0 < weight < 1 else sd
+        if not 0 < weight < 1:
+            log_ns, sd = self._curve(kind, below + round(weight), log2_bytes)
+        else:
+            log_ns, sd = self._between(kind, ranks, (below, below + 1), weight, log2_bytes)
         beyond = max(0.0, float(np.log2(ranks)) - float(known[-1]))
         return log_ns + beyond * np.log(2), sd + beyond * _TRANSFER_SD  # as if every rank took its turn
+
+    def _between(
+        self, kind: int, ranks: int, rows: tuple[int, int], weight: float, log2_bytes: Floats
+    ) -> tuple[Floats, Floats]:
+        """Between two rank counts: of their latencies in log time, of the rest by the bytes that leave a rank."""
+        log_latency, rest, sd = 0.0, np.zeros(np.shape(log2_bytes)), np.zeros(np.shape(log2_bytes))
+        for row, share in zip(rows, (1 - weight, weight), strict=True):
+            log_ns, own_sd = self._curve(kind, row, log2_bytes)
+            (start,), _ = self._curve(kind, row, np.zeros(1))
+            bytes_ratio = bus_share(MEASURED_KINDS[kind], ranks) / bus_share(MEASURED_KINDS[kind], self.ranks[row])
+            log_latency += share * float(start)
+            rest += share * bytes_ratio * np.maximum(np.exp(log_ns) - np.exp(start), 0.0)
+            sd += share * own_sd
+        between_sd = _BETWEEN_SD * np.sqrt(4 * weight * (1 - weight))
+        return np.log(np.exp(log_latency) + rest), np.hypot(sd, between_sd)
 
     def _curve(self, kind: int, row: int, log2_bytes: Floats) -> tuple[Floats, Floats]:
         count = self.log_ns.shape[2]
