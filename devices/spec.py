@@ -19,7 +19,7 @@ from ..graph.dtypes import DataType, base_type
 from ..graph.ops.device_kinds import device_kind
 from .units import MOST_BYTES, MOST_FLOPS_PER_S, MOST_NS
 
-FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
 
 _FAMILY_OF = {
     DataType.DOUBLE: "fp64",
@@ -35,9 +35,10 @@ _FAMILY_OF = {
     DataType.FLOAT8_E4M3FNUZ: "fp8",
     DataType.FLOAT8_E4M3B11FNUZ: "fp8",
     DataType.FLOAT8_E5M2FNUZ: "fp8",
+    DataType.FLOAT4_E2M1FN: "fp4",
 }
 # The family whose units compute on elements of a narrower one, on hardware without units for the narrow one.
-_WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
+_WIDER = {"fp4": "fp8", "fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
 
 
 def whole(attribute: Attribute[Any], value: object, most: int = MOST_BYTES) -> None:
@@ -89,16 +90,19 @@ class DeviceSpec:
     `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
     of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `sustained_clock` is the
-    share of the clock of the peaks that the device keeps under load, and scales every compute rate. `launch_overhead_ns` is
-    how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op that computes.
+    share of the clock of the peaks that the device keeps under load, and scales every compute rate.
+    `launch_overhead_ns` is how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op
+    that computes.
     `kernel_floor_ns` is part of every op too: what its kernel takes however small it is. A CPU runs `lanes` ops at a
     time, each at 1 / `lanes` of its rates. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
     host. `copy_engines` transfers at a time use the link to the host in one direction. Without these numbers the
     overhead is 0 and the efficiencies are 1, an ideal device. `sm_count` is the number of a GPU's multiprocessors and
-    `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them. While a collective
-    is under way on a GPU its kernels lack `communication_share` of its units. `assumed` lists the numbers that a table
-    of a cluster file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
+    `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them.
+    `compute_capability` is that of an NVIDIA GPU times 10 (37 is 3.7): it says which kernels libraries have for its
+    generation; 0 where nobody knows it. While a collective is under way on a GPU its kernels lack `communication_share`
+    of its units. `assumed` lists the numbers that a table of a cluster file left out, with the default that was used
+    instead: {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -120,6 +124,7 @@ class DeviceSpec:
     l2_bytes: int = field(default=0, validator=_not_negative)
     communication_share: float = field(default=0.0, validator=_part)
     sustained_clock: float = field(default=1.0, validator=_share)
+    compute_capability: int = field(default=0, validator=_not_negative)
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:

@@ -127,3 +127,11 @@ def parse_multiprocessors(text: object) -> int:
     if isinstance(text, str):
         text = text.removesuffix(" SMs").removesuffix(" Xe cores")
     return parse_count(text)
+
+
+def parse_capability(text: object) -> int:
+    """A compute capability, as in "sm 3.7" or "3.7", times 10."""
+    major, _, minor = str(text).removeprefix("sm ").partition(".")
+    if not (major.isascii() and major.isdecimal() and minor.isascii() and minor.isdecimal() and len(minor) == 1):
+        raise InvalidArgumentError(f"{text!r} is no compute capability; write it as 'sm 7.5'")
+    return 10 * int(major) + int(minor)

@@ -29,7 +29,7 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ...graph.arrays import Floats, Numbers
 from ...graph.suggestions import suggestion
 
-CellKind = Literal["text", "count", "positive", "number", "flag"]
+CellKind = Literal["text", "count", "whole", "positive", "number", "flag"]
 CellValues = Floats | Numbers | NDArray[np.bool_] | tuple[str, ...]
 
 MOST_COUNT = 2**62
@@ -42,9 +42,9 @@ _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 class ColumnSpec:
     """A documented column: its name with the unit in it, and what its cells hold.
 
-    "text"; "count", a whole number above 0; "positive", a number above 0; "number", any finite number; "flag", True or
-    False. A `needed` column must be in the header. Where `may_be_empty`, an empty cell is NaN (of a text, ""); a count
-    cannot be empty.
+    "text"; "count", a whole number above 0; "whole", one from 0; "positive", a number above 0; "number", any finite
+    number; "flag", True or False. A `needed` column must be in the header. Where `may_be_empty`, an empty cell is NaN
+    (of a text, ""); a count and a whole number cannot be empty.
     """
 
     name: str
@@ -206,17 +206,17 @@ def _typed(column: ColumnSpec, cells: Sequence[str], file: Path, lines: Sequence
             if not cell and not column.may_be_empty:
                 raise InvalidArgumentError(f"{file}:{line}: {column.name!r} is empty; write a text")
         return tuple(cells)
-    read = {"count": _count, "positive": _positive, "number": _number, "flag": _flag}[column.kind]
+    read = {"count": _count, "whole": _whole, "positive": _positive, "number": _number, "flag": _flag}[column.kind]
     values = []
     for line, cell in zip(lines, cells, strict=True):
         try:
-            empty = not cell and column.may_be_empty and column.kind not in ("count", "flag")
+            empty = not cell and column.may_be_empty and column.kind not in ("count", "whole", "flag")
             values.append(math.nan if empty else read(cell))
         except ValueError as error:
             raise InvalidArgumentError(f"{file}:{line}: {column.name} = {cell!r} {error}") from None
     if column.kind == "flag":
         return np.array(values, dtype=np.bool_)
-    if column.kind == "count":
+    if column.kind in ("count", "whole"):
         return np.array(values, dtype=np.int64)
     return np.array(values, dtype=np.float64)
 
@@ -239,9 +239,13 @@ def _positive(cell: str) -> float:
 
 
 def _count(cell: str) -> int:
+    return _whole(cell, 1)
+
+
+def _whole(cell: str, least: int = 0) -> int:
     value = _number(cell)
-    if value != int(value) or not 1 <= value < MOST_COUNT:
-        raise ValueError("must be a whole number from 1")
+    if value != int(value) or not least <= value < MOST_COUNT:
+        raise ValueError(f"must be a whole number from {least}")
     return int(cell) if cell.isascii() and cell.isdecimal() else int(value)
 
 

@@ -45,6 +45,7 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "sm_count": ("sm_count", units.parse_multiprocessors),
     "l2": ("l2_bytes", units.parse_bytes),
     "sustained_clock": ("sustained_clock", units.parse_share),
+    "compute_capability": ("compute_capability", units.parse_capability),
     "matrix_efficiency": ("matrix_efficiency", units.parse_share),
     "vector_efficiency": ("vector_efficiency", units.parse_share),
     "memory_efficiency": ("memory_efficiency", units.parse_share),
@@ -105,10 +106,11 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
-    efficiencies, sustained_clock, copy_engines, sm_count, l2, communication_share, host_link, peer_link and peak_flops, a table of rates
-    by family. A missing launch overhead or efficiency is the default of the kind, and is then listed in the spec's
-    `assumed`; it is an error if the kind has no such default. Raises InvalidArgumentError, whose text begins with
-    `where`, for a wrong table.
+    efficiencies, sustained_clock, copy_engines, sm_count, l2, compute_capability,
+    communication_share, host_link, peer_link and peak_flops,
+    a table of rates by family. A missing launch overhead or efficiency is the default of the kind, and is then listed
+    in the spec's `assumed`; it is an error if the kind has no such default. Raises InvalidArgumentError, whose text
+    begins with `where`, for a wrong table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:

@@ -73,6 +73,27 @@ class Product(NamedTuple):
     is_implicit: bool = False
 
 
+class Convolution(NamedTuple):
+    """An op as one pass over a convolution of images: "forward", "to_input" or "to_filter".
+
+    `rows` and `columns` are those of the output, `channels` those of the input, `stride` is the larger of both. A
+    filter of `tall` x `broad` points may be `is_dilated`; `layout` is "NCHW" or "NHWC".
+    """
+
+    direction: str
+    images: int
+    rows: int
+    columns: int
+    channels: int
+    filters: int
+    tall: int
+    broad: int
+    stride: int
+    groups: int
+    is_dilated: bool
+    layout: str
+
+
 class Layer(NamedTuple):
     """An op as a whole layer of which there are fits: the part of a calibration that has them, and the kind of layer.
 
@@ -87,6 +108,7 @@ class Layer(NamedTuple):
 T = TypeVar("T")
 MatrixClass = Literal["product", "convolution", "attention", "grouped product", "factorisation"]
 CountFunction = Callable[[CostContext], int]
+ConvolutionOf = Callable[[CostContext], Convolution]
 ProductOf = Callable[[CostContext], Product | None]
 LayerOf = Callable[[CostContext], Layer | None]
 
@@ -97,6 +119,7 @@ _HOST_TIMES: OpTable[CountFunction] = OpTable("a time of the host", __package__,
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _COUNTS = (_FLOPS, _BYTES, _WAITS, _HOST_TIMES)
 _PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
+_CONVOLUTIONS: OpTable[ConvolutionOf] = OpTable("a convolution", __package__, "_costs", via=__name__)
 _LAYERS: OpTable[LayerOf] = OpTable("a layer", __package__, "_costs", via=__name__)
 _COMPUTED_IN: OpTable[DataType] = OpTable("a type to compute in", __package__, "_costs", via=__name__)
 _MATRIX: dict[str, MatrixClass] = {}
@@ -139,6 +162,14 @@ def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
     AlreadyExistsError if one of them has such a function.
     """
     return _register(_PRODUCTS, ops)
+
+
+def convolutions(*ops: str) -> Callable[[ConvolutionOf], ConvolutionOf]:
+    """Registers the function that returns which convolution of images one use of `ops` is.
+
+    AlreadyExistsError if one of them has such a function.
+    """
+    return _register(_CONVOLUTIONS, ops)
 
 
 def layers(*ops: str) -> Callable[[LayerOf], LayerOf]:
@@ -253,6 +284,23 @@ def product_of(c: CostContext) -> Product | None:
     except (IndexError, ValueError, ZeroDivisionError):
         return None
     return product if product is not None and min(product[:4]) > 0 else None
+
+
+def is_convolution(op: str) -> bool:
+    """Whether uses of that op are convolutions of images."""
+    return op in _CONVOLUTIONS
+
+
+def convolution_of(c: CostContext) -> Convolution | None:
+    """The convolution that the op is; None for other ops, for empty tensors and where shapes do not fit the op."""
+    find = _CONVOLUTIONS.get(c.op)
+    if find is None:
+        return None
+    try:
+        convolution = find(c)
+    except (IndexError, ValueError, ZeroDivisionError):
+        return None
+    return convolution if min(convolution[1:10]) > 0 else None
 
 
 def is_layer(op: str) -> bool:

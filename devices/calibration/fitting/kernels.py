@@ -12,7 +12,7 @@ measured there or elsewhere, that say what all rows say of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -26,13 +26,20 @@ from ...timing.fits.kernels.kernel_rows import KernelRows
 from ...timing.fits.layers import ranges_of
 from ...timing.fits.products import bf16_peak
 from ...timing.fits.surface import Features, Surface
-from .surfaces import OF_KERNELS, condensed_for, fit_surface
+from .surfaces import OF_KERNELS, Effort, condensed_for, fit_surface
 
 LEAST_SURFACE_ROWS = 12
 """with fewer, nothing can be said about lengths"""
 PULL = 0.02
 """weight of the start in the fit of numbers: keeps one where no row says anything of it"""
-F_SCALE = 0.1
+MOST_NUMBER_ROWS, MOST_TRIES = 200, 30
+"""for the fit of numbers: rows, and steps of the search"""
+LEAST_SPREAD, UNKNOWN_SPREAD = 0.01, 0.3
+"""of the 80 % interval of a formula in log time, half: at least, and where no row shows its kernel"""
+
+
+Lesson = Callable[[tuple[float, ...]], Floats]
+"""further errors of numbers, in log time, beside those of the times"""
 
 
 class TimedKernels(NamedTuple, Generic[R]):
@@ -54,15 +61,25 @@ def machine(spec: DeviceSpec) -> dict[str, float]:
 
 
 def fit_kernels(
-    measured: Mapping[str, TimedKernels[R]], *, source: str, date: str, pooled: bool = False
+    measured: Mapping[str, TimedKernels[R]],
+    *,
+    source: str,
+    date: str,
+    pooled: bool = False,
+    lessons: Mapping[str, Lesson] | None = None,
 ) -> dict[str, KernelModel[R]]:
-    """The model of each device; InvalidArgumentError for times that cannot be, by device."""
+    """The model of each device; InvalidArgumentError for times that cannot be, by device.
+
+    `lessons` are further errors of the numbers, by device, such as those of labels that only teach; a family with
+    lessons has one group.
+    """
+    lessons = lessons or {}
     for name, timed in measured.items():
         _check(name, timed)
     fits: dict[str, dict[str, GroupFit]] = {name: {} for name in measured}
     for group in dict.fromkeys(group for timed in measured.values() for group in timed.rows.groups):
         some = {name: part for name, timed in measured.items() if len((part := _of_group(timed, group)).rows)}
-        for name, fit in _fit_group(some, pooled).items():
+        for name, fit in _fit_group(some, pooled, lessons).items():
             fits[name][group] = fit
     return {
         name: KernelModel(type(timed.rows), timed.spec, fits[name], source, date) for name, timed in measured.items()
@@ -81,14 +98,16 @@ def _of_group(timed: TimedKernels[R], group: str) -> TimedKernels[R]:
     return TimedKernels(timed.rows.take(of), timed.time_ns[of], timed.spec)
 
 
-def _fit_group(measured: Mapping[str, TimedKernels[R]], pooled: bool) -> dict[str, GroupFit]:
+def _fit_group(
+    measured: Mapping[str, TimedKernels[R]], pooled: bool, lessons: Mapping[str, Lesson]
+) -> dict[str, GroupFit]:
     if pooled:
-        return _fit_together(measured)
+        return _fit_together(measured, lessons)
     fits = {}
     for name, timed in measured.items():
-        key = (type(timed.rows), timed.spec, *_contents(timed))
+        key = (type(timed.rows), timed.spec, name in lessons, *_contents(timed))
         if key not in _fitted_alone:
-            _fitted_alone[key] = _fit_together({name: timed})[name]
+            _fitted_alone[key] = _fit_together({name: timed}, lessons)[name]
         fits[name] = _fitted_alone[key]
     return fits
 
@@ -102,35 +121,80 @@ def _contents(timed: TimedKernels[Any]) -> tuple[bytes | tuple[str, ...], ...]:
     return (timed.time_ns.tobytes(), *texts, *(column.tobytes() for column in counts))
 
 
-def _fit_together(measured: Mapping[str, TimedKernels[R]]) -> dict[str, GroupFit]:
-    numbers = {name: fit_numbers(timed) for name, timed in measured.items()}
-    residuals = {
-        name: np.log(timed.time_ns / timed.rows.formula_ns(numbers[name], timed.spec))
-        for name, timed in measured.items()
-    }
-    surfaces = _pooled(measured, residuals) if len(measured) > 1 else _alone(measured, residuals)
+def _fit_together(measured: Mapping[str, TimedKernels[R]], lessons: Mapping[str, Lesson]) -> dict[str, GroupFit]:
+    numbers = {name: fit_numbers(timed, lessons.get(name)) for name, timed in measured.items()}
+    shown = {name: _shown(timed, numbers[name]) for name, timed in measured.items()}
+    residuals = {name: shown_by.residuals for name, shown_by in shown.items()}
+    first = next(iter(measured.values())).rows
+    surfaces: dict[str, KernelSurface[R] | None] = {}
+    if first.has_surface(first.groups[0]):
+        some = {name: shown_by.timed for name, shown_by in shown.items()}
+        surfaces = _pooled(some, residuals) if len(measured) > 1 else _alone(some, residuals)
     fits = {}
     for name, timed in measured.items():
         few = np.sqrt((len(timed.rows) + 1) / max(len(timed.rows) - len(numbers[name]), 1))
-        spread = float(f"{max(np.quantile(np.abs(residuals[name]), 0.8) * few, 0.01):.6g}")
-        fits[name] = GroupFit(numbers[name], spread, ranges_of(timed.rows.ranged), surfaces.get(name))
+        spreads = (_spread(residuals[name], few), _spread(shown[name].launches, few) if len(shown[name].launches) else 0.0)
+        fits[name] = GroupFit(
+            numbers[name], spreads[0], ranges_of(timed.rows.ranged), surfaces.get(name), launch_spread=spreads[1]
+        )
     return fits
 
 
-def fit_numbers(timed: TimedKernels[Any]) -> tuple[float, ...]:  # Any: rows of every family
-    """The numbers of one group on one device with the least robust error of log time."""
+class _Shown(NamedTuple):
+    """The measured rows that show their kernels, the logs of kernel / formula, and of measured / said of the others."""
+
+    timed: TimedKernels[Any]  # Any: rows of every family
+    residuals: Floats
+    launches: Floats
+
+
+def _shown(timed: TimedKernels[Any], numbers: tuple[float, ...]) -> _Shown:
+    rows = timed.rows
+    formula_ns = rows.formula_ns(numbers, timed.spec)
+    kernel_ns = rows.shown_ns(timed.time_ns, formula_ns, numbers, timed.spec)
+    is_shown = np.isfinite(kernel_ns)
+    hidden = np.log(timed.time_ns / rows.timed_ns(formula_ns, numbers, timed.spec))[~is_shown]
+    some = TimedKernels(rows.take(is_shown), timed.time_ns[is_shown], timed.spec)
+    return _Shown(some, np.log(kernel_ns[is_shown] / formula_ns[is_shown]), hidden)
+
+
+def _spread(residuals: Floats, few: float) -> float:
+    """Half of the 80 % interval of residuals, as short as a file holds it; that of few rows is wider."""
+    if not len(residuals):
+        return UNKNOWN_SPREAD
+    return float(f"{max(np.quantile(np.abs(residuals), 0.8) * few, LEAST_SPREAD):.6g}")
+
+
+def _some(timed: TimedKernels[Any]) -> TimedKernels[Any]:  # Any: rows of every family
+    """At most `MOST_NUMBER_ROWS` of the rows."""
+    if len(timed.rows) <= MOST_NUMBER_ROWS:
+        return timed
+    some = np.sort(np.random.default_rng(0).permutation(len(timed.rows))[:MOST_NUMBER_ROWS])
+    return TimedKernels(timed.rows.take(some), timed.time_ns[some], timed.spec)
+
+
+def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple[float, ...]:  # Any: every family
+    """The numbers of one group on one device with the least robust error of log time, and of a lesson."""
     numbers = timed.rows.NUMBERS
+    timed = _some(timed)
     start, least, most = (
         np.log([getattr(number, field) for number in numbers]) for field in ("start", "least", "most")
     )
     measured = np.log(timed.time_ns)
 
     def errors(logs: Floats) -> Floats:
-        said = timed.rows.formula_ns(tuple(np.exp(logs)), timed.spec)
-        return np.append(np.log(said) - measured, PULL * (logs - start))
+        tried = tuple(np.exp(logs))
+        said = timed.rows.timed_ns(timed.rows.formula_ns(tried, timed.spec), tried, timed.spec)
+        further = np.empty(0) if lesson is None else lesson(tried)
+        return np.concatenate([np.log(said) - measured, PULL * (logs - start), further])
 
-    best = least_squares(errors, start, bounds=(least - 1e-9, most + 1e-9), loss="soft_l1", f_scale=F_SCALE)
+    bounds, robust = (least - 1e-9, most + 1e-9), timed.rows.ROBUST_BEYOND
+    best = least_squares(errors, start, bounds=bounds, loss="soft_l1", f_scale=robust, max_nfev=MOST_TRIES)
     return tuple(float(f"{number:.6g}") for number in np.exp(best.x))
+
+
+def _effort(rows: KernelRows) -> Effort:
+    return OF_KERNELS._replace(most_rows=rows.KEPT_ROWS)
 
 
 def _kept(rows: R, spec: DeviceSpec, kept: Numbers, surface: Any) -> KernelSurface[R]:
@@ -145,7 +209,7 @@ def _alone(
     surfaces: dict[str, KernelSurface[R] | None] = {}
     for name, timed in measured.items():
         if len(timed.rows) >= LEAST_SURFACE_ROWS:
-            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], OF_KERNELS)
+            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], _effort(timed.rows))
             surfaces[name] = _kept(timed.rows, timed.spec, fitted.kept, fitted)
     return surfaces
 
@@ -154,7 +218,10 @@ def _pooled(
     measured: Mapping[str, TimedKernels[R]], residuals: Mapping[str, Floats]
 ) -> dict[str, KernelSurface[R] | None]:
     """The surface of each device from the rows of all."""
+    measured = {name: part for name, part in measured.items() if len(part.rows)}
     parts = list(measured.values())
+    if not parts:
+        return {}
     rows = type(parts[0].rows).joined([part.rows for part in parts])
     if len(rows) < LEAST_SURFACE_ROWS:
         return {}
@@ -162,7 +229,10 @@ def _pooled(
     every = np.concatenate([residuals[name] for name in measured])
     surfaces: dict[str, KernelSurface[R] | None] = {}
     asked = [_on(rows, part.spec) for part in parts]
-    for name, part, fitted in zip(measured, parts, condensed_for(features, every, asked), strict=True):
+    ends = np.cumsum([len(part.rows) for part in parts]).tolist()
+    own = [slice(end - len(part.rows), end) for end, part in zip(ends, parts, strict=True)]
+    fits = condensed_for(features, every, asked, own, _effort(rows))
+    for name, part, fitted in zip(measured, parts, fits, strict=True):
         surfaces[name] = _kept(rows, part.spec, fitted.kept, fitted)
     return surfaces
 

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from ....graph.arrays import Floats, Numbers
@@ -24,6 +25,8 @@ from ...timing.fits.surface import Features, Residuals, SurfaceNumbers, matern, 
 MOST_CANDIDATES = 1200
 """rows among which those that are kept are chosen"""
 FREEDOM = 4.0
+FEW_ROWS = 20
+"""with as many rows, a quantile of their own counts as much as that of all rows"""
 ROUNDS = 3
 """times that the variances of outliers are found anew"""
 USUAL_LENGTH, LENGTH_SPREAD = np.log(3.0), 1.5
@@ -56,7 +59,16 @@ class _Posterior(NamedTuple):
     points: Floats
     residuals: Floats
     noise: Floats
+    off: Floats
+    """by how many deviations each row is off what others say"""
     numbers: SurfaceNumbers
+
+    def quantile_of(self, rows: slice) -> float:
+        """The deviations within which 80 % of some of the rows lie; with few of them, near to that of all rows."""
+        off = self.off[rows]
+        weight = len(off) / (len(off) + FEW_ROWS)
+        mixed = weight * np.quantile(off, 0.8) + (1 - weight) * self.numbers.quantile
+        return float(f"{mixed:.6g}")
 
     def scaled(self, features: Features) -> Floats:
         """Points of other rows."""
@@ -70,18 +82,25 @@ def fit_surface(features: Features, residuals: Floats, effort: Effort = OF_PRODU
 
 
 def condensed_for(
-    features: Features, residuals: Floats, asked: Sequence[Features], effort: Effort = OF_KERNELS
+    features: Features,
+    residuals: Floats,
+    asked: Sequence[Features],
+    own: Sequence[slice] = (),
+    effort: Effort = OF_KERNELS,
 ) -> list[FittedSurface]:
     """One surface over all rows, condensed for each table of rows that is asked about; `kept` are rows of that table.
 
-    Features that do not vary in a table are left out of its lengths.
+    Features that do not vary in a table are left out of its lengths. `own` are by table those of all rows whose errors
+    say how wide its intervals are, instead of the errors of all.
     """
     found = _posterior(features, residuals, effort)
     surfaces = []
-    for table in asked:
+    for number, table in enumerate(asked):
         fitted = _condensed_at(found, found.scaled(table), effort.most_rows)
         varying = {name: length for name, length in found.lengths.items() if np.ptp(table[name]) > 0}
-        surfaces.append(fitted._replace(numbers=fitted.numbers._replace(lengths=varying)))
+        quantile = found.quantile_of(own[number]) if own else found.numbers.quantile
+        numbers = fitted.numbers._replace(lengths=varying, quantile=quantile)
+        surfaces.append(fitted._replace(numbers=numbers))
     return surfaces
 
 
@@ -93,16 +112,16 @@ def _posterior(features: Features, residuals: Floats, effort: Effort) -> _Poster
     logs = _likeliest(points, residuals, effort.likelihood_rows)
     lengths, deviation, noise = _short(dict(zip(columns, np.exp(logs[:-2]), strict=True)), *np.exp(logs[-2:]))
     scaled = points / np.array(list(lengths.values()))
-    outlying, quantile = _outliers(scaled, residuals, deviation, noise, effort.block_rows)
-    numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{quantile:.6g}"))
-    return _Posterior(lengths, scaled, residuals, noise**2 * outlying, numbers)
+    outlying, off = _outliers(scaled, residuals, deviation, noise, effort.block_rows)
+    numbers = SurfaceNumbers(lengths, deviation, noise, float(f"{np.quantile(off, 0.8):.6g}"))
+    return _Posterior(lengths, scaled, residuals, noise**2 * outlying, off, numbers)
 
 
 def _condensed_at(found: _Posterior, points: Floats, most_rows: int) -> FittedSurface:
     """The surface kept at some of these points."""
     signal = found.numbers.deviation**2
     some = np.sort(np.random.default_rng(0).permutation(len(points))[:MOST_CANDIDATES])
-    kept = some[_pivots(signal * matern(points[some], points[some]), most_rows)]
+    kept = some[_pivots(points[some], signal, most_rows)]
     among, across = (signal * matern(left, points[kept]) for left in (points[kept], found.points))
     residual, variance = _condensed(among, across, signal, found.residuals, found.noise)
     return FittedSurface(kept, rounded(residual, variance), found.numbers)
@@ -148,7 +167,7 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     decay = np.exp(-r)
     covariance = signal * (1 + r) * decay
     factor = cho_factor(covariance + (noise + 1e-8) * np.eye(len(r)), lower=True, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(r)), check_finite=False)
+    inverse = _inverse(factor[0])
     weights = inverse @ residuals
     surplus = np.outer(weights, weights) - inverse
     pull = surplus * (3 * signal) * decay  # times the squared distance in a feature: the change with its length
@@ -159,10 +178,17 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     return float(value), gradient
 
 
+def _inverse(factor: Floats) -> Floats:
+    """The inverse of the matrix of a lower Cholesky factor."""
+    half, _ = dpotri(factor, lower=1)
+    lower = np.tril(half)
+    return np.asarray(lower + np.tril(lower, -1).T, dtype=np.float64)
+
+
 def _outliers(
     points: Floats, residuals: Floats, deviation: float, noise: float, block_rows: int
-) -> tuple[Floats, float]:
-    """By row the factor of its variance; and the deviations within which 80 % of rows are found by all the others."""
+) -> tuple[Floats, Floats]:
+    """By row the factor of its variance, and by how many deviations it is off what all others say."""
     factors, off = np.ones(len(residuals)), np.empty(len(residuals))
     blocks = -(-len(residuals) // block_rows)
     block_of = np.random.default_rng(0).permutation(len(residuals)) % blocks
@@ -170,7 +196,7 @@ def _outliers(
         of = np.flatnonzero(block_of == block)
         covariance = deviation**2 * matern(points[of], points[of])
         factors[of], off[of] = _outliers_of_block(covariance, residuals[of], noise)
-    return factors, float(np.quantile(off, 0.8))
+    return factors, off
 
 
 def _outliers_of_block(covariance: Floats, residuals: Floats, noise: float) -> tuple[Floats, Floats]:
@@ -187,21 +213,25 @@ def _outliers_of_block(covariance: Floats, residuals: Floats, noise: float) -> t
 
 def _left_out(covariance: Floats, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """By row how far it is from what the others say, and the variance of that (Rasmussen and Williams, 5.12)."""
-    inverse = np.linalg.inv(covariance + np.diag(noise))
+    inverse = _inverse(cho_factor(covariance + np.diag(noise), lower=True, check_finite=False)[0])
     variance = 1 / np.diag(inverse)
     return (inverse @ residuals) * variance, variance
 
 
-def _pivots(covariance: Floats, most: int) -> Numbers:
-    """The rows of a pivoted Cholesky factor: each the least determined by those before it, in order of rows."""
-    left = np.diag(covariance).copy()
+def _pivots(points: Floats, signal: float, most: int) -> Numbers:
+    """The rows of a pivoted Cholesky factor of the covariance: each the least determined by those before it, in order.
+
+    Only the columns of rows that are kept are made, a tenth of the whole covariance.
+    """
+    left = np.full(len(points), signal)
     factor = np.zeros((len(left), min(most, len(left))))
     kept: list[int] = []
     for column in range(factor.shape[1]):
         row = int(np.argmax(left))
-        if left[row] <= 1e-6 * covariance[0, 0]:
-            break  # the same product again
-        factor[:, column] = (covariance[:, row] - factor[:, :column] @ factor[row, :column]) / np.sqrt(left[row])
+        if left[row] <= 1e-6 * signal:
+            break  # the same kernel again
+        covariance = signal * matern(points, points[row : row + 1])[:, 0]
+        factor[:, column] = (covariance - factor[:, :column] @ factor[row, :column]) / np.sqrt(left[row])
         left -= factor[:, column] ** 2
         left[row] = 0.0
         kept.append(row)

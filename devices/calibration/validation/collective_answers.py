@@ -21,7 +21,7 @@ from ...timing.collectives.measured import CollectiveModel, library_name
 from ..fitting.collectives import CollectiveRows, fit_collectives
 from ..fitting.meshes import HOST_OF, first_rings
 from ..fitting.null_models import datasheet_collective_ns, link_between, log_log, nearest_ranks
-from ..kernel_files import spec_of
+from ..kernel_file import spec_of
 from .gemm import TRANSFER_SPREAD
 from .measured_set import UNKNOWN, Job, PredictedBounds, RowPredictions
 from .rows import Indices, MeasuredRows

@@ -24,7 +24,7 @@ from ...tables import naming
 from ...timing.fits.products import ProductModel, Products, bf16_peak, datasheet_ns
 from ..fitting.null_models import Roofline3, fit_roofline_3
 from ..fitting.products import fit_products
-from ..kernel_files import spec_of
+from ..kernel_file import spec_of
 from .cross_validation import dealt_folds
 from .measured_set import Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, no_parts, unknown
 from .rows import COUNT, TEXT, MeasuredRows, read_csv

@@ -20,12 +20,13 @@ from ...timing.fits.kernels.kernel_model import KernelModel
 from ...timing.fits.kernels.kernel_rows import KernelRows
 from ...timing.fits.kernels.transferred import transferred
 from ...timing.fits.prediction import Prediction
-from ..kernel_files import KernelFile, spec_of
+from ..kernel_file import KernelFile, spec_of
 from .cross_validation import dealt_folds
 from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, PredictedBounds, RowPredictions, unknown
-from .rows import MeasuredRows
+from .rows import Indices, MeasuredRows
 
 SHAPES, UNSEEN = "shapes", "unseen system"
+LONG_NS = 200_000
 NULLS = ("roofline", "roofline, least row")
 
 
@@ -40,7 +41,14 @@ def kernel_set(of: KernelFile) -> MeasuredSet:
         partial(_parts, of),
         partial(_folds, of),
         by=(of.system, *of.by),
+        by_measured=partial(_by_duration, of),
     )
+
+
+def _by_duration(of: KernelFile, rows: MeasuredRows) -> Mapping[str, Mapping[str, Indices]]:
+    """Rows that take long apart from the others, in which floors and launches count as much as the kernel."""
+    is_long = rows.measured[of.latency] * of.ns_per_unit > LONG_NS
+    return {"duration": {"over 200 us": np.flatnonzero(is_long), "up to 200 us": np.flatnonzero(~is_long)}}
 
 
 def _jobs(of: KernelFile, fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:

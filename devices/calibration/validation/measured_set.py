@@ -77,7 +77,8 @@ class MeasuredSet:
     `files` are the file names (patterns) that belong to the set, `beside` names of files that its rows are joined with.
     `parts` names the part of the report that each row to predict belongs to, None if there are no parts. A set that is
     not `is_fitted` needs no fit rows. `digits` are those of a prediction in a file; `by` names key columns by whose
-    values the report splits the errors, the system first.
+    values the report splits the errors, the system first; `by_measured` returns further splits by what was measured:
+    rows by name, by the name of the split.
     """
 
     name: str
@@ -91,6 +92,7 @@ class MeasuredSet:
     digits: int = 6
     by: tuple[str, ...] = ("system",)
     beside: tuple[str, ...] = ()
+    by_measured: Callable[[MeasuredRows], Mapping[str, Mapping[str, Indices]]] | None = None
 
     def paths(self, folder: Path) -> list[Path]:
         """The files of this set in a folder, sorted by name."""

@@ -6,6 +6,7 @@ notes       "gemm_bf16: nothing is known of the devices of 12 of 812 rows"
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from .errors import errors_of, mape_percent
 from .measured_set import UNKNOWN
+from .rows import Indices
 from .validation import ValidatedPart, Validation
 
 VERSION = 1
@@ -53,7 +55,7 @@ def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
         "in_sample": part.shared_rows > 0,
         **errors._asdict(),
         "worst": None if errors.worst is None else _row(part, column, errors.worst),
-        "by": {key: _by(part, key, column) for key in part.of.by},
+        "by": {key: _by(part, rows, column) for key, rows in _splits(part).items()},
         "null_models": [
             {"name": name, "mape_percent": mape_percent(by[column], measured)} for name, by in part.answer.nulls.items()
         ],
@@ -69,13 +71,19 @@ def _row(part: ValidatedPart, column: str, row: int) -> dict[str, Any]:
     return {**keys, column: float(part.rows.measured[column][row]), **known, "provenance": part.answer.provenance[row]}
 
 
-def _by(part: ValidatedPart, key: str, column: str) -> dict[str, Any]:
-    """The errors of the rows of each value of a key column."""
-    if key not in part.rows.keys:
-        return {}
-    table = {}
-    for name in sorted(set(part.rows.keys[key].tolist())):
-        rows = part.rows.where(key, name)
-        mape = mape_percent(part.answer.columns[column].value[rows], part.rows.measured[column][rows])
-        table[str(name)] = {"rows": int(np.size(rows)), "mape_percent": mape}
-    return table
+def _splits(part: ValidatedPart) -> dict[str, Mapping[str, Indices]]:
+    """By what errors are split, and the rows of each value."""
+    splits: dict[str, Mapping[str, Indices]] = {}
+    for key in part.of.by:
+        names = sorted(set(part.rows.keys[key].tolist())) if key in part.rows.keys else []
+        splits[key] = {str(name): part.rows.where(key, name) for name in names}
+    return splits | dict(part.of.by_measured(part.rows) if part.of.by_measured else {})
+
+
+def _by(part: ValidatedPart, split: Mapping[str, Indices], column: str) -> dict[str, Any]:
+    """The errors of the rows of each value."""
+    said, measured = part.answer.columns[column].value, part.rows.measured[column]
+    return {
+        name: {"rows": int(np.size(rows)), "mape_percent": mape_percent(said[rows], measured[rows])}
+        for name, rows in split.items()
+    }

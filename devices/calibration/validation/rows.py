@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
-from ..tables import ColumnSpec, read_table
+from ..tables import CellKind, ColumnSpec, read_table
 
 Indices = NDArray[np.intp]
 
-TEXT, COUNT = "text", "count"
+TEXT, COUNT, WHOLE = "text", "count", "whole"
+"""kinds of key columns: texts, whole numbers from 1, whole numbers from 0"""
 
 
 @frozen(eq=False)
@@ -83,11 +84,12 @@ def read_csv(
     labels: Sequence[str] = (),
     may_be_empty: bool,
 ) -> MeasuredRows:
-    """The rows of a CSV with these key columns (TEXT or COUNT by name), measured columns and labels.
+    """The rows of a CSV with these key columns (a kind each by name), measured columns and labels.
 
     `may_be_empty` is about measured cells and labels. InvalidArgumentError names the file, the line and what to do.
     """
-    columns = [ColumnSpec(name, "text" if kind == TEXT else "count") for name, kind in keys.items()]
+    kinds: Mapping[str, CellKind] = {TEXT: "text", COUNT: "count", WHOLE: "whole"}
+    columns = [ColumnSpec(name, kinds[kind]) for name, kind in keys.items()]
     columns += [ColumnSpec(name, "positive", may_be_empty=may_be_empty) for name in measured]
     columns += [ColumnSpec(name, "text", needed=not may_be_empty, may_be_empty=may_be_empty) for name in labels]
     table = read_table(path, columns)

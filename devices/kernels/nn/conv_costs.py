@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import prod
 
 from ....graph.dtypes import Dims
-from ..op_cost import CostContext, Product, flops, products
+from ..op_cost import Convolution, CostContext, Product, convolutions, flops, is_matrix, products
 
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D", "Conv")
 _INPUT_GRADIENTS = (
@@ -91,6 +91,52 @@ def convolution_filter_product(c: CostContext) -> Product:
     *window, depth, features = c.outputs[0]
     groups = _channels(c, c.inputs[0]) // depth
     return _product(prod(window) * depth, features // groups, c.elements_in(2) // features, groups)
+
+
+def _pass(c: CostContext, direction: str, image: Dims, result: Dims, filter_dims: Dims) -> Convolution:
+    """From the shapes of the forward pass; ValueError unless they are of images, which have 4 dimensions."""
+    tall, broad, depth, features = filter_dims
+    layout = "NCHW" if c.attrs.get("data_format") == b"NCHW" else "NHWC"
+    rows, columns = (2, 3) if layout == "NCHW" else (1, 2)
+    channels = _channels(c, image)
+    strides, dilations = (c.attrs.get(name) or [1, 1, 1, 1] for name in ("strides", "dilations"))
+    return Convolution(
+        direction,
+        image[0],
+        result[rows],
+        result[columns],
+        channels,
+        _channels(c, result),
+        tall,
+        broad,
+        max(strides[rows], strides[columns]),
+        channels // depth,
+        max(dilations[rows], dilations[columns]) > 1,
+        layout,
+    )
+
+
+@convolutions("Conv2D", "_FusedConv2D", _DEPTHWISE, f"_Fused{_DEPTHWISE}")
+def convolution_of_images(c: CostContext) -> Convolution:
+    """inputs: image, filter."""
+    return _grouped(c, _pass(c, "forward", c.inputs[0], c.outputs[0], c.inputs[1]))
+
+
+@convolutions("Conv2DBackpropInput", f"{_DEPTHWISE}BackpropInput")
+def input_gradient_of_images(c: CostContext) -> Convolution:
+    """inputs: image or its sizes, filter, gradient of the output; the output has the image's shape."""
+    return _grouped(c, _pass(c, "to_input", c.outputs[0], c.inputs[2], c.inputs[1]))
+
+
+@convolutions("Conv2DBackpropFilter", f"{_DEPTHWISE}BackpropFilter")
+def filter_gradient_of_images(c: CostContext) -> Convolution:
+    """inputs: image, filter or its sizes, gradient of the output; the output has the filter's shape."""
+    return _grouped(c, _pass(c, "to_filter", c.inputs[0], c.inputs[2], c.outputs[0]))
+
+
+def _grouped(c: CostContext, of: Convolution) -> Convolution:
+    """A depthwise filter is of all channels, and yet each channel is a group."""
+    return of._replace(groups=of.channels) if not is_matrix(c.op) else of
 
 
 @flops(_DEPTHWISE, "_FusedDepthwiseConv2dNative")

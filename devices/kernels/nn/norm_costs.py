@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, flops
+from ..op_cost import CostContext, bytes_moved, flops, input_bytes, output_bytes
 
 
 def _is_training(c: CostContext) -> bool:
@@ -19,6 +19,21 @@ def batch_norm(c: CostContext) -> int:
 def batch_norm_gradient(c: CostContext) -> int:
     """Per element: normalise (2), its product with the gradient and both sums (3), and the input's gradient (6)."""
     return 11 * c.elements_in()
+
+
+@bytes_moved("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def batch_norm_bytes(c: CostContext) -> int:
+    """In training the image is read twice: its statistics are known only after all of it has been read.
+
+    Jung et al.: Restructuring Batch Normalization to Accelerate CNN Training (2018), section 3.
+    """
+    return input_bytes(c) + output_bytes(c) + (c.bytes_in(0) if _is_training(c) else 0)
+
+
+@bytes_moved("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def batch_norm_gradient_bytes(c: CostContext) -> int:
+    """In training image and gradient are read twice: for their sums, and for what these say of each element."""
+    return input_bytes(c) + output_bytes(c) + (c.bytes_in(0) + c.bytes_in(1) if _is_training(c) else 0)
 
 
 @flops("LRN")

@@ -21,7 +21,7 @@ from attrs import evolve
 from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
-from ...kernels.op_cost import CostContext, Layer, PortDims, Product
+from ...kernels.op_cost import Convolution, CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
@@ -29,6 +29,7 @@ from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
 from .cache import CostCache
 from .classes import op_class
+from .convolution_ops import convolution_costs, explain_convolution, float32_convolution
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .layer_ops import explain_layer, layer_cost
@@ -70,6 +71,7 @@ class _OpFacts(NamedTuple):
 
     may_be_product: bool
     may_be_layer: bool
+    may_be_convolution: bool
     numbers: MemoryNumbers | None
     provenance: Provenance
 
@@ -95,6 +97,7 @@ class FittedSource:
         """The cost of each request; the products of a device with the same element type are asked for together."""
         products: defaultdict[tuple[int, OpProductTerms], list[tuple[CostRequest, CostContext, Product]]]
         products = defaultdict(list)
+        convolutions: defaultdict[int, list[tuple[CostRequest, CostContext, Convolution]]] = defaultdict(list)
         facts: dict[tuple[str, int], _OpFacts] = {}
         for request in batch:
             if self._cache.get(request) is not None:
@@ -103,22 +106,30 @@ class FittedSource:
             known = facts.get((c.op, id(spec)))
             if known is None:
                 known = facts[c.op, id(spec)] = self._facts(c.op, spec)
-            product = op_cost.product_of(c) if known.may_be_product else None
-            if product is None:
+            convolution = float32_convolution(c, spec) if known.may_be_convolution else None
+            product = op_cost.product_of(c) if known.may_be_product and convolution is None else None
+            if convolution is not None:
+                convolutions[id(spec)].append((request, c, convolution))
+            elif product is None:
                 self._cache.put(request, self._alone(c, spec, known))
             else:
                 products[id(spec), terms_of(c, product, spec)].append((request, c, product))
         for (_, terms), rows in products.items():
             self._ask(terms, rows)
+        for asked in convolutions.values():
+            self._ask_convolutions(asked)
         return [self._cache[request] for request in batch]
 
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
         c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
-        null, product = explain_roofline(c, spec), self._product(c, spec)
+        null, convolution = explain_roofline(c, spec), self._convolution(c, spec)
+        product = self._product(c, spec) if convolution is None else None
         model, memory = self.model_of_products(spec), self.model_of_memory(spec)
         has_counts = null.cost.provenance != "guessed" or not op_cost.is_stated(c.op)  # the shapes fit the op
-        if product is not None and model is not None:
+        if convolution is not None:
+            said = explain_convolution(convolution, cost, spec, self._calibration)
+        elif product is not None and model is not None:
             said = explain_product(c, product, model, spec)
         elif cost.provenance == "free" or op_cost.is_on_host(c.op):
             return null
@@ -146,6 +157,9 @@ class FittedSource:
     def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
         return op_cost.product_of(c) if self._facts(c.op, spec).may_be_product else None
 
+    def _convolution(self, c: CostContext, spec: DeviceSpec) -> Convolution | None:
+        return float32_convolution(c, spec) if self._facts(c.op, spec).may_be_convolution else None
+
     def _layer(self, c: CostContext, spec: DeviceSpec) -> Layer | None:
         """The layer that an op is, where a device has a fit of such layers."""
         layer = op_cost.layer_of(c) if self._facts(c.op, spec).may_be_layer else None
@@ -158,6 +172,7 @@ class FittedSource:
         return _OpFacts(
             is_matrix and self.model_of_products(spec) is not None,
             is_layer and spec.launches_kernels,
+            op_cost.is_convolution(op) and spec.launches_kernels and self._has_convolutions(),
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
         )
@@ -170,6 +185,16 @@ class FittedSource:
         columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
         for (request, c, _), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
             cost = _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
+            self._cache.put(request, cost)
+
+    def _has_convolutions(self) -> bool:
+        return next(iter(self._calibration.having("convolutions")), None) is not None
+
+    def _ask_convolutions(self, asked: Sequence[tuple[CostRequest, CostContext, Convolution]]) -> None:
+        """Enters the costs of convolutions on one device."""
+        requests, contexts, convolutions = zip(*asked, strict=True)
+        costs = convolution_costs(contexts, convolutions, requests[0].spec, self._calibration)
+        for request, cost in zip(requests, costs, strict=True):
             self._cache.put(request, cost)
 
     def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:

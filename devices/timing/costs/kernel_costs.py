@@ -14,7 +14,7 @@ from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.kernels.kernel_model import KernelModel
 from ..fits.kernels.kernel_rows import KernelRows
-from ..fits.kernels.transferred import transferred
+from ..fits.kernels.transferred import transferred_kernels
 from ..fits.prediction import Prediction
 from .source import OpCost, UnknownCost
 
@@ -43,14 +43,14 @@ def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: Calibration |
     fits = calibration.device(spec.name)
     own = fits.kernels(part) if fits is not None else None
     if own is not None and own.has(rows):
-        return KernelAnswer(own.predict(rows), (own,))
+        return KernelAnswer(own.predict_kernels(rows), (own,))
     models = [model for each in calibration.having(part) if (model := each.kernels(part)) is not None]
     donors = [model for model in models if model.has(rows)]
     if not donors:
         groups = list(dict.fromkeys(name for model in models for name in model.groups))
         has = f"; there are fits for {', '.join(groups)}{suggestion(group, groups)}" if groups else ""
         raise UnknownCost(f"no device of the calibration has a fit of {rows.WHAT} for {group!r}{has}")
-    return KernelAnswer(transferred(donors, rows, spec), tuple(donors))
+    return KernelAnswer(transferred_kernels(donors, rows, spec), tuple(donors))
 
 
 def kernel_cost(spec: DeviceSpec, rows: KernelRows, calibration: Calibration | None = None) -> OpCost:

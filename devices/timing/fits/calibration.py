@@ -52,7 +52,7 @@ class DeviceFits:
     spec: DeviceSpec
     table: Mapping[str, Any] = field(repr=False)  # Any: the table `[fits]` as TOML has it
     where: str = field(repr=False, default="catalog")
-    _kernels: dict[str, Any] = field(init=False, repr=False, factory=dict)
+    _kernels: dict[str, KernelModel[Any] | None] = field(init=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.table, Mapping):

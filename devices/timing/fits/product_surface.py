@@ -68,5 +68,5 @@ class ProductSurface:
 
     def nearest(self, m: int, n: int, k: int, count: int) -> Numbers:
         """The numbers of the rows nearest to a product, the nearest first."""
-        sizes = (np.array([size]) for size in (m, n, k))
-        return self._surface.nearest(features(*sizes, None, self.sm_count), count)
+        m_, n_, k_ = (np.array([size]) for size in (m, n, k))
+        return self._surface.nearest(features(m_, n_, k_, None, self.sm_count), count)

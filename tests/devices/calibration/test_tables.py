@@ -51,6 +51,14 @@ def test_measured_columns_may_be_empty(tmp_path: Path) -> None:
     assert np.isnan(read_table(_file(tmp_path, "system,m,latency_ms\na,8,\n"), columns).floats("latency_ms")).all()
 
 
+def test_whole_numbers_may_be_0(tmp_path: Path) -> None:
+    """A count begins at 1, a whole number at 0."""
+    file = _file(tmp_path, "system,window,latency_ms\na,0,1\n")
+    assert read_table(file, [ColumnSpec("window", "whole")]).counts("window").tolist() == [0]
+    with pytest.raises(InvalidArgumentError, match="window = '0' must be a whole number from 1"):
+        read_table(file, [ColumnSpec("window", "count")])
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

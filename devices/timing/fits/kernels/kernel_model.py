@@ -1,18 +1,20 @@
 """The fitted model of one family of kernels on one device.
 
     KernelModel(DecodeRows, H100, {"bf16": GroupFit(numbers 2100 ns, 0.81, ...; spread 0.11; surface of 110 rows)})
-    .predict(rows)    formula of the numbers, times the exponential of the surface: 12.4 us, 80 % within 11.6 to 13.3
+    .predict(rows)          what a measurement would say: 12.4 us, 80 % within 11.6 to 13.3
+    .predict_kernels(rows)  the kernel alone: the formula of the numbers, times the exponential of the surface
 
 Where a size lies outside of those fitted, the surface fades with each doubling, and the interval widens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
 from .....errors import InvalidArgumentError
 from .....graph.arrays import Floats
@@ -36,13 +38,15 @@ class KernelSurface(Generic[R]):
 class GroupFit(NamedTuple):
     """What is fitted for one group of rows on one device.
 
-    `spread` is half of the 80 % interval of the formula alone, in log time.
+    `spread` is half of the 80 % interval of the formula alone, in log time, and `launch_spread` that of a measurement
+    that does not show the kernel.
     """
 
     numbers: tuple[float, ...]
     spread: float
     ranges: SizeRanges
     surface: KernelSurface[Any] | None = None  # Any: rows of the model's family
+    launch_spread: float = 0.0
 
 
 class KernelExplanation(NamedTuple):
@@ -75,18 +79,54 @@ class KernelModel(Generic[R]):
         return set(rows.groups) <= set(self.groups)
 
     def predict(self, rows: R) -> Prediction:
-        """Times with their 80 % intervals; InvalidArgumentError for a group that was not fitted."""
-        formula_ns, mean, half = self.parts(rows, self.spec)
-        time_ns: Floats = formula_ns * np.exp(mean)
-        return with_interval(time_ns, half)
+        """What is measured, with 80 % intervals; InvalidArgumentError for a group that was not fitted."""
+        kernel_ns, half = self.kernels(rows, self.spec)
+        time_ns, low_ns, high_ns = (
+            self.timed_ns(rows, kernel_ns * np.exp(sign * half), self.spec) for sign in (0, -1, 1)
+        )
+        spread = self.launch_shares(rows, kernel_ns, self.spec) * self._launch_spreads(rows)
+        down, up = np.hypot(np.log(time_ns / low_ns), spread), np.hypot(np.log(high_ns / time_ns), spread)
+        return Prediction(time_ns, time_ns * np.exp(-down), time_ns * np.exp(up))
+
+    def predict_kernels(self, rows: R) -> Prediction:
+        """Times of the kernels alone, at least the floor of the device; errors as `predict`."""
+        return at_least(with_interval(*self.kernels(rows, self.spec)), self.family.floor_ns(self.spec))
+
+    def kernels(self, rows: R, spec: DeviceSpec) -> tuple[Floats, Floats]:
+        """By row the kernel's time on `spec`, and half of its 80 % interval in log time."""
+        formula_ns, mean, half = self.parts(rows, spec)
+        return formula_ns * np.exp(mean), half
+
+    def timed_ns(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
+        """What a measurement as those of the fit says of kernels that take so long on `spec`."""
+        times = np.empty(len(rows))
+        for fit, of in self._by_group(rows):
+            times[of] = rows.take(of).timed_ns(kernel_ns[of], fit.numbers, spec)
+        return times
+
+    def launch_shares(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
+        """By row the share of such a measurement that is not the kernel's."""
+        shares = np.empty(len(rows))
+        for fit, of in self._by_group(rows):
+            shares[of] = rows.take(of).launch_share(kernel_ns[of], fit.numbers, spec)
+        return shares
+
+    def _launch_spreads(self, rows: R) -> Floats:
+        spreads = np.empty(len(rows))
+        for fit, of in self._by_group(rows):
+            spreads[of] = fit.launch_spread
+        return spreads
+
+    def _by_group(self, rows: R) -> Iterator[tuple[GroupFit, NDArray[np.bool_]]]:
+        groups = np.array(rows.groups, dtype=object)
+        for group in dict.fromkeys(rows.groups):
+            yield self.group(group), groups == group
 
     def parts(self, rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
         """By row the formula on `spec`, the log of the surface's factor, and half of the 80 % interval in log time."""
         formula_ns, mean, half = (np.empty(len(rows)) for _ in range(3))
-        groups = np.array(rows.groups, dtype=object)
-        for group in dict.fromkeys(rows.groups):
-            of = groups == group
-            fit, some = self.group(group), rows.take(of)
+        for fit, of in self._by_group(rows):
+            some = rows.take(of)
             formula_ns[of] = some.formula_ns(fit.numbers, spec)
             mean[of], half[of] = _residuals(fit, some, spec)
         return formula_ns, mean, half
@@ -102,7 +142,7 @@ class KernelModel(Generic[R]):
     def explain(self, rows: R, count: int = 5) -> KernelExplanation:
         """Where the time of the first row comes from."""
         one = rows.take(np.array([0]))
-        fit, said = self.group(one.groups[0]), self.predict(one)
+        fit, said = self.group(one.groups[0]), self.predict_kernels(one)
         formula_ns, mean, _ = self.parts(one, self.spec)
         named = zip(self.family.NUMBERS, fit.numbers, strict=True)
         return KernelExplanation(
@@ -114,6 +154,14 @@ class KernelModel(Generic[R]):
             float(said.low_ns[0]),
             float(said.high_ns[0]),
         )
+
+
+def at_least(said: Prediction, floor_ns: float) -> Prediction:
+    """The same, but no time below the floor."""
+    if not floor_ns:
+        return said
+    times = (np.maximum(column, floor_ns) for column in said[:3])
+    return Prediction(*times, said.provenance)
 
 
 def _residuals(fit: GroupFit, rows: KernelRows, spec: DeviceSpec) -> tuple[Floats, Floats]:

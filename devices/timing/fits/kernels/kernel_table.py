@@ -26,6 +26,8 @@ from ..surface import Residuals, Surface, SurfaceNumbers
 from .kernel_model import GroupFit, KernelModel, KernelSurface, R
 from .kernel_rows import KernelRows
 
+SPREADS = ("spread", "launch_spread")
+
 
 def write_model(model: KernelModel[Any]) -> dict[str, Any]:  # Any: rows of every family; TOML
     """The table of a model, its numbers with their source and date."""
@@ -39,6 +41,8 @@ def _units(family: type[KernelRows]) -> dict[str, Unit]:
 def _group_table(fit: GroupFit, model: KernelModel[Any]) -> dict[str, Any]:
     table: dict[str, Any] = write_numbers(fit.numbers, _units(model.family), source=model.source, date=model.date)
     table["spread"] = write(fit.spread, "", source=model.source, date=model.date)
+    if fit.launch_spread:
+        table["launch_spread"] = write(fit.launch_spread, "", source=model.source, date=model.date)
     table |= write_ranges(fit.ranges)
     return table if fit.surface is None else table | {"surface": _surface_table(fit.surface)}
 
@@ -69,11 +73,13 @@ def read_model(family: type[R], table: Mapping[str, Any], spec: DeviceSpec, wher
 def _read_group(family: type[KernelRows], table: SourcedTable, spec: DeviceSpec) -> GroupFit:
     units = _units(family)
     ranged = [key.removeprefix("range_") for key in table.table if key.startswith("range_")]
-    table.only([*units, "spread", *(f"range_{name}" for name in ranged), "surface"])
+    table.only([*units, *SPREADS, *(f"range_{name}" for name in ranged), "surface"])
     numbers = read_numbers(SourcedTable({k: v for k, v in table.table.items() if k in units}, table.where), units)
     spread = read(table.table.get("spread"), "", f"{table.where}: spread")
+    launch = table.table.get("launch_spread")
+    launch_spread = 0.0 if launch is None else read(launch, "", f"{table.where}: launch_spread")
     surface = _read_surface(family, table.inner("surface"), spec) if "surface" in table.table else None
-    return GroupFit(tuple(numbers), spread, read_ranges(table, ranged), surface)
+    return GroupFit(tuple(numbers), spread, read_ranges(table, ranged), surface, launch_spread)
 
 
 def _read_surface(family: type[R], table: SourcedTable, spec: DeviceSpec) -> KernelSurface[R]:

@@ -4,12 +4,13 @@
                                              times its surface; the mean in log time, nearer datasheets counting more
 
 The interval has what the donors differ by, what each does not know, and at least what leaving each measured device out
-in turn has shown (`KernelRows.SPREAD`).
+in turn has shown (`KernelRows.spread_at`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,7 @@ from ....spec import DeviceSpec
 from ..layers import with_interval
 from ..prediction import Prediction
 from ..products import bf16_peak
-from .kernel_model import KernelModel, R
-
-DECAY = 1.0
-"""natural logs of the datasheets' ratio by which a donor counts 1/e of one with the same datasheet: assumed"""
+from .kernel_model import KernelModel, R, at_least
 
 
 def distance(one: DeviceSpec, other: DeviceSpec) -> float:
@@ -34,17 +32,40 @@ def distance(one: DeviceSpec, other: DeviceSpec) -> float:
     return float(np.linalg.norm(np.log(ratios)))
 
 
-def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
-    """Times of the rows on `spec` by the models of other devices, each of which `has` the rows."""
+def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats:  # Any: rows of every family
+    """How much each donor counts, 1 in all."""
     away = np.array([distance(spec, donor.spec) for donor in donors])
-    weights = np.exp(-(away - away.min()) / DECAY)
-    weights /= weights.sum()
-    logs, halves = [], []
-    for donor in donors:
-        formula_ns, mean, half = donor.parts(rows, spec)
-        logs.append(np.log(formula_ns) + mean)
-        halves.append(half)
-    log_ns: Floats = weights @ np.array(logs)
-    apart = weights @ (np.array(logs) - log_ns) ** 2
-    half = np.sqrt(weights @ np.array(halves) ** 2 + apart + type(rows).SPREAD ** 2)
-    return with_interval(np.exp(log_ns), half, "transferred")
+    weights: Floats = np.exp(-(away - away.min()) / donors[0].family.DECAY)
+    return weights / weights.sum()
+
+
+def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
+    """What is measured of the rows on `spec`, by the models of other devices, each of which `has` the rows."""
+    weights, kernels, half = _by_donor(donors, rows, spec)
+    middle, low, high = (
+        np.log([d.timed_ns(rows, row * np.exp(sign * half), spec) for d, row in zip(donors, kernels, strict=True)])
+        for sign in (0, -1, 1)
+    )
+    log_ns: Floats = weights @ middle
+    apart = np.sqrt(weights @ (middle - log_ns) ** 2)
+    shares = [donor.launch_shares(rows, row, spec) for donor, row in zip(donors, kernels, strict=True)]
+    apart = np.hypot(apart, (weights @ np.array(shares)) * type(rows).LAUNCH_SPREAD)
+    down, up = np.hypot(log_ns - weights @ low, apart), np.hypot(weights @ high - log_ns, apart)
+    return Prediction(np.exp(log_ns), np.exp(log_ns - down), np.exp(log_ns + up), "transferred")
+
+
+def transferred_kernels(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
+    """Times of the kernels alone on `spec`, at least its floor."""
+    weights, kernels, half = _by_donor(donors, rows, spec)
+    log_ns: Floats = weights @ np.log(kernels)
+    apart = np.sqrt(weights @ (np.log(kernels) - log_ns) ** 2)
+    said = with_interval(np.exp(log_ns), np.hypot(half, apart), "transferred")
+    return at_least(said, type(rows).floor_ns(spec))
+
+
+def _by_donor(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
+    """The weight of each donor, its kernels on `spec` by row, and half of the interval but for what they differ by."""
+    weights, nearest = weights_of(donors, spec), min(distance(spec, donor.spec) for donor in donors)
+    kernels, halves = zip(*(donor.kernels(rows, spec) for donor in donors), strict=True)
+    half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + type(rows).spread_at(nearest) ** 2)
+    return weights, np.array(kernels), half

@@ -1,0 +1,1 @@
+"""The definitions of files of measured kernels, a module a topic."""
