@@ -83,7 +83,9 @@ def convolution_cost(
     rows = _rows(direction, images, channels, filters, size, kernel, stride, groups)
     said = convolution_answer(spec, rows, is_measured(rows), calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))
+    return OpCost(
+        round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
+    )
 
 
 def convolution_algorithm(

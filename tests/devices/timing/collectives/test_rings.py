@@ -14,6 +14,7 @@ from partita.devices.calibration.fitting.meshes import first_rings
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device
 from partita.devices.fabric import FabricRules, MeshRule, PairLinks
+from partita.devices.timing.collectives.explained import explanation_of_plan
 from partita.devices.timing.collectives.plan import plan_of
 from partita.devices.timing.collectives.rings import hops_of, rings_of
 from partita.devices.topology import LinkRules
@@ -127,6 +128,22 @@ def test_ranks_without_a_ring_go_over_pcie() -> None:
     assert five.time_ns > 5 * four.time_ns
     assert five.high_ns / five.time_ns > 1.5 > 1.2 > four.high_ns / four.time_ns
     assert five.provenance == "transferred"
+
+
+def test_the_rings_are_printed() -> None:
+    """Their number and their members; where there is none, that too, and that nobody measured it."""
+    cluster = parse_cluster('[[host]]\nmodel = "DGX-1-V100"')
+    three, five = (
+        explanation_of_plan("Reduce", plan_of("all_reduce", [f"gpu:{i}" for i in range(n)], 1 << 20, cluster, None))
+        for n in (3, 5)
+    )
+    assert three.inputs["rings"] == "2: gpu:0 1 2; gpu:0 2 1"
+    assert five.inputs["rings"] == "none"
+    assert any("never measured" in sentence for sentence in five.assumed)
+    switched = parse_cluster('[[host]]\nmodel = "DGX-H100"')
+    told = explanation_of_plan("Reduce", plan_of("all_reduce", ["gpu:0", "gpu:1"], 1 << 20, switched, None))
+    assert "rings" not in told.inputs
+    assert "NCCL 2.29.2" in told.formula
 
 
 def test_which_gpus_take_part_decides() -> None:
