@@ -28,7 +28,7 @@ of the file.
     latency = "2 us"
 
 A task that lists no CPU gets one of the model "generic-cpu", before its GPUs: every task has a host. `fabric_file` has
-the tables of network ports and switches.
+the tables of network ports, switches and meshes.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     Raises InvalidArgumentError for wrong content.
     """
     table = parse_toml(source, name) if isinstance(source, str) else source
-    check_keys(table, ["device", "host", "link", "nic", "switch", "slow", "degrade"], name)
+    check_keys(table, ["device", "host", "link", "nic", "switch", "mesh", "slow", "degrade"], name)
     table = with_hosts(table, name)
     entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(tables(table, "device", name))]
     if not entries:
@@ -204,6 +204,9 @@ def _fabric(table: Mapping[str, Any], devices: Sequence[Device], name: str) -> F
         reader.add_nic(item, _link({key: item[key] for key in item if key in LINK_KEYS}, where), where)
     for i, item in enumerate(tables(table, "switch", name)):
         reader.add_switch(item, f"{name}: switch {i}")
+    for i, item in enumerate(tables(table, "mesh", name)):
+        where = f"{name}: mesh {i}"
+        reader.add_mesh(item, _link({key: item[key] for key in item if key in LINK_KEYS}, where), where)
     return reader.finish(name)
 
 

@@ -9,6 +9,9 @@ rules for all machines, else one port of the network of the cluster. A switch is
 every port has its own rate. So a leaf switch is one link up to the spine and one down, with the rate of all its uplinks
 together; a PCIe switch likewise towards the host; a spine, without which leaves are joined by a network that is never
 full, is one link.
+
+Inside a machine links may join pairs of devices (`MeshRule`), as the NVLinks of machines without an NVSwitch do; and
+its devices may be on several sockets (`SocketRule`), with one link in each direction between any two of them.
 """
 
 from __future__ import annotations
@@ -90,6 +93,36 @@ class PcieRule:
 
 
 @frozen
+class SocketRule:
+    """A processor whose PCIe root has the `devices`; `link` is its way to each other socket, in one direction."""
+
+    name: str
+    devices: tuple[str, ...]
+    link: LinkSpec
+    hosts: tuple[str, ...] = ()
+
+
+class PairLinks(NamedTuple):
+    """How many links join two devices of a machine, by their names in rules."""
+
+    first: str
+    second: str
+    links: int
+
+
+@frozen
+class MeshRule:
+    """Links between pairs of devices in each of `hosts`, or in all machines: there is no switch between them.
+
+    `link` is the model of one of them. Devices without links between them reach each other through their host.
+    """
+
+    link: LinkSpec
+    pairs: tuple[PairLinks, ...]
+    hosts: tuple[str, ...] = ()
+
+
+@frozen
 class FabricRules:
     """The ports and switches of a cluster; without any, machines have one port each and no switch is ever full."""
 
@@ -97,9 +130,18 @@ class FabricRules:
     leaves: tuple[LeafRule, ...] = ()
     spine: SpineRule | None = None
     pcie: tuple[PcieRule, ...] = ()
+    sockets: tuple[SocketRule, ...] = ()
+    meshes: tuple[MeshRule, ...] = ()
 
 
-_Rule = TypeVar("_Rule", NicRule, PcieRule)
+_Rule = TypeVar("_Rule", NicRule, PcieRule, SocketRule, MeshRule)
+
+
+class PeerLinks(NamedTuple):
+    """The links between two devices: the model of one, and how many there are."""
+
+    link: LinkSpec
+    links: int
 
 
 class Nic(NamedTuple):
@@ -134,6 +176,18 @@ class Fabric:
     def devices_below(self, switch: PcieRule, host: str) -> list[Device]:
         """The devices of a machine below a PCIe switch."""
         return [device for device in self.hosts[host] if self._switches.get(device.name) is switch]
+
+    def socket(self, device: Device) -> SocketRule | None:
+        """The socket that a device is on, None where no rule says so."""
+        return self._sockets.get(device.name)
+
+    def in_mesh(self, device: Device) -> bool:
+        """Whether links of the machine of a device join pairs, this one's among them."""
+        return device.name in self._meshes
+
+    def peers(self, device: Device) -> dict[str, PeerLinks]:
+        """The links of a device to others of its machine, by their full names; none where there is no mesh."""
+        return self._meshes.get(device.name, {})
 
     def leaf_link(self, leaf: LeafRule) -> LinkSpec:
         """The link from a leaf to the spine, and back."""
@@ -173,13 +227,37 @@ class Fabric:
 
     @cached_property
     def _switches(self) -> dict[str, PcieRule]:
-        switches = {}
-        for host, devices in self.hosts.items():
-            for rule in _for_host(self.rules.pcie, host):
-                for device, name in zip(devices, local_names(devices), strict=True):
-                    if name in rule.devices:
-                        switches[device.name] = rule
+        switches: dict[str, PcieRule] = {}
+        for host in self.hosts:
+            for rule, named in self._named(self.rules.pcie, host):
+                switches |= {name: rule for local, name in named.items() if local in rule.devices}
         return switches
+
+    @cached_property
+    def _sockets(self) -> dict[str, SocketRule]:
+        sockets: dict[str, SocketRule] = {}
+        for host in self.hosts:
+            for rule, named in self._named(self.rules.sockets, host):
+                sockets |= {name: rule for local, name in named.items() if local in rule.devices}
+        return sockets
+
+    @cached_property
+    def _meshes(self) -> dict[str, dict[str, PeerLinks]]:
+        meshes: dict[str, dict[str, PeerLinks]] = {}
+        for host in self.hosts:
+            for rule, named in self._named(self.rules.meshes, host):
+                for first, second, links in rule.pairs:
+                    if first in named and second in named:
+                        joined = PeerLinks(rule.link, links)
+                        meshes.setdefault(named[first], {})[named[second]] = joined
+                        meshes.setdefault(named[second], {})[named[first]] = joined
+        return meshes
+
+    def _named(self, rules: Sequence[_Rule], host: str) -> list[tuple[_Rule, dict[str, str]]]:
+        """The rules of a machine, each with the full names of its devices by those in rules."""
+        devices = self.hosts[host]
+        named = dict(zip(local_names(devices), (device.name for device in devices), strict=True))
+        return [(rule, named) for rule in _for_host(rules, host)]
 
     @cached_property
     def _nics(self) -> dict[str, Nic]:

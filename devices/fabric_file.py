@@ -1,4 +1,4 @@
-"""The network ports and switches of a cluster file: tables [[nic]] and [[switch]] -> `FabricRules`.
+"""Network ports, switches and meshes of a cluster file: tables [[nic]], [[switch]] and [[mesh]] -> `FabricRules`.
 
 [[nic]]                            # two ports for every machine; GPUs use them in blocks
 count = 2
@@ -23,10 +23,20 @@ kind = "pcie"
 devices = ["gpu:0", "gpu:1"]       # of every machine, or of those in hosts
 oversubscription = 2
 nics = [0]                         # ports below the switch
+
+[[switch]]
+kind = "socket"                    # one for each processor of a machine
+devices = ["gpu:0", "gpu:1"]
+bandwidth = "16 GB/s"              # to each other socket
+
+[[mesh]]                           # links between pairs, in place of a switch between all
+link = "NVLink2 link"              # one of them; or bandwidth and latency
+pairs = ["gpu:0 gpu:1", "gpu:0 gpu:2 x2"]
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -36,7 +46,18 @@ from attrs import evolve
 from ..errors import InvalidArgumentError
 from ..graph.suggestions import suggestion
 from .device import Device
-from .fabric import FabricRules, LeafRule, NicRule, PcieRule, SpineRule, SwitchRate, local_names
+from .fabric import (
+    FabricRules,
+    LeafRule,
+    MeshRule,
+    NicRule,
+    PairLinks,
+    PcieRule,
+    SocketRule,
+    SpineRule,
+    SwitchRate,
+    local_names,
+)
 from .link import LinkSpec
 from .tables import check_keys, quantity, texts
 from .units import parse_bytes_per_s, parse_ns
@@ -48,7 +69,10 @@ _SWITCH_KEYS: Mapping[str, list[str]] = {
     "leaf": [*_RATE_KEYS, "hosts", "size"],
     "spine": _RATE_KEYS,
     "pcie": [*_RATE_KEYS, "hosts", "devices", "nics"],
+    "socket": ["kind", "bandwidth", "latency", "hosts", "devices"],
 }
+_MESH_KEYS = ["hosts", "pairs", *LINK_KEYS]
+_PAIR = re.compile(r"(\S+) (\S+)(?: x([1-9][0-9]{0,2}))?")
 
 
 class FabricReader:
@@ -81,8 +105,23 @@ class FabricReader:
             if self.rules.spine is not None:
                 raise InvalidArgumentError(f"{where}: there is a spine already; write all its switches as one")
             self.rules = evolve(self.rules, spine=SpineRule(rate, latency_ns))
+        elif kind == "socket":
+            self._add_socket(table, LinkSpec("", rate.over(()), latency_ns), where)
         else:
             self._add_pcie(table, rate, latency_ns, where)
+
+    def add_mesh(self, table: Mapping[str, Any], link: LinkSpec, where: str) -> None:
+        """Adds a table [[mesh]], whose model of link has been read."""
+        check_keys(table, _MESH_KEYS, where)
+        hosts = self._known_hosts(table, where)
+        pairs = tuple(_pair(text, f"{where}: pairs") for text in texts(table, "pairs", where))
+        self._check_devices([name for pair in pairs for name in pair[:2]], hosts, f"{where}: pairs")
+        if not pairs:
+            raise InvalidArgumentError(f'{where}: a mesh needs pairs, such as ["gpu:0 gpu:1", "gpu:0 gpu:2 x2"]')
+        for pair in pairs:
+            if [{*other[:2]} for other in pairs].count({*pair[:2]}) > 1:
+                raise InvalidArgumentError(f"{where}: pairs: {pair.first} and {pair.second} stand twice; write a count")
+        self.rules = evolve(self.rules, meshes=(*self.rules.meshes, MeshRule(link, pairs, hosts)))
 
     def finish(self, name: str) -> FabricRules:
         """The rules; InvalidArgumentError when they do not fit together."""
@@ -120,6 +159,14 @@ class FabricReader:
         rule = PcieRule(f"PCIe switch {len(self.rules.pcie)}", devices, rate, latency_ns, hosts, tuple(nics))
         self.rules = evolve(self.rules, pcie=(*self.rules.pcie, rule))
 
+    def _add_socket(self, table: Mapping[str, Any], link: LinkSpec, where: str) -> None:
+        hosts, name = self._known_hosts(table, where), f"socket {len(self.rules.sockets)}"
+        devices = self._known_devices(table, hosts, where)
+        if not devices:
+            raise InvalidArgumentError(f'{where}: a socket needs devices, such as ["gpu:0", "gpu:1"]')
+        rule = SocketRule(name, devices, evolve(link, name="socket link"), hosts)
+        self.rules = evolve(self.rules, sockets=(*self.rules.sockets, rule))
+
     def _known_hosts(self, table: Mapping[str, Any], where: str) -> tuple[str, ...]:
         hosts = texts(table, "hosts", where)
         for host in hosts:
@@ -130,12 +177,25 @@ class FabricReader:
 
     def _known_devices(self, table: Mapping[str, Any], hosts: tuple[str, ...], where: str) -> tuple[str, ...]:
         names = texts(table, "devices", where)
+        self._check_devices(names, hosts, f"{where}: devices")
+        return names
+
+    def _check_devices(self, names: Sequence[str], hosts: tuple[str, ...], where: str) -> None:
         known = {name: None for host in hosts or self._hosts for name in local_names(self._hosts[host])}
         for name in names:
             if name not in known:
                 hint = suggestion(name, list(known))
-                raise InvalidArgumentError(f"{where}: devices: no machine has a {name!r}{hint}")
-        return names
+                raise InvalidArgumentError(f"{where}: no machine has a {name!r}{hint}")
+
+
+def _pair(text: str, where: str) -> PairLinks:
+    """Two devices and their number of links: "gpu:0 gpu:2 x2"."""
+    match = _PAIR.fullmatch(text)
+    if match is None or match[1] == match[2]:
+        raise InvalidArgumentError(
+            f'{where}: {text!r} is no pair; write "gpu:0 gpu:1", or with a count "gpu:0 gpu:1 x2"'
+        )
+    return PairLinks(match[1], match[2], int(match[3] or 1))
 
 
 def _count(table: Mapping[str, Any], key: str, default: int, where: str) -> int:
@@ -146,6 +206,8 @@ def _count(table: Mapping[str, Any], key: str, default: int, where: str) -> int:
 
 
 def _rate(table: Mapping[str, Any], where: str) -> SwitchRate:
+    if table.get("kind") == "socket" and "bandwidth" not in table:
+        raise InvalidArgumentError(f"{where}: a socket needs a bandwidth: that of its link to each other socket")
     if ("bandwidth" in table) == ("oversubscription" in table):
         raise InvalidArgumentError(
             f"{where}: give either bandwidth (of one direction, all links up together) or oversubscription (what the "

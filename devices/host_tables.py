@@ -1,4 +1,4 @@
-"""The machines of a cluster file by model: tables [[host]] -> tables [[device]], [[nic]] and [[switch]].
+"""The machines of a cluster file by model: tables [[host]] -> tables [[device]], [[nic]], [[switch]] and [[mesh]].
 
     [[host]]                        [[device]]  spec = "Xeon-8480+", tasks = 2, job = "worker"
     model = "DGX-H100"      -->     [[device]]  spec = "H100-SXM", count = 8, tasks = 2, job = "worker"
@@ -6,7 +6,7 @@
     tasks = 2
 
 A task has a machine of its own. GPUs and ports are below the PCIe switches of a model in blocks, as many at each; a
-switch has one link up, of the rate of one GPU's link.
+switch has one link up, of the rate of one GPU's link. GPUs are on sockets in blocks likewise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def with_hosts(table: TomlTable, name: str) -> dict[str, Any]:
         return dict(table)
     whole = {key: value for key, value in table.items() if key != "host"}
     parts = [_written_out(item, f"{name}: host {i}") for i, item in enumerate(tables(table, "host", name))]
-    for key in ("device", "nic", "switch"):
+    for key in ("device", "nic", "switch", "mesh"):
         whole[key] = tables(whole, key, name) + [item for part in parts for item in part[key]]
     return whole
 
@@ -46,7 +46,8 @@ def _written_out(table: TomlTable, where: str) -> dict[str, list[TomlTable]]:
     return {
         "device": [*devices, {"spec": model.gpu, "count": model.gpus, **place}],
         "nic": [{"link": model.nic, "count": model.nics, "hosts": machines}],
-        "switch": _switches(model, machines),
+        "switch": [*_switches(model, machines), *_sockets(model, machines)],
+        "mesh": [{"link": model.mesh_link, "pairs": list(model.mesh), "hosts": machines}] if model.mesh else [],
     }
 
 
@@ -58,6 +59,25 @@ def _machines(place: TomlTable, where: str) -> list[str]:
     task = place.get("task", 0)
     tasks = range(place["tasks"]) if "tasks" in place else range(task, task + 1)
     return [f"/job:{place.get('job', 'localhost')}/replica:{place.get('replica', 0)}/task:{k}" for k in tasks]
+
+
+def _sockets(model: HostModel, machines: list[str]) -> list[TomlTable]:
+    """A socket for each block of GPUs, where the model says how they are linked."""
+    if model.socket_bandwidth is None:
+        return []
+    blocks = [
+        range(k * model.gpus // model.sockets, (k + 1) * model.gpus // model.sockets) for k in range(model.sockets)
+    ]
+    return [
+        {
+            "kind": "socket",
+            "devices": [f"gpu:{gpu}" for gpu in block],
+            "bandwidth": model.socket_bandwidth,
+            "latency": model.socket_latency,
+            "hosts": machines,
+        }
+        for block in blocks
+    ]
 
 
 def _switches(model: HostModel, machines: list[str]) -> list[TomlTable]:

@@ -6,7 +6,8 @@ route; it runs at the rate of the slowest, and their latencies add up.
     same memory            nothing moves: the empty route; the CPUs of one task, a process, share their memory
     CPU  -> CPU, one host  loopback, between different tasks
     CPU <-> GPU, one host  the GPU's link to its host (PCIe), one direction
-    GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; else over both host links
+    GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; the links of the pair where
+                           links join pairs; else over both host links, and the link between their sockets
     across hosts          [out of the GPU] out of the host's network port, into the other host's [into the GPU]
 
 Rules may add ports to hosts, and switches that can be full (`fabric`): a PCIe switch stands between GPUs and their host
@@ -29,7 +30,7 @@ from ..errors import InvalidArgumentError
 from ..graph.ops.device_kinds import device_kind
 from .catalog import link_spec
 from .device import Device
-from .fabric import Fabric, FabricRules, Nic
+from .fabric import Fabric, FabricRules, Nic, PeerLinks
 from .kinds import cluster_kinds, defaults_of
 from .link import LinkSpec, transfer_ns
 
@@ -212,12 +213,24 @@ class Topology:
         if not leaves and not enters:
             return (self._link(src.name, dst.name, self.rules.loopback),)
         up, down = self._up(src) if leaves else (), self._down(dst) if enters else ()
-        if up and down and self.fabric.pcie(src) is self.fabric.pcie(dst):
+        crossing = self._between_sockets(src, dst) if up and down else ()
+        if up and down and not crossing and self.fabric.pcie(src) is self.fabric.pcie(dst):
             return up[0], down[-1]  # past the switch above both, if there is one
-        return up + down
+        return (*up, *crossing, *down)
+
+    def _between_sockets(self, src: Device, dst: Device) -> tuple[Link, ...]:
+        """From the socket of a device to that of another; nothing where they are one, or where no rule says."""
+        a, b = self.fabric.socket(src), self.fabric.socket(dst)
+        if a is None or b is None or a is b:
+            return ()
+        slower = max((a, b), key=lambda socket: (-socket.link.bandwidth_bytes_per_s, socket.link.latency_ns))
+        return (self._link(f"{src.host} {a.name}", f"{src.host} {b.name}", slower.link),)
 
     def _between_peers(self, src: Device, dst: Device) -> tuple[Link, ...]:
-        """Out of one peer port and into the other; nothing if they have no ports of the same model."""
+        """The links of the pair, or out of one peer port and into the other; nothing if there are none of one model."""
+        if self.fabric.in_mesh(src) or self.fabric.in_mesh(dst):
+            joined = self.fabric.peers(src).get(dst.name)
+            return (self._link(src.name, dst.name, _together(joined)),) if joined is not None else ()
         out_port, in_port = self._peer(src), self._peer(dst)
         if out_port is None or out_port != in_port:
             return ()
@@ -286,6 +299,12 @@ class Topology:
             latency_ns = 0 if hop_end else spec.latency_ns
             self._links[key] = Link(source, destination, spec.name, spec.bandwidth_bytes_per_s, latency_ns, engines)
         return self._links[key]
+
+
+def _together(links: PeerLinks) -> LinkSpec:
+    """The links of a pair as one: a transfer uses all of them."""
+    one = links.link
+    return evolve(one, bandwidth_bytes_per_s=one.bandwidth_bytes_per_s * links.links)
 
 
 def _port_name(host: str, nic: Nic) -> str:

@@ -2,9 +2,10 @@
 
     python tools/make_catalog_fits.py DATA_DIR [--date YYYY-MM-DD] [--only PART ...]
 
-DATA_DIR has gemm_bf16.csv and collectives_nccl.csv, whose systems are names or aliases of the catalog, of `LAYERS_OF`
-attention_b200.csv and grouped_gemm_b200.csv, and files of measured kernels (`KERNEL_FILES`), those that are there.
-Collectives of all systems are fitted together, since they share a covariance; so are kernels of a family.
+DATA_DIR has gemm_bf16.csv, collectives_nccl.csv with collectives_nccl_versions.csv, and allreduce_vtrain.csv, whose
+systems are names or aliases of the catalog, of `LAYERS_OF` attention_b200.csv and grouped_gemm_b200.csv, and files of
+measured kernels (`KERNEL_FILES`), those that are there. Collectives of all systems of a file are fitted together, since
+they share a covariance; so are kernels of a family. Of allreduce_vtrain.csv devices get a fit that have no other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from partita.devices.calibration.fitting.collectives import CollectiveRows, fit_collectives
 from partita.devices.calibration.fitting.layers import ATTENTION, GROUPED, fit_layers
 from partita.devices.calibration.fitting.products import fit_products
 from partita.devices.calibration.kernel_files import KERNEL_FILES
@@ -24,6 +24,9 @@ from partita.devices.calibration.sources.measurements import STATED_PEAK_FLOPS_P
 from partita.devices.calibration.sources.reading import read_source
 from partita.devices.calibration.tables import ColumnSpec, read_table
 from partita.devices.calibration.toml_text import toml_text
+from partita.devices.calibration.validation.allreduce import ALLREDUCE_VTRAIN, allreduce_columns
+from partita.devices.calibration.validation.collective_answers import fit_curves
+from partita.devices.calibration.validation.collectives import COLLECTIVES_NCCL, nccl_columns
 from partita.devices.catalog import aliases_of, device_names, device_spec
 from partita.devices.timing.fits.kernels.kernel_table import write_model
 from partita.devices.timing.fits.products import Products
@@ -70,18 +73,16 @@ def layer_tables(rows: Measurements, date: str) -> dict[str, Any]:
     return tables
 
 
-def collective_tables(of_device: dict[str, Measurements], date: str) -> dict[str, dict[str, Any]]:
+def collective_tables(folder: Path, date: str) -> dict[str, dict[str, Any]]:
     """The table `[fits.collectives]` of each device."""
-    rows = [(name, row) for name, measured in of_device.items() for row in sorted(measured.collectives)]
-    columns = CollectiveRows(
-        [name for name, _ in rows],
-        [row.kind for _, row in rows],
-        np.array([row.ranks for _, row in rows]),
-        np.array([row.size_bytes for _, row in rows]),
-        np.array([row.time_ns for _, row in rows]),
-    )
-    models = fit_collectives(columns, source=FILES[1], date=date)
-    return {name: {"collectives": model.to_table()} for name, model in models.items()}
+    tables: dict[str, dict[str, Any]] = {}
+    sets = ((COLLECTIVES_NCCL, nccl_columns), (ALLREDUCE_VTRAIN, allreduce_columns))
+    for of, columns in sets:
+        path = folder / of.files
+        rows = columns(of.read([path], False))
+        for system, model in fit_curves(rows, path.name, date).items():
+            tables.setdefault(device_spec(system).name, {"collectives": model.to_table()})
+    return tables
 
 
 def kernel_tables(folder: Path, date: str) -> dict[str, dict[str, Any]]:
@@ -121,7 +122,8 @@ def main() -> None:
     tables = kernel_tables(folder, date) if not only or {*only} & {of.family.PART for of in KERNEL_FILES} else {}
     if not only or {*only} - {of.family.PART for of in KERNEL_FILES}:
         of_device = {name: rows for name in device_names() if (rows := measurements(folder, name)).used}
-        collectives = collective_tables(of_device, date)
+        collectives = collective_tables(folder, date)
+        of_device |= {name: Measurements() for name in collectives if name not in of_device}
         for name, rows in of_device.items():
             tables.setdefault(name, {}).update(
                 product_table(rows, name, date) | layer_tables(rows, date) | collectives.get(name, {})

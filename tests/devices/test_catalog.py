@@ -14,7 +14,7 @@ from partita.devices.catalog import device_spec, device_spec_from, link_spec, li
 from partita.devices.catalog.hosts import host_model
 from partita.errors import InvalidArgumentError, NotFoundError
 
-PLAIN_TEXTS = {"name", "kind", "aliases", "host_link", "peer_link", "fits", "cpu", "gpu", "nic"}
+PLAIN_TEXTS = {"name", "kind", "aliases", "host_link", "peer_link", "fits", "cpu", "gpu", "nic", "mesh_link"}
 FILES = sorted(entry.name for entry in files(catalog.__name__).iterdir() if entry.name.endswith(".toml"))
 INLINE = {"kind": "CPU", "memory": "1 GB", "memory_bandwidth": "1 GB/s", "peak_flops": {"fp32": "1 GFLOP/s"}}
 

@@ -51,6 +51,51 @@ def test_machines_may_have_ports_of_their_own() -> None:
     assert (there.latency_ns, back.latency_ns) == (3000, 7000)
 
 
+MESH = """
+[[mesh]]
+bandwidth = "25 GB/s"
+latency = "2 us"
+pairs = ["gpu:0 gpu:1 x2", "gpu:1 gpu:2"]
+"""
+SOCKETS = """
+[[switch]]
+kind = "socket"
+devices = ["gpu:0", "gpu:1"]
+bandwidth = "20 GB/s"
+latency = "1 us"
+
+[[switch]]
+kind = "socket"
+devices = ["gpu:2", "gpu:3"]
+bandwidth = "10 GB/s"
+"""
+
+
+def test_links_that_join_pairs_are_their_route() -> None:
+    """All links of the pair at once, in each direction; pairs without any go through their host."""
+    topology = parse_cluster(MACHINES + MESH).topology
+    gpus = [f"/job:worker/replica:0/task:1/device:GPU:{i}" for i in range(4)]
+    there, back = topology.route(gpus[0], gpus[1]), topology.route(gpus[1], gpus[0])
+    assert [link.bandwidth_bytes_per_s for link in (*there.links, *back.links)] == [50 * 10**9] * 2
+    assert there.links[0] is not back.links[0]
+    assert [link.bandwidth_bytes_per_s for link in topology.route(gpus[2], gpus[1]).links] == [25 * 10**9]
+    assert [link.model for link in topology.route(gpus[0], gpus[2]).links] == ["PCIe5 x16"] * 2
+    assert [link.model for link in topology.route(gpus[3], gpus[0]).links] == ["PCIe5 x16"] * 2
+
+
+def test_between_sockets_there_is_one_link_in_each_direction() -> None:
+    """That of the slower socket; devices of one socket, and what goes to the host, do not need it."""
+    cluster = parse_cluster(MACHINES.replace("H100-SXM", "A100-PCIe") + SOCKETS)
+    assert links(cluster, "task 0 gpu:0", "task 0 gpu:1") == ["0/device:GPU:0 -> 0", "0 -> 0/device:GPU:1"]
+    crossing = ["0/device:GPU:1 -> 0", "0 socket 0 -> 0 socket 1", "0 -> 0/device:GPU:3"]
+    assert links(cluster, "task 0 gpu:1", "task 0 gpu:3") == crossing
+    assert links(cluster, "task 0 gpu:3", "task 0 cpu:0") == ["0/device:GPU:3 -> 0"]
+    topology = cluster.topology
+    routes = [topology.route(f"{THIRD}/device:GPU:{a}", f"{THIRD}/device:GPU:{b}") for a, b in ((0, 2), (1, 3), (2, 0))]
+    assert routes[0].links[1] is routes[1].links[1] is not routes[2].links[1]
+    assert routes[0].links[1].bandwidth_bytes_per_s == routes[2].links[1].bandwidth_bytes_per_s == 10 * 10**9
+
+
 def test_leaves_and_spine() -> None:
     """Machines of one leaf do not meet the spine; rates come from what is below, over the oversubscription."""
     leaf = '\n[[switch]]\nkind = "leaf"\nsize = 2\noversubscription = 4\nlatency = "1 us"\n'
@@ -99,7 +144,7 @@ def test_a_pcie_switch_stands_between_devices_and_host() -> None:
         (NIC + 'devices = ["gpu:4"]', "nic 0: devices: no machine has a 'gpu:4'; did you mean 'gpu:"),
         (
             '[[switch]]\nkind = "leave"',
-            "switch 0: kind = 'leave' must be 'leaf', 'spine', 'pcie'; did you mean 'leaf'?",
+            "switch 0: kind = 'leave' must be 'leaf', 'spine', 'pcie', 'socket'; did you mean 'leaf'?",
         ),
         ('[[switch]]\nkind = "leaf"\nsize = 2', "switch 0: give either bandwidth"),
         ('[[switch]]\nkind = "leaf"\nbandwidth = "1 GB/s"', "needs either hosts (a list) or size"),
@@ -108,6 +153,14 @@ def test_a_pcie_switch_stands_between_devices_and_host() -> None:
         ('[[switch]]\nkind = "spine"\nsize = 1', "switch 0 (spine): unknown key 'size'"),
         ('[[switch]]\nkind = "spine"\noversubscription = 1', "a spine joins leaf switches, and there are none"),
         ('[[switch]]\nkind = "pcie"\noversubscription = 1', "a PCIe switch needs devices"),
+        ('[[switch]]\nkind = "socket"\nbandwidth = "1 GB/s"', "a socket needs devices"),
+        ('[[switch]]\nkind = "socket"\ndevices = ["gpu:0"]', "a socket needs a bandwidth"),
+        (MESH.replace("pairs", "pair"), "mesh 0: unknown key 'pair'; did you mean 'pairs'?"),
+        (MESH.replace("x2", "times 2"), "mesh 0: pairs: 'gpu:0 gpu:1 times 2' is no pair; write"),
+        (MESH.replace("gpu:1 gpu:2", "gpu:2 gpu:2"), "'gpu:2 gpu:2' is no pair"),
+        (MESH.replace("gpu:1 gpu:2", "gpu:1 gpu:4"), "mesh 0: pairs: no machine has a 'gpu:4'"),
+        (MESH.replace("gpu:1 gpu:2", "gpu:1 gpu:0"), "pairs: gpu:0 and gpu:1 stand twice; write a count"),
+        ('[[mesh]]\nlink = "NVLink2 link"', "a mesh needs pairs"),
         (
             f'[[switch]]\nkind = "leaf"\nhosts = ["{THIRD}"]\noversubscription = 1',
             "machine '/job:worker/replica:0/task:0' has no leaf switch; give every machine one",

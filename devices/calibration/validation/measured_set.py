@@ -74,10 +74,10 @@ class Fold(NamedTuple):
 class MeasuredSet:
     """A set by name: its files, its rows, its jobs.
 
-    `files` are the file names (patterns) that belong to the set. `parts` names the part of the report that each row to
-    predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
-    of a prediction in a file; `by` names key columns by whose values the report splits errors, the system first, and
-    `by_measured` returns further splits by what was measured:
+    `files` are the file names (patterns) that belong to the set, `beside` names of files that its rows are joined with.
+    `parts` names the part of the report that each row to predict belongs to, None if there are no parts. A set that is
+    not `is_fitted` needs no fit rows. `digits` are those of a prediction in a file; `by` names key columns by whose
+    values the report splits the errors, the system first; `by_measured` returns further splits by what was measured:
     rows by name, by the name of the split.
     """
 
@@ -91,6 +91,7 @@ class MeasuredSet:
     is_fitted: bool = True
     digits: int = 6
     by: tuple[str, ...] = ("system",)
+    beside: tuple[str, ...] = ()
     by_measured: Callable[[MeasuredRows], Mapping[str, Mapping[str, Indices]]] | None = None
 
     def paths(self, folder: Path) -> list[Path]:

@@ -75,8 +75,8 @@ def _splits(part: ValidatedPart) -> dict[str, Mapping[str, Indices]]:
     """By what errors are split, and the rows of each value."""
     splits: dict[str, Mapping[str, Indices]] = {}
     for key in part.of.by:
-        names = part.rows.distinct(key) if key in part.rows.keys else []
-        splits[key] = {name: part.rows.where(key, name) for name in names}
+        names = sorted(set(part.rows.keys[key].tolist())) if key in part.rows.keys else []
+        splits[key] = {str(name): part.rows.where(key, name) for name in names}
     return splits | dict(part.of.by_measured(part.rows) if part.of.by_measured else {})
 
 

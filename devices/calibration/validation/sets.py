@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..kernel_files import KERNEL_FILES
+from .allreduce import ALLREDUCE_VTRAIN
 from .collectives import COLLECTIVES_NCCL
 from .gemm import GEMM_BF16
 from .kernel_set import kernel_set
@@ -13,5 +14,6 @@ SETS: tuple[MeasuredSet, ...] = (
     GEMM_BF16,
     *map(kernel_set, KERNEL_FILES),
     COLLECTIVES_NCCL,
+    ALLREDUCE_VTRAIN,
     MAXMIN_STAR,
 )

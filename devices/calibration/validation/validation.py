@@ -178,7 +178,7 @@ def _chosen(folders: dict[str, Path], sets: Sequence[MeasuredSet]) -> tuple[list
         else:
             chosen.append(each)
     for path in sorted({entry.name for folder in folders.values() for entry in folder.iterdir()}):
-        if not any(Path(path).match(each.files) for each in sets):
+        if not any(Path(path).match(files) for each in sets for files in (each.files, *each.beside)):
             left_out[path] = "no set has files of this name"
     if not chosen:
         names = " and ".join(repr(str(path)) for path in folders.values())

@@ -11,6 +11,9 @@ bytes are data; LL128: 120 of 128).
     others         ring               n - 1 steps               (n - 1) / n
     permute        pairs              1 step                    1
 
+Over rings of links that join ranks in pairs (`GroupWay.rings`) there is nothing but the ring; an all-to-all goes the
+shorter way round, past a quarter of the ranks on average.
+
     8 ranks at 450 GB/s and 2 us, 1 KiB:  LL, 2 * 3 steps of 0.8 us and the 6 us of the kernel = 10.8 us
 """
 
@@ -23,15 +26,25 @@ from typing import NamedTuple
 from .kinds import bus_share
 
 KERNEL_NS = 6_000.0  # assumed: the floor of one collective kernel, chosen by eye beside nine NCCL systems
+RING_EFFICIENCY = 0.87  # assumed of rings over links of pairs: V100s reach 21.3 to 22.6 of 25 GB/s a ring (vTrain)
 EFFICIENCY = 0.6  # assumed likewise: share of the datasheet bandwidth that a collective reaches
 
 
 class GroupWay(NamedTuple):
-    """How every rank of a group reaches the others: the slowest way's bandwidth and latency, and the switch between."""
+    """How every rank of a group reaches the others: the slowest way's bandwidth and latency, and the switch between.
+
+    Where links join ranks in pairs, `rings` is how many rings have that bandwidth together.
+    """
 
     bandwidth_bytes_per_s: float
     latency_ns: float
     reduces_in_switch: bool = False
+    rings: int = 0
+
+    @property
+    def efficiency(self) -> float:
+        """The share of the bandwidth that a collective reaches."""
+        return RING_EFFICIENCY if self.rings else EFFICIENCY
 
 
 class Protocol(NamedTuple):
@@ -62,7 +75,7 @@ def fastest(kind: str, ranks: int, size_bytes: float, way: GroupWay) -> PlannedC
         PlannedCost(
             KERNEL_NS
             + steps * way.latency_ns * protocol.latency
-            + share * size_bytes * 1e9 / (way.bandwidth_bytes_per_s * EFFICIENCY * protocol.rate),
+            + share * size_bytes * 1e9 / (way.bandwidth_bytes_per_s * way.efficiency * protocol.rate),
             algorithm,
             protocol.name,
         )
@@ -75,7 +88,9 @@ def fastest(kind: str, ranks: int, size_bytes: float, way: GroupWay) -> PlannedC
 def _algorithms(kind: str, ranks: int, way: GroupWay) -> Iterator[tuple[str, int, float]]:
     """Name, steps and share of the size that leaves a rank."""
     share, doublings = bus_share(kind, ranks), ceil(log2(ranks))
-    if kind == "all_reduce":
+    if way.rings:
+        yield from _over_rings(kind, ranks, share)
+    elif kind == "all_reduce":
         yield "ring", 2 * (ranks - 1), share
         yield "tree", 2 * doublings, 2.0
         if ranks == 2**doublings:
@@ -91,3 +106,10 @@ def _algorithms(kind: str, ranks: int, way: GroupWay) -> Iterator[tuple[str, int
         yield "tree", doublings, 2.0  # a rank of a binary tree sends to two
     else:
         yield "pairs", 1, share  # all at once: sends to different ranks do not wait for each other
+
+
+def _over_rings(kind: str, ranks: int, share: float) -> Iterator[tuple[str, int, float]]:
+    """The one algorithm over rings of links."""
+    steps = 2 * (ranks - 1) if kind == "all_reduce" else ranks - 1
+    past = max(1.0, ranks / 4) if kind == "all_to_all" else 1.0
+    yield "ring", steps, share * past

@@ -11,6 +11,8 @@ class CollectiveCost(NamedTuple):
     """Time of one collective in whole ns, the bounds of four of five runs, and how it was found.
 
     `algorithm` and `protocol` are "measured" where curves of the system speak: they hold whatever the library chose.
+    `rings` are those over links that join ranks of a host in pairs, None where none do; 0 where no ring visits all
+    ranks. `library` is the library and version that curves were measured with, "" where none is known.
     """
 
     time_ns: int
@@ -19,3 +21,5 @@ class CollectiveCost(NamedTuple):
     algorithm: str
     protocol: str
     provenance: Provenance
+    rings: int | None = None
+    library: str = ""

@@ -33,12 +33,24 @@ def explanation_of_plan(op: str, plan: CollectivePlan) -> Explanation:
     """What decides the time of a collective that has its links to itself."""
     cost = plan.cost
     phases = {f"phase {i}": format_ns(phase.alone_ns) for i, phase in enumerate(plan.phases, 1)}
-    how = "measured curves of its devices" if cost.provenance == "measured" else f"{cost.algorithm}, {cost.protocol}"
+    how = f"{cost.algorithm}, {cost.protocol}"
+    if cost.algorithm == "measured":
+        how = f"measured curves of its devices{f', {cost.library}' if cost.library else ''}"
+    assumed = ["nothing else crosses its links, and its members are ready together"]
+    if cost.rings == 0:
+        assumed.append("no ring of links visits all members of a host, so they go over PCIe; that was never measured")
     return Explanation(
         f"{op}, {plan.name}",
         OpCost(cost.time_ns, 0, plan.size_bytes, cost.provenance, cost.low_ns, cost.high_ns),
         f"latency + phases that follow each other, alone on their links ({how})",
-        inputs={"size": format_bytes(plan.size_bytes)},
+        inputs={"size": format_bytes(plan.size_bytes), **_rings(plan)},
         terms={"latency": format_ns(plan.latency_ns), **phases},
-        assumed=("nothing else crosses its links, and its members are ready together",),
+        assumed=tuple(assumed),
     )
+
+
+def _rings(plan: CollectivePlan) -> dict[str, str]:
+    """The one-way rings that share no link; nothing where no links join pairs."""
+    if plan.cost.rings is None:
+        return {}
+    return {"rings": f"{len(plan.rings)}: {'; '.join(plan.rings)}" if plan.rings else "none"}

@@ -4,6 +4,9 @@
                                         per_host: [8, 8]
                                         ports: all rings between the hosts
 
+Where links join the GPUs of a host in pairs, its ranks have rings that share no link (`rings`); without a ring that
+visits all of them they go the ways that there are, over PCIe.
+
 What does not depend on the bytes is found once for each group of a cluster and calibration, and kept for the latest
 groups. Hosts that are alike stand for each other.
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,21 +25,27 @@ from ....graph.device_name import device_order
 from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...device import Device
+from ...fabric import Fabric
 from ...topology import Route, Topology
 from ..fits.calibration import Calibration
 from .algorithms import GroupWay
 from .measured import CollectiveModel
+from .rings import Ring, hops_of, rings_of
 
 _SAME_MEMORY_BYTES_PER_S = 10e9  # assumed: ranks of one process copy within its memory
 _MOST_KEPT = 64  # groups of a cluster
 
 
 class HostGroup(NamedTuple):
-    """The ranks of one host, or of several that are alike: their measured curves, or the way between them."""
+    """The ranks of one host, or of several that are alike: their measured curves, or the way between them.
+
+    `rings` is the number of their rings where links join pairs, None where they do not.
+    """
 
     ranks: int
     model: CollectiveModel | None
     way: GroupWay
+    rings: int | None = None
 
 
 @dataclass
@@ -46,6 +55,7 @@ class RankGroup:
     topology: Topology
     by_host: Sequence[Sequence[Device]]
     calibration: Calibration | None
+    _rings_of: dict[tuple[str, ...], list[Ring] | None] = field(default_factory=dict)
 
     @cached_property
     def per_host(self) -> list[int]:
@@ -76,8 +86,30 @@ class RankGroup:
 
     @cached_property
     def inside(self) -> list[list[Route]]:
-        """By host of several ranks the ways from each rank to the next, the last one back to the first."""
-        return [self._ring(devices) for devices in self.by_host if len(devices) > 1]
+        """Of each host of several ranks its rings: the ways from each rank to the next, the last one back to the first.
+
+        A host with more rings than another uses as many.
+        """
+        return [
+            self._ring([devices[rank] for rank in ring])
+            for devices in self.by_host
+            if len(devices) > 1
+            for ring in (self._mesh_rings(devices) or [tuple(range(len(devices)))])[: self.rings_inside]
+        ]
+
+    @cached_property
+    def rings_inside(self) -> int:
+        """How many rings each host of several ranks uses."""
+        of_hosts = [len(self._mesh_rings(devices) or [()]) for devices in self.by_host if len(devices) > 1]
+        return min(of_hosts, default=1)
+
+    @cached_property
+    def named_rings(self) -> list[str]:
+        """The rings over links of pairs, of the first host that has several ranks: "gpu:0 1 2 3"."""
+        devices = next((devices for devices in self.by_host if len(devices) > 1), [])
+        kind = devices[0].type.lower() if devices else ""
+        rings = (self._mesh_rings(devices) or [])[: self.rings_inside]
+        return [f"{kind}:{' '.join(str(devices[rank].index) for rank in ring)}" for ring in rings]
 
     @cached_property
     def neighbours(self) -> list[Route]:
@@ -97,12 +129,30 @@ class RankGroup:
     def _host(self, devices: Sequence[Device]) -> HostGroup:
         if len(devices) < 2:
             return HostGroup(1, None, GroupWay(_SAME_MEMORY_BYTES_PER_S, 0))
-        model = _model(devices, self.calibration)
-        return HostGroup(len(devices), model, _NO_WAY if model is not None else self._inside_way(devices))
+        model, rings = _model(devices, self.calibration), self._mesh_rings(devices)
+        if model is not None and model.rings and rings is None:
+            model = None  # measured over links of pairs, which say nothing of a switch
+        way = _NO_WAY if model is not None else self._inside_way(devices, rings)
+        return HostGroup(len(devices), model, way, None if rings is None else len(rings))
 
-    def _inside_way(self, devices: Sequence[Device]) -> GroupWay:
-        """The slowest way between ranks that follow each other, links that several ways share counted."""
-        return _slowest_way(self._ring(devices))
+    def _inside_way(self, devices: Sequence[Device], rings: Sequence[Ring] | None) -> GroupWay:
+        """The slowest way between ranks that follow each other, links that several ways share counted.
+
+        Over rings of links: what all rings do together.
+        """
+        if not rings:
+            return _slowest_way(self._ring(devices))
+        hops = [(devices[a], devices[b]) for ring in rings for a, b in hops_of(ring)]
+        links = [self.topology.fabric.peers(a)[b.name].link for a, b in hops]
+        rate = min(link.bandwidth_bytes_per_s for link in links) * len(rings)
+        return GroupWay(rate, max(link.latency_ns for link in links), rings=len(rings))
+
+    def _mesh_rings(self, devices: Sequence[Device]) -> list[Ring] | None:
+        """The rings of a host's ranks over links of pairs; None where no links join pairs there."""
+        names = tuple(device.name for device in devices)
+        if names not in self._rings_of:
+            self._rings_of[names] = rings_over_pairs(self.topology.fabric, devices)
+        return self._rings_of[names]
 
 
 _NO_WAY = GroupWay(_SAME_MEMORY_BYTES_PER_S, 0)  # of ranks with curves, which nobody asks for
@@ -150,6 +200,20 @@ def _model(devices: Sequence[Device], calibration: Calibration | None) -> Collec
     fits = (calibration or Calibration.of_catalog()).device(names.pop())
     model: CollectiveModel | None = fits.collectives if fits is not None else None
     return model
+
+
+def rings_over_pairs(fabric: Fabric, devices: Sequence[Device]) -> list[Ring] | None:
+    """The rings of devices of one host over the links that join pairs of them; None where no links do."""
+    if not any(fabric.in_mesh(device) for device in devices):
+        return None
+    peers = [fabric.peers(device) for device in devices]
+    links = {
+        (a, b): joined[device.name].links
+        for a, joined in enumerate(peers)
+        for b, device in enumerate(devices)
+        if device.name in joined
+    }
+    return rings_of(len(devices), links)
 
 
 def _slowest_way(routes: Sequence[Route]) -> GroupWay:

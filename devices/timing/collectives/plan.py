@@ -7,7 +7,8 @@
 
 The flows move `bus_share` of the size each, 1.75 MiB, but at the 72 GB/s that a library reaches and not at the 450 GB/s
 of the link. While they do, nobody else has the rest: so they count as flows of 19 us at 450 GB/s, which share links
-max-min fair, and their true bytes are a share of that. Between hosts the phases are those of `hierarchy`.
+max-min fair, and their true bytes are a share of that. Where links join the ranks of a host in pairs, each of its rings
+has a flow for each of its hops, over the links of that pair. Between hosts the phases are those of `hierarchy`.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class CollectivePlan(NamedTuple):
     cost: CollectiveCost
     latency_ns: int
     phases: tuple[FlowPhase, ...]
+    rings: tuple[str, ...] = ()
+    """over links that join ranks in pairs, of the first host with several ranks"""
 
 
 def plan_of(
@@ -70,7 +73,8 @@ def plan_of(
     phases = _phases(kind, group, size_bytes, cost.time_ns - latency_ns)
     devices = [device for host in group.by_host for device in host]
     name = f"{kind} of {len(devices)} {_devices(devices)} over {_slowest_link(phases)}"
-    return CollectivePlan(name, size_bytes, cost, latency_ns, phases)
+    rings = () if cost.rings is None or kind == "permute" else tuple(group.named_rings)
+    return CollectivePlan(name, size_bytes, cost, latency_ns, phases, rings)
 
 
 def _devices(devices: Sequence[Device]) -> str:
@@ -92,7 +96,7 @@ def _phases(kind: str, group: RankGroup, size_bytes: int, rest_ns: int) -> tuple
         return (_phase(rest_ns, group.neighbours, size_bytes),)
     if len(group.by_host) == 1:
         (devices,) = group.by_host
-        moved = bus_share(kind, len(devices)) * size_bytes
+        moved = bus_share(kind, len(devices)) * size_bytes / group.rings_inside
         return (_phase(rest_ns, _inside(group, kind), moved),)
     phases, empty = (phases_of(kind, group, size) for size in (size_bytes, 0))
     weights = [max(phase.cost.time_ns - none.cost.time_ns, 0.0) for phase, none in zip(phases, empty, strict=True)]
@@ -103,12 +107,13 @@ def _phases(kind: str, group: RankGroup, size_bytes: int, rest_ns: int) -> tuple
         routes = _inside(group, phase.kind) if phase.is_inside else group.rings
         ranks = max(group.per_host) if phase.is_inside else len(group.by_host)
         share = bus_share(phase.kind, ranks) * phase.size_bytes
-        planned.append(_phase(end - begin, routes, share if phase.is_inside else share / max(group.per_host)))
+        moved = share / (group.rings_inside if phase.is_inside else max(group.per_host))
+        planned.append(_phase(end - begin, routes, moved))
     return tuple(planned)
 
 
 def _inside(group: RankGroup, kind: str) -> tuple[Route, ...]:
-    """The ways from each rank to the next on every host, and back to the first where that gets something."""
+    """The ways of all rings inside hosts, without that back to the first rank where that gets nothing."""
     is_open = kind in ("broadcast", "send_recv")
     return tuple(route for ring in group.inside for route in (ring[:-1] if is_open else ring))
 

@@ -87,6 +87,62 @@ def test_cross_validation_holds_out_a_count_too(tmp_path: Path) -> None:
     assert np.isfinite(predictions.answer.columns["latency_ms"].value).all()
 
 
+def test_versions_are_joined_by_key(tmp_path: Path) -> None:
+    """A file beside says with which library a row was measured, also a row to predict; others take their curve's."""
+    lines = curves("h100_sxm", (2,), 0, 1).splitlines()
+    versions = [f"{line.rpartition(',')[0]},nccl/2.{29 if ',256,' in line else 23}" for line in lines]
+    text = "system,op_name,num_gpus,elements_fp16,collected_in\n" + "\n".join(reversed(versions))
+    fit = folder(tmp_path / "fit", collectives_nccl=f"{HEADER}\n{curves('h100_sxm', (2,), 0, 1)}")
+    (fit / "collectives_nccl_versions.csv").write_text(text)
+    asked = folder(
+        tmp_path / "test", collectives_nccl=f"{HEADER}\nh100_sxm,alltoall,2,256,\nh100_sxm,alltoall,2,512,\n"
+    )
+    (asked / "collectives_nccl_versions.csv").write_text(text)
+    validation = validate(fit, asked)
+    (predictions,) = validation.predictions
+    assert list(predictions.answer.provenance) == ["fitted (NCCL 2.29)", "fitted (NCCL 2.23)"]
+    assert not any("versions" in name for name in validation.left_out)
+
+
+VTRAIN = "gpu,gpus,bytes,out_of_place_us,in_place_us"
+
+
+def all_reduces(gpu: str, rings: dict[int, int], empty: bool = False) -> str:
+    """Lines of one curve for each number of GPUs: 20 us, and so many rings of 22 GB/s."""
+    lines = []
+    for n, count in rings.items():
+        for mib in (1, 2, 4, 8, 64, 256, 1024):
+            time_us = 20 + 2e3 * (n - 1) / n * mib * 2**20 / (22e6 * count)
+            lines.append(f"{gpu},{n},{mib * 2**20},{'' if empty else f'{time_us:.6g}'},1")
+    return "\n".join([*lines, ""])
+
+
+def test_counts_of_a_mesh_follow_from_its_rings(tmp_path: Path) -> None:
+    """Three and seven V100s, which the fit lacks, within 4 %; measured cells reach no fit."""
+    fit = folder(tmp_path / "fit", allreduce_vtrain=f"{VTRAIN}\n{all_reduces('v100', {2: 1, 4: 4, 8: 6})}")
+    texts = []
+    for empty in (False, True):
+        lines = all_reduces("v100", {3: 2, 4: 4, 7: 4}, empty)
+        test = folder(tmp_path / f"test{empty}", allreduce_vtrain=f"{VTRAIN}\n{lines}")
+        validation = validate(fit, test)
+        (path,) = write_predictions(tmp_path / "out", validation.predictions)
+        texts.append(path.read_text())
+        if not empty:
+            entries = {entry["part"]: entry for entry in document(validation)["sets"]}
+    assert texts[0] == texts[1]
+    assert entries["unseen GPU count"]["rows"] == 14
+    assert entries["unseen GPU count"]["mape_percent"] < 4
+    assert entries["sizes"]["in_sample"]
+    assert set(entries["sizes"]["by"]["gpus"]) == {"4"}
+
+
+def test_every_count_of_a_model_is_left_out_once(tmp_path: Path) -> None:
+    """Beside the folds of sizes, each curve is predicted from the others of its model."""
+    data = folder(tmp_path / "d", allreduce_vtrain=f"{VTRAIN}\n{all_reduces('v100', {2: 1, 4: 4, 8: 6})}")
+    entries = document(cross_validate(data, 2))["sets"]
+    assert [(entry["part"], entry["rows"]) for entry in entries] == [("sizes", 21), ("unseen GPU count", 21)]
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

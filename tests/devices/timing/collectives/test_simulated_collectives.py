@@ -23,6 +23,8 @@ V1 = {"merge_op": b"Add", "final_op": b"Id", "group_key": 1, "instance_key": 1}
 CLUSTERS = {
     "8 GPUs with curves": local_cluster("gpu:8"),
     "8 GPUs on PCIe": parse_cluster('[[device]]\nspec = "A100-PCIe"\ncount = 8\n'),
+    "8 GPUs of a cube mesh": parse_cluster('[[host]]\nmodel = "DGX-1-V100"\n'),
+    "2 cube meshes": parse_cluster('[[host]]\nmodel = "DGX-1-P100"\ntasks = 2\n'),
     "4 CPUs of one process": local_cluster("cpu:4"),
     "3 hosts of 4 GPUs": parse_cluster('[[device]]\njob = "w"\ntasks = 3\nspec = "A100-80GB"\ncount = 4\n'),
     "5 tasks": parse_cluster('[[device]]\njob = "w"\ntasks = 5\nspec = "generic-cpu"\n'),
