@@ -11,8 +11,10 @@ import trio
 from partita.actors import open_session
 from partita.actors.plans.instructions import Slots
 from partita.actors.running import pacing
+from partita.actors.running.messages import AT_ONCE
 from partita.actors.running.pacing import DEFAULT_BUDGET_S, Pacer, SharedSlice, shared_slice
 from partita.actors.running.part import Part
+from partita.graph import RunMetadata, RunOptions
 from partita.graph.builder import GraphBuilder
 
 
@@ -97,20 +99,20 @@ async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.Mon
     b.op("Identity", x, name="y")
     open_parts: set[int] = set()
     most = 0
-    start, finished = Part.start, Part.finished
+    begin, finished = Part._begin, Part.finished
 
     def started(part: Part, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         nonlocal most
         open_parts.add(id(part))
         most = max(most, len(open_parts))
-        start(part, slots, frame, ahead=ahead)
+        begin(part, slots, frame, ahead=ahead)
 
     def has_finished(part: Part, segment: int) -> None:
         finished(part, segment)
         if not part._unfinished:
             open_parts.discard(id(part))
 
-    monkeypatch.setattr(Part, "start", started)
+    monkeypatch.setattr(Part, "_begin", started)
     monkeypatch.setattr(Part, "finished", has_finished)
     async with open_session(b.graph_def(), "cpu:2") as session:
         await session.run("y", {"x": 1.0})
@@ -121,3 +123,28 @@ async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.Mon
                 nursery.start_soon(session.run, "y", {"x": 1.0})
         assert not open_parts
     assert 2 < most < 2 * 20  # all parts at once would be 40; how many fewer depends on how fast the machine is
+
+
+async def test_a_part_with_many_receives_starts_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No turn registers more than a limit of them; what was sent before is received all the same."""
+    registered: list[int] = []
+    expect = Part._expect
+
+    def expected(part: Part, keys: list[str]) -> None:
+        registered.append(len(keys))
+        expect(part, keys)
+
+    monkeypatch.setattr(Part, "_expect", expected)
+    b = GraphBuilder()
+    x, count = b.placeholder("x", "float32", (), device="/device:CPU:0"), 2 * AT_ONCE + 1
+    values = [b.op("AddV2", x, float(number), device="/device:CPU:0")[0] for number in range(count)]
+    read = [b.op("Neg", value, device="/device:CPU:1")[0] for value in values]
+    b.op("AddN", read, name="y", device="/device:CPU:1")
+    async with open_session(b.graph_def(), "cpu:2") as session:
+        for step in range(3):
+            # A trace sends each tensor in a message of its own.
+            options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+            (y,) = await session.run("y", {"x": 1.0 + step}, options=options, metadata=RunMetadata())
+            assert y == -sum(1.0 + step + number for number in range(count))
+    assert max(registered) == AT_ONCE
+    assert sum(registered) >= 3 * count

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -89,3 +91,35 @@ async def test_steps_that_run_a_segment_first_at_the_same_time_agree(gate: Gate)
             for value in (1, 2, 3):
                 nursery.start_soon(step, value)
     assert sorted(float(value) for value in got) == [-3, -2, -1]
+
+
+_IMPORTS = """
+import sys, threading
+import numpy as np, trio
+from partita.actors import open_session
+from partita.graph.builder import GraphBuilder
+
+b = GraphBuilder()
+x = b.placeholder("x", "float32", (8, 784))
+b.op("Relu", b.op("MatMul", x, np.ones((784, 128), np.float32)), name="y")
+
+async def main():
+    async with open_session(b.graph_def(), "cpu:1") as session:
+        await session.prepare_in_thread(["x"], "y")
+        sys.meta_path.insert(0, Finder(threading.get_ident()))
+        await session.run("y", {"x": np.ones((8, 784), np.float32)})
+
+class Finder:
+    def __init__(self, loop):
+        self.loop = loop
+
+    def find_spec(self, name, path=None, target=None):
+        assert threading.get_ident() != self.loop, name
+
+trio.run(main)
+"""
+
+
+def test_a_first_step_loads_no_module_in_the_thread_of_the_event_loop() -> None:
+    """What predicts kernels, and what limits the threads of BLAS, is loaded by the preparation or in a thread."""
+    subprocess.run([sys.executable, "-P", "-c", _IMPORTS], check=True)
