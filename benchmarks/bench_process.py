@@ -7,9 +7,14 @@ Floors: for scripts a process that only parses the file; for the rest an interpr
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from shutil import rmtree
+
+import numpy as np
 
 import partita
 
@@ -20,6 +25,7 @@ from .running import request
 from .sampling import Run, Sample, interleave
 from .workloads import drawn
 
+_SMALL_NODES = 10
 _ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
 
 
@@ -75,6 +81,32 @@ async def _start(bench: Bench, *arguments: str) -> Measured:
     return Measured(Figure.of(taken["ours"]), None, taken["bare"].wall_s)
 
 
+async def _run_small(bench: Bench, *, compiled: bool) -> Measured:
+    """`partita run` of a graph of a dozen nodes; modules are `compiled` to bytecode as in an installed package, or not.
+
+    Floor: an interpreter that imports numpy and trio.
+    """
+    workload = drawn(_SMALL_NODES)
+    cache = bench.folder / "bytecode"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cache), "PYTHONDONTWRITEBYTECODE": "" if compiled else "1"}
+    values = bench.folder / "x.npy"
+    np.save(values, np.full((), 0.5, np.float32))
+    asked = ["run", str(bench.file(workload)), "--feed", f"x={values}", "--fetch", workload.fetches[0]]
+
+    async def ours() -> Sample:
+        return fresh_command([sys.executable, "-P", "-m", "partita", *asked], environment).sample
+
+    async def bare() -> Sample:
+        return fresh_command([sys.executable, "-P", "-c", "import numpy, trio"], environment).sample
+
+    if compiled:
+        await ours()
+    else:
+        rmtree(cache, ignore_errors=True)
+    taken = await interleave({"ours": ours, "bare": bare}, bench.sizes.rounds)
+    return Measured(Figure.of(taken["ours"]), None, taken["bare"].wall_s)
+
+
 async def _help(bench: Bench) -> Measured:
     return await _start(bench, "-P", "-m", "partita", "--help")
 
@@ -100,6 +132,8 @@ async def _installed(bench: Bench) -> Measured:
 CASES = [
     Case("process/time", "tensorflow", share(0.2, 0.1), _time),
     Case("process/peak memory", "tensorflow", share(0.25, 0.15), _peak, unit="B"),
+    Case("process/partita run, small graph", "", limit(0.7, 0.5), partial(_run_small, compiled=True)),
+    Case("process/partita run, small graph, no bytecode", "", None, partial(_run_small, compiled=False)),
     Case("start/--help", "", limit(0.1), _help),
     Case("start/import actors", "tensorflow", limit(0.3), _import),
     Case("start/installed size", "tensorflow", None, _installed, unit="B"),

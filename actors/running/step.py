@@ -46,7 +46,8 @@ class Step:
     """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
 
     `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`); `part_starts` has
-    the starts of parts of the step itself, which take turns (see `ActorGroup`). With `awaits_host` its host may still send tensors.
+    the starts of parts of the step itself, which take turns (see `ActorGroup`). With `awaits_host` its host may still
+    send tensors.
     """
 
     __slots__ = (

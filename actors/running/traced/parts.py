@@ -37,7 +37,7 @@ class TracedPart(Part):
     _loop_run = TracedLoopRun
 
     def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
-        """As `Part.start` begins; records the arguments, except those of iterations of a loop, which have a node each."""
+        """As `Part._begin`; records the arguments, except those of iterations of a loop, which have a node each."""
         plan = self.plan
         if plan.arguments and not plan.repeats:
             slot_of, scope = {argument.index: argument.slot for argument in plan.arguments}, slots[TRACE_SLOT]

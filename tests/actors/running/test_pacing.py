@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gc
 from itertools import count
+from types import ModuleType
+from typing import Any
 
 import pytest
 import trio
 
 from partita.actors import open_session
 from partita.actors.plans.instructions import Slots
-from partita.actors.running import pacing
+from partita.actors.running import pacing, threads
 from partita.actors.running.messages import AT_ONCE
 from partita.actors.running.pacing import DEFAULT_BUDGET_S, Pacer, SharedSlice, shared_slice
 from partita.actors.running.part import Part
+from partita.actors.sessions import session, session_graph
 from partita.graph import RunMetadata, RunOptions
 from partita.graph.builder import GraphBuilder
 
@@ -148,3 +151,49 @@ async def test_a_part_with_many_receives_starts_in_turns(monkeypatch: pytest.Mon
             assert y == -sum(1.0 + step + number for number in range(count))
     assert max(registered) == AT_ONCE
     assert sum(registered) >= 3 * count
+
+
+async def test_sessions_that_open_at_once_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read a small graph and to prepare a request hold the loop for a millisecond each; here, for a whole slice."""
+    now_s = 0.0
+    pacing._slice_of_loop.set(SharedSlice(lambda: now_s))
+    turn, turns = 0, dict[str, list[int]](read=[], prepare=[])
+
+    def slow(module: ModuleType, name: str, what: str) -> None:
+        function = getattr(module, name)
+
+        def called(*arguments: Any) -> Any:  # Any: as the function
+            nonlocal now_s
+            turns[what].append(turn)
+            now_s += DEFAULT_BUDGET_S
+            return function(*arguments)
+
+        monkeypatch.setattr(module, name, called)
+
+    slow(session_graph, "_read", "read")
+    slow(session, "prepare", "prepare")
+    monkeypatch.setattr(threads, "_HAVE_RUN", {session_graph._read, *threads._HAVE_RUN})
+    b = GraphBuilder()
+    b.constant(1.0, name="y")
+
+    async def one() -> None:
+        async with open_session(b.graph_def(), "cpu:1") as opened:
+            assert await opened.run("y") == [1]
+
+    async def count_turns(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        nonlocal turn
+        task_status.started()
+        while True:
+            turn += 1
+            await trio.lowlevel.checkpoint()
+
+    await one()  # loads modules
+    turns = {what: [] for what in turns}
+    async with trio.open_nursery() as nursery:
+        await nursery.start(count_turns)
+        async with trio.open_nursery() as others:
+            for _ in range(5):
+                others.start_soon(one)
+        nursery.cancel_scope.cancel()
+    for what, of_what in turns.items():
+        assert len(of_what) == len(set(of_what)) == 5, what
