@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,25 @@ async def test_sizes_of_a_large_output_are_seen_beforehand(monkeypatch: pytest.M
     async with open_session(b.graph_def(), "cpu:1", budget_s=0.001, thread_limit_s=0.001) as session:
         assert (await session.run("filled", {"sizes": [2000, 3000]}))[0].shape == (2000, 3000)
         assert threading.get_ident() not in threads
+
+
+async def test_a_kernel_with_a_constant_built_in_is_predicted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The axes of a reduction are part of its kernel."""
+    from partita.devices.kernels.reductions import reduction
+
+    threads, reduce_extreme = set(), reduction.reduce_extreme
+
+    def reduced(*arguments: Any) -> Any:
+        threads.add(threading.get_ident())
+        return reduce_extreme(*arguments)
+
+    monkeypatch.setattr(reduction, "reduce_extreme", reduced)
+    b = GraphBuilder()
+    b.op("Max", b.placeholder("x", "float32", (None, None)), [0, 1], name="most")
+    async with open_session(b.graph_def(), "cpu:1", budget_s=0.001, thread_limit_s=0.001) as session:
+        assert await session.run("most", {"x": LARGE}) == [1]
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_an_error_in_a_first_run_names_its_node() -> None:
