@@ -132,12 +132,13 @@ async def _first_steps(bench: Bench, *, size: int) -> Measured:
     for _ in range(20):
         y = b.op("MatMul", y, x)[0]
     b.op("Sum", y, [0, 1], name="sum")
+    feeds = {"x": np.full((size, size), 1 / size, np.float32)}
 
     async def hold(beats: Beats) -> None:
         async with open_session(b.graph_def(), "cpu:1") as session:
             beats.longest()
             for _ in range(2):
-                await session.run("sum", {"x": np.full((size, size), 1 / size, np.float32)})
+                await session.run("sum", feeds)
 
     return await held(bench, hold)
 
