@@ -1,6 +1,6 @@
 """Rows of others in other surroundings: in a process that has just begun, or beside a busy process for each core.
 
-"sessions/longest gap" is the longest time by the wall clock between two wake-ups of a task, in all rows "sessions/hold".
+"sessions/longest gap" is the longest wall time between two wake-ups of a task, in all rows "sessions/hold".
 """
 
 from __future__ import annotations

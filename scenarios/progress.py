@@ -15,7 +15,7 @@ PATIENCE_S = 1.0
 
 
 @contextmanager
-def shown_late(console: Console, label: str, total: int | None, unit: str) -> Iterator[Callable[[float], object]]:
+def shown_late(console: Console, label: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
     """Shows progress if the block takes over a second; it gets a function that counts what is done."""
     columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
     if total:

@@ -102,7 +102,7 @@ class Screen:
             yield advance
 
 
-def _ignore(_count: float) -> None:
+def _ignore(_count: int) -> None:
     pass
 
 

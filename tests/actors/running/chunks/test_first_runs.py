@@ -68,15 +68,15 @@ async def test_sizes_of_a_large_output_are_seen_beforehand(monkeypatch: pytest.M
 
 async def test_a_kernel_with_a_constant_built_in_is_predicted_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The axes of a reduction are part of its kernel."""
-    from partita.devices.kernels.reductions import reduction
+    from partita.devices.kernels.reductions.narrow import reduce_extreme
 
-    threads, reduce_extreme = set(), reduction.reduce_extreme
+    threads = set()
 
     def reduced(*arguments: Any) -> Any:
         threads.add(threading.get_ident())
         return reduce_extreme(*arguments)
 
-    monkeypatch.setattr(reduction, "reduce_extreme", reduced)
+    monkeypatch.setattr("partita.devices.kernels.reductions.reduction.reduce_extreme", reduced)
     b = GraphBuilder()
     b.op("Max", b.placeholder("x", "float32", (None, None)), [0, 1], name="most")
     async with open_session(b.graph_def(), "cpu:1", budget_s=0.001, thread_limit_s=0.001) as session:
