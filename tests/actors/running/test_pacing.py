@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from itertools import count
 from types import ModuleType
 from typing import Any
@@ -196,4 +197,6 @@ async def test_sessions_that_open_at_once_take_turns(monkeypatch: pytest.MonkeyP
                 others.start_soon(one)
         nursery.cancel_scope.cancel()
     for what, of_what in turns.items():
-        assert len(of_what) == len(set(of_what)) == 5, what
+        assert len(of_what) == 5, what
+        # trio runs the tasks of a turn in any order: one may come after the count, and that of the next turn before it.
+        assert max(Counter(of_what).values()) <= 2, what
