@@ -25,6 +25,7 @@ from . import (
     bench_flows,
     bench_gradients,
     bench_holds,
+    bench_host,
     bench_import,
     bench_loops,
     bench_models,
@@ -37,6 +38,7 @@ from . import (
     bench_setup,
     bench_simulate,
     bench_steps,
+    bench_surroundings,
     bench_virtual,
 )
 from .bench import QUICK, Bench, Sizes
@@ -54,6 +56,7 @@ CASES: list[Case] = [
     *bench_gradients.CASES,
     *bench_holds.CASES,
     *bench_sessions.CASES,
+    *bench_host.CASES,
     *bench_models.CASES,
     *bench_process.CASES,
     *bench_scale.CASES,
@@ -65,6 +68,7 @@ CASES: list[Case] = [
     *bench_simulate.CASES,
     *bench_virtual.CASES,
     *bench_cnn.CASES,
+    *bench_surroundings.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -123,6 +127,7 @@ def measure(cases: Sequence[Case], bench: Bench, saved: Path | None = None) -> t
             failed.append(case.key)
             continue
         rows.append(row)
+        bench.measured[case.key] = row.measured
         if saved is not None:
             save(rows, saved)
         print(f"{case.key}: {quantity(row.measured.ours.value, case.unit)}", file=sys.stderr)

@@ -13,6 +13,7 @@ from .peers.process import Peer, Peers
 from .sampling import Sample
 
 if TYPE_CHECKING:
+    from .rows import Measured
     from .workloads import Workload
 
 
@@ -34,6 +35,7 @@ class Sizes:
     shaped_ops: int = 2_000
     nested_functions: int = 100
     reduced_floats: int = 262_144
+    mapped_bytes: int = 200_000_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
     image: int = 224
@@ -58,6 +60,7 @@ QUICK = Sizes(
     shaped_ops=20,
     nested_functions=5,
     reduced_floats=100,
+    mapped_bytes=4_000,
     few_pairs=20,
     many_pairs=50,
     image=32,
@@ -77,6 +80,8 @@ class Bench:
     folder: Path
     data: Path | None = None
     """a folder of published measurements, for rows that quote some"""
+    cold: bool = False
+    """whether the process has just begun, and what it has to load is to be measured, too"""
     whole: dict[str, tuple[Sample, float]] = field(default_factory=dict)
     """time and peak memory of whole processes, which two rows share"""
     large: dict[str, tuple[Sample, float]] = field(default_factory=dict)
@@ -85,6 +90,8 @@ class Bench:
     """the process that simulates a thousand devices, once it has ended; two rows share it"""
     contended: dict[str, dict[str, Any]] = field(default_factory=dict)
     """what processes said that simulate steps with contended links; rows share them"""
+    measured: dict[str, Measured] = field(default_factory=dict)
+    """what rows have been measured so far, by key; others are made of them"""
     _files: dict[str, Path] = field(default_factory=dict)
 
     def file(self, workload: Workload) -> Path:

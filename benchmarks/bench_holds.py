@@ -1,15 +1,12 @@
 """The rows "hold/...": the longest time for which a session holds its host's event loop, over several workloads.
 
-Another task passes one checkpoint after the other, and its longest wait is the figure: of the opening and the first
-step, while the session prepares and learns, and of later steps. Modules have been loaded before. The CPU figure is that
-of the loop's own thread. It does not count waits for the lock of the interpreter, which a worker thread gives up after
-at most 5 ms.
+It is that of the opening and the first step, while the session prepares and learns, and of later steps; `holding` says
+how it is measured. Modules have been loaded before.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from time import perf_counter, thread_time
 
 import trio
 
@@ -17,6 +14,7 @@ from partita.actors import open_session
 
 from .bench import Bench
 from .bench_loops import loop
+from .holding import Beats, load_modules, longer
 from .models import mlp, mobile_net, resnet50, towers
 from .rows import Case, Figure, Measured, limit
 from .running import Ours
@@ -24,40 +22,6 @@ from .workloads import Workload, chain, drawn, hops, pairs
 
 _LEARNING = 12  # steps until slow kernels are known
 _LATER = 5
-
-
-class Beats:
-    """A task that passes checkpoints, and its longest waits by both clocks."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = perf_counter(), thread_time()
-        self._longest = Figure(0, 0)
-
-    async def run(self) -> None:
-        """Passes checkpoints until it is cancelled."""
-        while True:
-            self._beat()
-            await trio.lowlevel.checkpoint()
-
-    def _beat(self) -> None:
-        wall, cpu = perf_counter(), thread_time()
-        self._longest = longer(self._longest, Figure(wall - self._wall, cpu - self._cpu))
-        self._wall, self._cpu = wall, cpu
-
-    def add(self, hold: Figure) -> None:
-        """Counts a hold that was taken before."""
-        self._longest = longer(self._longest, hold)
-
-    def longest(self) -> Figure:
-        """The longest waits since the call before."""
-        self._beat()
-        longest, self._longest = self._longest, Figure(0, 0)
-        return longest
-
-
-def longer(first: Figure, second: Figure) -> Figure:
-    """The longer time, for each clock by itself."""
-    return Figure(max(first.value, second.value), max(first.cpu or 0, second.cpu or 0))
 
 
 def workloads(bench: Bench) -> list[Workload]:
@@ -79,8 +43,7 @@ def workloads(bench: Bench) -> list[Workload]:
 
 async def _longest_hold(bench: Bench, *, at_first: bool) -> Measured:
     longest = Figure(0, 0)
-    async with open_session(loop(1).data):
-        pass  # loads modules
+    await load_modules(bench)
     for workload in workloads(bench):
         beats = Beats()
         async with trio.open_nursery() as nursery:

@@ -15,7 +15,7 @@ from partita.graph import Graph, GraphDef, import_graph_def
 from .bench import Bench
 from .fresh import fresh
 from .memory import resident_bytes
-from .rows import Case, Figure, Measured, share, speed_up
+from .rows import Case, Figure, Measured, limit, share, speed_up
 from .sampling import Run, Sample, best_of, interleave, now
 from .workloads import Workload, drawn
 
@@ -44,6 +44,19 @@ async def _import(bench: Bench, action: str) -> Measured:
     figures = {name: Figure.of(sample, workload.nodes) for name, sample in taken.items()}
     floor = best_of(lambda: GraphDef.FromString(workload.data), workload.nodes)
     return Measured(figures["ours"], figures.get("peer"), floor)
+
+
+async def _alone(bench: Bench) -> Measured:
+    """`import_graph_def` of bytes, by itself."""
+    workload = drawn(bench.sizes.graph_nodes)
+
+    async def ours() -> Sample:
+        before = now()
+        import_graph_def(workload.data, Graph())
+        return now() - before
+
+    taken = await interleave({"ours": ours}, bench.sizes.rounds)
+    return Measured(Figure.of(taken["ours"], workload.nodes))
 
 
 async def _from_python(bench: Bench) -> Measured:
@@ -88,6 +101,7 @@ def _imported(data: bytes) -> Graph:
 CASES = [
     Case("import/Python API", "tensorflow", speed_up(8, 15), _from_python),
     Case("import/C API", "tensorflow", speed_up(1, 1.5), _from_c),
+    Case("import/a node", "", limit(3e-6, 2.5e-6), _alone),
     Case("import/memory", "tensorflow", share(0.20, 0.10), _memory, unit="B"),
 ]
 

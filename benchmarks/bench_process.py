@@ -7,19 +7,25 @@ Floors: for scripts a process that only parses the file; for the rest an interpr
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from shutil import rmtree
+
+import numpy as np
 
 import partita
 
 from .bench import Bench
-from .fresh import Ended, fresh, fresh_command
+from .fresh import Ended, fresh, fresh_command, module_flags
 from .rows import Case, Figure, Measured, limit, share
 from .running import request
 from .sampling import Run, Sample, interleave
-from .workloads import drawn
+from .workloads import Workload, drawn
 
+_SMALL_NODES = 10
 _ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
 
 
@@ -75,6 +81,40 @@ async def _start(bench: Bench, *arguments: str) -> Measured:
     return Measured(Figure.of(taken["ours"]), None, taken["bare"].wall_s)
 
 
+async def _small(bench: Bench, command: Callable[[Bench, Workload], list[str]], *, compiled: bool) -> Measured:
+    """A process with a graph of a dozen nodes; modules are `compiled` to bytecode as in an installed package, or not.
+
+    Floor: an interpreter that imports numpy and trio.
+    """
+    asked = command(bench, drawn(_SMALL_NODES))
+    cache = bench.folder / "bytecode"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(cache), "PYTHONDONTWRITEBYTECODE": "" if compiled else "1"}
+
+    async def ours() -> Sample:
+        return fresh_command([sys.executable, *asked], environment).sample
+
+    async def bare() -> Sample:
+        return fresh_command([sys.executable, "-P", "-c", "import numpy, trio"], environment).sample
+
+    if compiled:
+        await ours()
+    else:
+        rmtree(cache, ignore_errors=True)
+    taken = await interleave({"ours": ours, "bare": bare}, bench.sizes.rounds)
+    return Measured(Figure.of(taken["ours"]), None, taken["bare"].wall_s)
+
+
+def _run_command(bench: Bench, workload: Workload) -> list[str]:
+    values = bench.folder / "x.npy"
+    np.save(values, np.full((), 0.5, np.float32))
+    file, fetch = str(bench.file(workload)), workload.fetches[0]
+    return ["-P", "-m", "partita", "run", file, "--feed", f"x={values}", "--fetch", fetch]
+
+
+def _first_session(bench: Bench, workload: Workload) -> list[str]:
+    return [*module_flags("benchmarks.whole_partita"), json.dumps(request(bench, workload))]
+
+
 async def _help(bench: Bench) -> Measured:
     return await _start(bench, "-P", "-m", "partita", "--help")
 
@@ -100,6 +140,19 @@ async def _installed(bench: Bench) -> Measured:
 CASES = [
     Case("process/time", "tensorflow", share(0.2, 0.1), _time),
     Case("process/peak memory", "tensorflow", share(0.25, 0.15), _peak, unit="B"),
+    *(
+        Case(
+            f"process/{what}{ending}",
+            "",
+            promise if compiled else None,
+            partial(_small, command=command, compiled=compiled),
+        )
+        for what, command, promise in (
+            ("partita run, small graph", _run_command, limit(0.7, 0.5)),
+            ("first session, small graph", _first_session, None),
+        )
+        for ending, compiled in (("", True), (", no bytecode", False))
+    ),
     Case("start/--help", "", limit(0.1), _help),
     Case("start/import actors", "tensorflow", limit(0.3), _import),
     Case("start/installed size", "tensorflow", None, _installed, unit="B"),

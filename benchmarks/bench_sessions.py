@@ -21,9 +21,9 @@ from partita.errors import PartitaError
 from partita.graph.builder import GraphBuilder
 
 from .bench import Bench
-from .bench_holds import Beats
 from .bench_loops import loop
 from .busy import busy_cores
+from .holding import Beats, held
 from .memory import resident_bytes
 from .rows import Case, Figure, Measured, limit
 from .running import Ours
@@ -34,20 +34,6 @@ _NAP_S = 0.005
 _MATRIX = 1024
 
 Task = Callable[[], Awaitable[object]]
-
-
-async def _held(work: Callable[[Beats], Awaitable[None]]) -> Measured:
-    """The longest hold of work, which may begin the measurement anew."""
-    async with open_session(loop(1).data):
-        pass  # loads modules
-    beats = Beats()
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(beats.run)
-        await trio.lowlevel.checkpoint()
-        beats.longest()
-        await work(beats)
-        nursery.cancel_scope.cancel()
-    return Measured(beats.longest())
 
 
 async def _together(tasks: list[Task]) -> None:
@@ -78,7 +64,7 @@ async def _loops(bench: Bench, sessions: int, devices: int) -> Measured:
 
         await _together([one] * sessions)
 
-    return await _held(hold)
+    return await held(bench, hold)
 
 
 async def _steps_of_one(bench: Bench, *, count: int) -> Measured:
@@ -96,7 +82,7 @@ async def _steps_of_one(bench: Bench, *, count: int) -> Measured:
         beats.longest()  # to close has a row of its own
         beats.add(longest)
 
-    return await _held(hold)
+    return await held(bench, hold)
 
 
 async def _steps_of_many(bench: Bench, *, sessions: int, steps: int) -> Measured:
@@ -109,7 +95,7 @@ async def _steps_of_many(bench: Bench, *, sessions: int, steps: int) -> Measured
             for _ in range(steps):
                 await ours.step()
 
-    return await _held(lambda _: _together([one] * sessions))
+    return await held(bench, lambda _: _together([one] * sessions))
 
 
 async def _opening(bench: Bench) -> Measured:
@@ -123,7 +109,7 @@ async def _opening(bench: Bench) -> Measured:
         beats.longest()  # to close has a row of its own
         beats.add(longest)
 
-    return await _held(hold)
+    return await held(bench, hold)
 
 
 async def _closing(bench: Bench) -> Measured:
@@ -135,7 +121,7 @@ async def _closing(bench: Bench) -> Measured:
             await Ours(session, workload).step()
             beats.longest()
 
-    return await _held(hold)
+    return await held(bench, hold)
 
 
 async def _first_steps(bench: Bench, *, size: int) -> Measured:
@@ -146,14 +132,15 @@ async def _first_steps(bench: Bench, *, size: int) -> Measured:
     for _ in range(20):
         y = b.op("MatMul", y, x)[0]
     b.op("Sum", y, [0, 1], name="sum")
+    feeds = {"x": np.full((size, size), 1 / size, np.float32)}
 
     async def hold(beats: Beats) -> None:
         async with open_session(b.graph_def(), "cpu:1") as session:
             beats.longest()
             for _ in range(2):
-                await session.run("sum", {"x": np.full((size, size), 1 / size, np.float32)})
+                await session.run("sum", feeds)
 
-    return await _held(hold)
+    return await held(bench, hold)
 
 
 async def _ping(bench: Bench, *, longest: bool, busy: bool) -> Measured:

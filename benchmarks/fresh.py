@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -37,10 +37,10 @@ def module_flags(module: str) -> list[str]:
     return ["-P", "-c", _MODULE, str(CHECKOUT), module]
 
 
-def fresh_command(command: Sequence[str]) -> Ended:
-    """Runs a command; RuntimeError when it fails."""
+def fresh_command(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Ended:
+    """Runs a command, in the environment of this process unless one is given; RuntimeError when it fails."""
     start = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()

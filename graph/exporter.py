@@ -10,11 +10,14 @@ from __future__ import annotations
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from ..collector import collector_paused
 from ..errors import InvalidArgumentError
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
 from .debug_info import debug_info_field
 from .edge_ends import by_consumer
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef
+
+_AT_ONCE = 2_000  # nodes to copy, or to free, in one call, during which no other thread runs
 
 
 def requested_inputs(graph: Columns, node_id: int) -> list[str]:
@@ -43,19 +46,16 @@ def _input_strings(graph: Columns, first: int) -> dict[int, list[str]]:
     order = chosen[by_consumer(edges.dst[chosen], edges.dst_input[chosen])]
     names = graph.names()
     inputs: dict[int, list[str]] = {}
-    for src, output, dst, port in zip(
-        edges.src[order].tolist(),
-        edges.src_output[order].tolist(),
-        edges.dst[order].tolist(),
-        edges.dst_input[order].tolist(),
-        strict=True,
-    ):
-        strings = inputs.setdefault(dst, [])
-        if port == CONTROL_SLOT:
-            strings.append(f"^{names[src]}")
-            continue
-        _fill_gap(graph, dst, strings, port)
-        strings.append(_tensor_name(str(names[src]), output))
+    columns = edges.src, edges.src_output, edges.dst, edges.dst_input
+    for begin in range(0, len(order), _AT_ONCE):
+        rows = order[begin : begin + _AT_ONCE]
+        for src, output, dst, port in zip(*(column[rows].tolist() for column in columns), strict=True):
+            strings = inputs.setdefault(dst, [])
+            if port == CONTROL_SLOT:
+                strings.append(f"^{names[src]}")
+                continue
+            _fill_gap(graph, dst, strings, port)
+            strings.append(_tensor_name(str(names[src]), output))
     return inputs
 
 
@@ -81,6 +81,7 @@ def _node_def(graph: Columns, node_id: int, inputs: list[str]) -> LazyNodeDef:
     return node
 
 
+@collector_paused()
 def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
     """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included).
 
@@ -88,14 +89,17 @@ def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
     """
     first = max(from_node_id, SINK_ID + 1)
     inputs = _input_strings(graph, first)
-    lazy = LazyGraphDef(
-        node=[_node_def(graph, i, inputs.get(i, [])) for i in graph.node_ids() if i >= first],
-        versions=graph.versions.message().SerializeToString(),
-    )
-    lazy.MergeFromString(debug_info_field(graph.debug_info))
+    ids = [node_id for node_id in graph.node_ids() if node_id >= first]
+    rest = LazyGraphDef(versions=graph.versions.message().SerializeToString())
+    rest.MergeFromString(debug_info_field(graph.debug_info))
     if graph.library.ByteSize():
-        lazy.library = graph.library.SerializeToString()
+        rest.library = graph.library.SerializeToString()
+    graph_def = GraphDef()
     try:
-        return GraphDef.FromString(lazy.SerializeToString())
+        for begin in range(0, len(ids), _AT_ONCE):
+            nodes = [_node_def(graph, node_id, inputs.pop(node_id, [])) for node_id in ids[begin : begin + _AT_ONCE]]
+            graph_def.MergeFromString(LazyGraphDef(node=nodes).SerializeToString())
+        graph_def.MergeFromString(rest.SerializeToString())
     except DecodeError as error:  # attrs stay bytes until they are decoded, and these were not
         raise InvalidArgumentError("the bytes of an attr are damaged; read the graph anew from a whole file") from error
+    return graph_def

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...devices.kernels.blas_threads import LIMIT
 from ...devices.kernels.checks import unfed
 from ...devices.kernels.freed_memory import keep_freed_memory
+from ...devices.kernels.op_cost import is_matrix
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
@@ -131,6 +133,8 @@ class Binder:
             kernel = factory(self._construction(name, properties))
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
+        if is_matrix(op):
+            LIMIT.look_up_libraries()
         if not is_built_in(op):
             kernel = (checked_start if is_deferred(op) else checked_kernel)(kernel, properties)
         if is_shared(properties):

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from .step import Step
 
 
+_STARTED = object()
+
+
 class ActorGroup:
     """The actors of a session and their turns.
 
-    `turns` has an actor once per message in its mailbox. `starts` are parts of steps that wait to be started: that is
-    done when there is no mail, and once in each turn of the event loop however much there is. Of many steps under way
-    each holds its tensors, so the older ones get on first.
+    `turns` has an actor once per message in its mailbox. `starts` are parts of steps that wait to be started: a turn of
+    that is taken when there is no mail, and once in each turn of the event loop however much there is. Of many steps
+    under way each holds its tensors, so the older ones get on first.
 
     `server` is the actor whose task serves the mailboxes when it runs next; None while all are parked or wait for
     threads. `is_serving` is True while any task serves them: then, and while there is a server, a posted message needs
@@ -95,10 +98,12 @@ class ActorGroup:
             self.watched = {step for step in list(self.watched) if step.look_for_deadlock()}
 
     def _start_part(self) -> float:
-        """Starts the part that has waited longest; returns the time."""
-        _, step = self.starts.popleft()
-        if step.part_starts:
-            step.part_starts.popleft()()
+        """Takes a turn of the start of the part that has waited longest; returns the time."""
+        _, step = self.starts[0]
+        if not step.part_starts or next(step.part_starts[0], _STARTED) is _STARTED:  # nothing is left of a failed step
+            self.starts.popleft()
+            if step.part_starts:
+                step.part_starts.popleft()
         return self.pacer.clock()
 
     @property

@@ -39,6 +39,7 @@ from .chunks.chunk import SlowChunk, locate_error, run_slow_chunk
 from .chunks.executor import run_in_turns
 from .chunks.learning import is_observed, learn
 from .messages import (
+    AT_ONCE,
     Begin,
     Continue,
     FirstRun,
@@ -109,12 +110,12 @@ class DeviceActor:
         self._actor_group.turns.append(self)
 
     def start(self, part: PartRun, slots: Slots) -> None:
-        """Starts a part of a step, at once or when it is its turn, see `ActorGroup`."""
+        """Starts a part of a step, at once or in its turns, see `ActorGroup`."""
         group = self._actor_group
-        if not (group.starts or group.pacer.is_due):
+        if len(part.plan.arrivals) <= AT_ONCE and not (group.starts or group.pacer.is_due):
             part.start(slots)
             return
-        part.step.part_starts.append(partial(part.start, slots))
+        part.step.part_starts.append(part.start_in_turns(slots))
         group.starts.append((self, part.step))
         if not group.is_serving:
             group.find_server()

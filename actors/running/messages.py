@@ -9,7 +9,7 @@ Messages do not change after they were posted. Posting never blocks and never fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .chunks.chunk import SlowChunk, Turns
     from .step import Step
 
+AT_ONCE = 512
+"""receives that the start of a part registers in one turn, in a fraction of a millisecond"""
 TurnedWork: TypeAlias = "Generator[SlowChunk | None, None, Sequence[Any]]"
 """work of several turns, as `executor.Turns`, which returns outputs, tensors of any type"""
 
@@ -32,6 +34,9 @@ class PartRun(Protocol):
 
     def start(self, slots: Slots) -> None:
         """Begins with these slots."""
+
+    def start_in_turns(self, slots: Slots) -> Iterator[None]:
+        """The same in several turns."""
 
     def finished(self, segment: int) -> None:
         """All chunks of a segment have run."""

@@ -60,6 +60,19 @@ class SharedSlice:
             return True
         return self.clock() <= self.end
 
+    async def yield_if_due(self) -> None:
+        """Lets other tasks run if the slice is used up. A checkpoint only then."""
+        if self.clock() > self.end:
+            await self.yield_now()
+
+    async def yield_now(self) -> None:
+        """Lets other tasks run until there is time to go on. At least one checkpoint."""
+        while True:
+            number = self.number
+            await trio.lowlevel.checkpoint()
+            if self.may_go_on(number):
+                return
+
 
 _slice_of_loop: trio.lowlevel.RunVar[SharedSlice | None] = trio.lowlevel.RunVar("slice of Partita's tasks", None)
 
@@ -113,9 +126,5 @@ class Pacer:
             await self.yield_now()
 
     async def yield_now(self) -> None:
-        """Lets other tasks run until there is time to go on. At least one checkpoint."""
-        while True:
-            number = self.slice.number
-            await trio.lowlevel.checkpoint()
-            if self.slice.may_go_on(number):
-                return
+        """As `SharedSlice.yield_now`."""
+        await self.slice.yield_now()

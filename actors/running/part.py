@@ -13,7 +13,7 @@ A segment whose count reaches zero is posted to the actor. For example, on a dev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
@@ -26,7 +26,7 @@ from ..plans.plan import DistributedLoop, LocalLoop
 from .chunks.executor import fresh_slots
 from .loops.distributed import DistributedLoopRun
 from .loops.local import run_local_loop
-from .messages import RunSegment
+from .messages import AT_ONCE, RunSegment
 from .pending import NodeNames, PendingCall, add_call_chain
 
 if TYPE_CHECKING:
@@ -95,6 +95,21 @@ class Part:
 
         With `ahead` the first segment goes to the front of the mailbox; only for code that an actor runs.
         """
+        self._begin(slots, frame, ahead=ahead)
+        if self.plan.arrival_numbers:
+            self._expect(list(self.plan.arrival_numbers))
+            self._expect_repeated()
+
+    def start_in_turns(self, slots: Slots) -> Iterator[None]:
+        """As `start`, for the graph itself: between two turns others may run, as receives are many."""
+        self._begin(slots)
+        keys = list(self.plan.arrival_numbers)
+        for first in range(0, len(keys), AT_ONCE):
+            self._expect(keys[first : first + AT_ONCE])
+            yield
+        self._expect_repeated()
+
+    def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         plan = self.plan
         self.slots = slots
         self.frame = frame
@@ -108,12 +123,17 @@ class Part:
             self.actor.post(_new_tuple(RunSegment, (self, 0, 0, None)))
         else:
             self.actor.post_first(RunSegment(self, 0))
-        keys = plan.arrival_numbers
-        if keys:
-            rendezvous = self.step.rendezvous
-            rendezvous.expect([key + frame for key in keys] if frame else keys, self._arrived)
-            for number in plan.repeated:
-                rendezvous.recv_callback(plan.arrivals[number].key + frame, partial(self._arrive_at, number))
+
+    def _expect(self, keys: list[str]) -> None:
+        """Registers receives."""
+        frame = self.frame
+        self.step.rendezvous.expect([key + frame for key in keys] if frame else keys, self._arrived)
+
+    def _expect_repeated(self) -> None:
+        """Registers the further receives of keys that several have."""
+        for number in self.plan.repeated:
+            key = self.plan.arrivals[number].key + self.frame
+            self.step.rendezvous.recv_callback(key, partial(self._arrive_at, number))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """Starts a deferred node of the plan."""

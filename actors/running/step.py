@@ -16,7 +16,7 @@ tensors are freed with the caller's references.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import outcome
@@ -46,7 +46,8 @@ class Step:
     """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
 
     `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`); `part_starts` has
-    those that start parts of the step itself (see `ActorGroup`). With `awaits_host` its host may still send tensors.
+    the starts of parts of the step itself, which take turns (see `ActorGroup`). With `awaits_host` its host may still
+    send tensors.
     """
 
     __slots__ = (
@@ -84,7 +85,7 @@ class Step:
         self.shares = shares
         self._stuck: dict[Cancellable, Callable[[], None]] = {}
         self.call_starts: dict[object, list[Callable[[], None]]] = {}
-        self.part_starts: deque[Callable[[], None]] = deque()
+        self.part_starts: deque[Iterator[None]] = deque()
         self._owns_state = state is None
         self._state = StepState() if state is None else state
         self._unfinished = 0

@@ -132,13 +132,13 @@ def received_array(port: Port, outcome: Outcome) -> Array:
     return fetched_array(port, outcome.value)
 
 
-def takes_long(graph: Graph) -> bool:
+def takes_long(graph: Graph, num_devices: int) -> bool:
     """Whether to prepare a request may take longer than the event loop should be held.
 
-    It does in a large graph, and where ops are new to the process: their kernels have to be loaded, which takes tens of
-    milliseconds.
+    It does in a large graph, over several devices, of which each takes half a millisecond and a loop more, and where
+    ops are new to the process: their kernels have to be loaded, which takes tens of milliseconds.
     """
-    if graph.num_nodes + graph.functions.num_nodes >= _LARGE:
+    if num_devices > 1 or graph.num_nodes + graph.functions.num_nodes >= _LARGE:
         return True
     return not _PREPARED.issuperset(kind.op for kind in graph.distinct_properties()[0])
 

@@ -17,6 +17,7 @@ import trio
 
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
+from ..running.pacing import shared_slice
 from ..running.threads import check_cancelled, run_in_thread
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class PreparedRequests:
             return prepared
         async with self.lock:
             if not in_thread:
+                await shared_slice().yield_if_due()
                 return self.prepare_now(signature)
             while True:
                 restarts = len(self._restarts)

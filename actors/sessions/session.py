@@ -249,7 +249,7 @@ class Session(SimulatedTime):
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
         with self._workers.preparing():
-            prepared = await self._requests.prepare(signature, in_thread=takes_long(self.graph))
+            prepared = await self._requests.prepare(signature, in_thread=takes_long(self.graph, len(self.devices)))
         self._check_open()
         return prepared
 

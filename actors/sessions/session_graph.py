@@ -15,6 +15,7 @@ from ...graph import GraphDef
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes
 from ...graph.passes.selection import Passes
+from ..running.pacing import shared_slice
 from ..running.threads import check_cancelled, run_first_in_thread, run_in_thread
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class GraphReader:
         graph_def = await _message_or_bytes(graph_def)
         if _is_large(graph_def):
             return await run_in_thread(_read, pipeline, graph_def, partial(_report, on_read), self._places)
+        await shared_slice().yield_if_due()  # of many sessions that open at once
         return await run_first_in_thread(_read, pipeline, graph_def, on_read, self._places)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:

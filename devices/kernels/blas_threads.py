@@ -106,6 +106,12 @@ class ThreadLimit:
         self._is_watched = False
         self._lock = threading.Lock()
 
+    def look_up_libraries(self) -> None:
+        """Finds the libraries before the first product, which may be computed in the thread of an event loop."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._libraries()
+
     def begin(self) -> None:
         """Called before a product that takes less than `IDLE_S`: it runs on one thread."""
         self._used_s = self._clock()

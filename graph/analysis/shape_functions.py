@@ -60,6 +60,11 @@ def lookup(op: str) -> ShapeFunction | None:
     return _FUNCTIONS.get(op)
 
 
+def is_loaded(op: str) -> bool:
+    """Whether `lookup` imports nothing for that op."""
+    return _FUNCTIONS.has_looked(op)
+
+
 def table() -> OpTable[ShapeFunction]:
     """All shape functions, by op."""
     return _FUNCTIONS

@@ -66,6 +66,10 @@ class OpTable(MutableMapping[str, T]):
         """Whether a module of this package registered the entry of an op."""
         return (self.origin(op) or "").startswith(_PACKAGE)
 
+    def has_looked(self, op: str) -> bool:
+        """Whether a look-up of the op imports nothing."""
+        return op in self._entries or op in self._absent or record_of(op).family in self._loaded
+
     def load_all(self) -> None:
         """Imports the modules of all families."""
         for family in family_names():

@@ -10,16 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from math import isfinite
-from threading import Timer
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -27,7 +24,6 @@ from ...graph import Graph
 from ...graph.dtypes import Array, dtype_name, from_numpy
 from .feeds import shape_text
 
-PATIENCE_S = 1.0
 _INDENT = 4  # of the rest of a line that is wrapped
 _FOLDED = 12  # the least columns for texts that are folded
 _OWN_NODES = 2  # source and sink, which every graph has
@@ -97,44 +93,22 @@ class Screen:
 
         The body calls the function that it gets with the number of items done since the last call, from any thread.
         """
-        columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
-        if total:
-            columns.append(BarColumn(bar_width=20))
-        progress = Progress(*columns, _Done(unit), console=self.err, transient=True)
-        task = progress.add_task(label if total else f"{label},", total=total)
         if not self.err.is_terminal:
-            yield partial(progress.advance, task)
+            yield _ignore
             return
-        timer = Timer(PATIENCE_S, progress.start)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield partial(progress.advance, task)
-        finally:
-            timer.cancel()
-            timer.join()
-            if progress.live.is_started:  # stopping before the start would print an empty line
-                progress.stop()
+        from ..progress import shown_late  # what draws it takes 20 ms to load
+
+        with shown_late(self.err, label, total, unit) as advance:
+            yield advance
+
+
+def _ignore(_count: int) -> None:
+    pass
 
 
 def of_nodes(*graphs: Graph) -> str:
     """The number of nodes of some graphs without source and sink, as "3,000 nodes"."""
     return f"{sum(graph.num_nodes - _OWN_NODES for graph in graphs):,} nodes"
-
-
-class _Done(ProgressColumn):
-    """A column of the progress bar: "1,204 of 3,000 nodes, 1.2 s"."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
-
-    def render(self, task: Task) -> Text:
-        """The column of a task."""
-        took = f"{task.elapsed or 0.0:.1f} s"
-        if not task.total:
-            return Text(took)
-        return Text(f"{int(task.completed):,} of {int(task.total):,} {self._unit}".rstrip() + f", {took}")
 
 
 def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]], folded: int) -> int:

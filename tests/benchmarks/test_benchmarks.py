@@ -49,7 +49,14 @@ STARTS_PROCESSES = (
     "simulate/other shapes, cold",
     "simulate/nested functions, cold",
     "contended/",
+    "sessions/longest gap",
 )
+IN_OTHER_PROCESSES = (", fresh process", ", busy cores")
+
+
+def takes_long(key: str) -> bool:
+    """Whether a row starts processes, or measures many others again."""
+    return key.startswith(STARTS_PROCESSES) or key.endswith(IN_OTHER_PROCESSES)
 
 
 @pytest.fixture
@@ -71,10 +78,7 @@ def row(ours: float, peer: float | None, promise: Promise | None, key: str = "a/
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, id=case.key, marks=[pytest.mark.slow] if case.key.startswith(STARTS_PROCESSES) else [])
-        for case in CASES
-    ],
+    [pytest.param(case, id=case.key, marks=[pytest.mark.slow] if takes_long(case.key) else []) for case in CASES],
 )
 def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
     """Without its peer a row has our figure, and no ratio unless the promise is about ours alone.

@@ -16,7 +16,7 @@ X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 def partita(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     """The command line without PARTITA_DEBUG, and without progress on a busy machine."""
     monkeypatch.delenv("PARTITA_DEBUG", raising=False)
-    monkeypatch.setattr("partita.scenarios.commands.screen.PATIENCE_S", 3600.0)
+    monkeypatch.setattr("partita.scenarios.progress.PATIENCE_S", 3600.0)
     return CommandLine(capsys)
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from partita.graph import graph_def_to_graph
-from partita.scenarios.commands import screen as screen_module
+from partita.scenarios import progress as progress_module
 from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
 from tests.large_graphs import many_nodes
@@ -41,7 +41,7 @@ def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pipe or a file gets no progress."""
-    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    monkeypatch.setattr(progress_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
     import_graph(GraphFile(Path("drawn.pb"), many_nodes(NODES), NODES + 1, frozenset()), screen)
@@ -61,7 +61,7 @@ def test_counts_and_times_are_shown(
     total: int | None, unit: str, shown_as: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Items done, their total, and the time; only the time if the total is unknown."""
-    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    monkeypatch.setattr(progress_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=True, width=100)
     with screen.working("reading", total, unit) as progress:
@@ -71,7 +71,7 @@ def test_counts_and_times_are_shown(
 
 def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress goes to stderr, so stdout has one document, even on a terminal."""
-    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    monkeypatch.setattr(progress_module, "Timer", NoPatience)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     result = partita("run", graph, "--feed", x, "--devices", "cpu:2", "--json")

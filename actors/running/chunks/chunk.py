@@ -7,6 +7,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....errors import PartitaError
+from ....graph.analysis.shape_functions import lookup
 from ...plans.instructions import Instruction, Slots, run_instructions
 from ..threads import run_in_thread
 
@@ -53,4 +54,10 @@ def locate_error(
 
 async def run_slow_chunk(chunk: SlowChunk, limiter: trio.CapacityLimiter) -> None:
     """Runs one chunk in a worker thread; a cancellation waits until the chunk has run."""
-    await run_in_thread(run_chunk, *chunk, limiter=limiter)
+    await run_in_thread(_run_slow_chunk, *chunk, limiter=limiter)
+
+
+def _run_slow_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots) -> None:
+    """As `run_chunk`; also loads the shape function that predicts other kernels of the op in the event loop."""
+    run_chunk(plan, segment, chunks, number, slots)
+    lookup(plan.properties[segment.origins[sum(map(len, chunks[:number]))]].op)

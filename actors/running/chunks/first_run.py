@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_matrix
+from ....devices.kernels.op_cost import CostContext, bytes_of, flops_of, is_free, is_matrix
+from ....graph.analysis.shape_functions import is_loaded
 from ....graph.dtypes import known_dims
 from ....graph.shape_inference.op_shapes import shapes_of
 from ...plans.instructions import run_instructions, slots_read
@@ -29,6 +30,7 @@ from .joining import watch
 from .learning import VERY_LONG, LearningLimits, may_run_in_thread
 
 if TYPE_CHECKING:
+    from ....graph.ops.properties import NodeProperties
     from ...plans.instructions import Instruction, Slots
     from ...plans.plan import Chunk, Plan, Segment
     from ..pacing import Pacer
@@ -86,7 +88,14 @@ def _known_slow(segment: Segment) -> set[int]:
 
 
 def _is_long(plan: Plan, node: int, instruction: Instruction, slots: Slots, limit_s: float) -> bool:
-    return _predicted_s(plan, node, instruction, slots) > limit_s and may_run_in_thread(plan.properties[node])
+    """Whether a kernel may take long, by what it reads; so may one that nobody can predict without loading modules."""
+    properties = plan.properties[node]
+    values = [slots[slot] for slot in slots_read(instruction)[: len(properties.input_types)]]
+    if not _is_large(values) or not may_run_in_thread(properties):
+        return False
+    if len(values) < len(properties.input_types):  # the others are built into the kernel
+        return not is_free(properties.op) and _reading_s(values) > limit_s
+    return not is_loaded(properties.op) or _predicted_s(properties, values) > limit_s
 
 
 def _learn(
@@ -129,12 +138,8 @@ def _cut(
         watch(segment, segment.chunks)
 
 
-def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) -> float:
-    """How long a kernel takes on a slow core; 0 where neither its inputs nor what they tell of its outputs is large."""
-    properties = plan.properties[node]
-    values = [slots[slot] for slot in slots_read(instruction)[: len(properties.input_types)]]
-    if len(values) < len(properties.input_types) or not _is_large(values):
-        return 0.0
+def _predicted_s(properties: NodeProperties, values: list[Any]) -> float:
+    """How long a kernel takes on a slow core; 0 where its formulas do not know."""
     inputs = tuple(np.shape(value) for value in values)
     sizes = {i: value for i, value in enumerate(values) if isinstance(value, np.ndarray) and value.size <= _MAX_RANK}
     try:
@@ -147,6 +152,12 @@ def _predicted_s(plan: Plan, node: int, instruction: Instruction, slots: Slots) 
         return max(flops_of(context) / rate, bytes_of(context) / _BYTES_PER_S)
     except Exception:  # noqa: BLE001 - formulas get shapes that nobody has checked; the kernel says what is wrong
         return 0.0
+
+
+def _reading_s(values: list[Any]) -> float:
+    """How long it takes on a slow core to read all numbers and do something with each."""
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    return max(sum(a.size for a in arrays) / _OPERATIONS_PER_S, sum(a.nbytes for a in arrays) / _BYTES_PER_S)
 
 
 def _is_large(values: list[Any]) -> bool:

@@ -36,8 +36,8 @@ class TracedPart(Part):
     __slots__ = ()
     _loop_run = TracedLoopRun
 
-    def start(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
-        """As `Part.start`; records the arguments, except those of iterations of a loop, which have a node each."""
+    def _begin(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
+        """As `Part._begin`; records the arguments, except those of iterations of a loop, which have a node each."""
         plan = self.plan
         if plan.arguments and not plan.repeats:
             slot_of, scope = {argument.index: argument.slot for argument in plan.arguments}, slots[TRACE_SLOT]
@@ -45,7 +45,7 @@ class TracedPart(Part):
                 if role_of(properties.op) is Role.ARG:
                     slot = slot_of[properties.attrs["index"]]
                     scope.record(plan.device, name, properties, perf_counter_ns(), [slots[slot]] if slot else [])
-        super().start(slots, frame, ahead=ahead)
+        super()._begin(slots, frame, ahead=ahead)
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """As `Part.launch`; notes when."""

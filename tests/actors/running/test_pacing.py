@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from itertools import count
+from types import ModuleType
+from typing import Any
 
 import pytest
 import trio
 
 from partita.actors import open_session
 from partita.actors.plans.instructions import Slots
-from partita.actors.running import pacing
+from partita.actors.running import pacing, threads
+from partita.actors.running.messages import AT_ONCE
 from partita.actors.running.pacing import DEFAULT_BUDGET_S, Pacer, SharedSlice, shared_slice
 from partita.actors.running.part import Part
+from partita.actors.sessions import session, session_graph
+from partita.graph import RunMetadata, RunOptions
 from partita.graph.builder import GraphBuilder
 
 
@@ -97,20 +103,20 @@ async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.Mon
     b.op("Identity", x, name="y")
     open_parts: set[int] = set()
     most = 0
-    start, finished = Part.start, Part.finished
+    begin, finished = Part._begin, Part.finished
 
     def started(part: Part, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         nonlocal most
         open_parts.add(id(part))
         most = max(most, len(open_parts))
-        start(part, slots, frame, ahead=ahead)
+        begin(part, slots, frame, ahead=ahead)
 
     def has_finished(part: Part, segment: int) -> None:
         finished(part, segment)
         if not part._unfinished:
             open_parts.discard(id(part))
 
-    monkeypatch.setattr(Part, "start", started)
+    monkeypatch.setattr(Part, "_begin", started)
     monkeypatch.setattr(Part, "finished", has_finished)
     async with open_session(b.graph_def(), "cpu:2") as session:
         await session.run("y", {"x": 1.0})
@@ -121,3 +127,76 @@ async def test_of_many_steps_the_older_ones_get_on_first(monkeypatch: pytest.Mon
                 nursery.start_soon(session.run, "y", {"x": 1.0})
         assert not open_parts
     assert 2 < most < 2 * 20  # all parts at once would be 40; how many fewer depends on how fast the machine is
+
+
+async def test_a_part_with_many_receives_starts_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No turn registers more than a limit of them; what was sent before is received all the same."""
+    registered: list[int] = []
+    expect = Part._expect
+
+    def expected(part: Part, keys: list[str]) -> None:
+        registered.append(len(keys))
+        expect(part, keys)
+
+    monkeypatch.setattr(Part, "_expect", expected)
+    b = GraphBuilder()
+    x, count = b.placeholder("x", "float32", (), device="/device:CPU:0"), 2 * AT_ONCE + 1
+    values = [b.op("AddV2", x, float(number), device="/device:CPU:0")[0] for number in range(count)]
+    read = [b.op("Neg", value, device="/device:CPU:1")[0] for value in values]
+    b.op("AddN", read, name="y", device="/device:CPU:1")
+    async with open_session(b.graph_def(), "cpu:2") as session:
+        for step in range(3):
+            # A trace sends each tensor in a message of its own.
+            options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+            (y,) = await session.run("y", {"x": 1.0 + step}, options=options, metadata=RunMetadata())
+            assert y == -sum(1.0 + step + number for number in range(count))
+    assert max(registered) == AT_ONCE
+    assert sum(registered) >= 3 * count
+
+
+async def test_sessions_that_open_at_once_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read a small graph and to prepare a request hold the loop for a millisecond each; here, for a whole slice."""
+    now_s = 0.0
+    pacing._slice_of_loop.set(SharedSlice(lambda: now_s))
+    turn, turns = 0, dict[str, list[int]](read=[], prepare=[])
+
+    def slow(module: ModuleType, name: str, what: str) -> None:
+        function = getattr(module, name)
+
+        def called(*arguments: Any) -> Any:  # Any: as the function
+            nonlocal now_s
+            turns[what].append(turn)
+            now_s += DEFAULT_BUDGET_S
+            return function(*arguments)
+
+        monkeypatch.setattr(module, name, called)
+
+    slow(session_graph, "_read", "read")
+    slow(session, "prepare", "prepare")
+    monkeypatch.setattr(threads, "_HAVE_RUN", {session_graph._read, *threads._HAVE_RUN})
+    b = GraphBuilder()
+    b.constant(1.0, name="y")
+
+    async def one() -> None:
+        async with open_session(b.graph_def(), "cpu:1") as opened:
+            assert await opened.run("y") == [1]
+
+    async def count_turns(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        nonlocal turn
+        task_status.started()
+        while True:
+            turn += 1
+            await trio.lowlevel.checkpoint()
+
+    await one()  # loads modules
+    turns = {what: [] for what in turns}
+    async with trio.open_nursery() as nursery:
+        await nursery.start(count_turns)
+        async with trio.open_nursery() as others:
+            for _ in range(5):
+                others.start_soon(one)
+        nursery.cancel_scope.cancel()
+    for what, of_what in turns.items():
+        assert len(of_what) == 5, what
+        # trio runs the tasks of a turn in any order: one may come after the count, and that of the next turn before it.
+        assert max(Counter(of_what).values()) <= 2, what

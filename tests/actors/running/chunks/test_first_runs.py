@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +66,25 @@ async def test_sizes_of_a_large_output_are_seen_beforehand(monkeypatch: pytest.M
         assert threading.get_ident() not in threads
 
 
+async def test_a_kernel_with_a_constant_built_in_is_predicted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The axes of a reduction are part of its kernel."""
+    from partita.devices.kernels.reductions.narrow import reduce_extreme
+
+    threads = set()
+
+    def reduced(*arguments: Any) -> Any:
+        threads.add(threading.get_ident())
+        return reduce_extreme(*arguments)
+
+    monkeypatch.setattr("partita.devices.kernels.reductions.reduction.reduce_extreme", reduced)
+    b = GraphBuilder()
+    b.op("Max", b.placeholder("x", "float32", (None, None)), [0, 1], name="most")
+    async with open_session(b.graph_def(), "cpu:1", budget_s=0.001, thread_limit_s=0.001) as session:
+        assert await session.run("most", {"x": LARGE}) == [1]
+    assert threads
+    assert threading.get_ident() not in threads
+
+
 async def test_an_error_in_a_first_run_names_its_node() -> None:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None,), device=cpu(0))
@@ -89,3 +111,35 @@ async def test_steps_that_run_a_segment_first_at_the_same_time_agree(gate: Gate)
             for value in (1, 2, 3):
                 nursery.start_soon(step, value)
     assert sorted(float(value) for value in got) == [-3, -2, -1]
+
+
+_IMPORTS = """
+import sys, threading
+import numpy as np, trio
+from partita.actors import open_session
+from partita.graph.builder import GraphBuilder
+
+b = GraphBuilder()
+x = b.placeholder("x", "float32", (8, 784))
+b.op("Relu", b.op("MatMul", x, np.ones((784, 128), np.float32)), name="y")
+
+async def main():
+    async with open_session(b.graph_def(), "cpu:1") as session:
+        await session.prepare_in_thread(["x"], "y")
+        sys.meta_path.insert(0, Finder(threading.get_ident()))
+        await session.run("y", {"x": np.ones((8, 784), np.float32)})
+
+class Finder:
+    def __init__(self, loop):
+        self.loop = loop
+
+    def find_spec(self, name, path=None, target=None):
+        assert threading.get_ident() != self.loop, name
+
+trio.run(main)
+"""
+
+
+def test_a_first_step_loads_no_module_in_the_thread_of_the_event_loop() -> None:
+    """What predicts kernels, and what limits the threads of BLAS, is loaded by the preparation or in a thread."""
+    subprocess.run([sys.executable, "-P", "-c", _IMPORTS], check=True)

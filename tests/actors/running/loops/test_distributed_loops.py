@@ -111,6 +111,7 @@ async def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancel
 ) -> None:
     turns = 0
     async with open_session(negating(where), "cpu:2", budget_s=budget_s) as session:
+        session.prepare(["x", "n"], "y")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(session.run, "y", feeds(2**31 - 1))
             while turns < 50:
