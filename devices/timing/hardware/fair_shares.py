@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from heapq import heappush
 
 from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
+from .few_paths import MOST_PATHS, FewPaths, joined_to
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .grouping import PathGrouping, is_crowded
-from .lone_flows import LoneFlows, is_idle
 from .ports import ActiveLink
 from .ties import Ties, unite
 
@@ -41,14 +40,13 @@ class FairShares:
         self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
-        self._lone = LoneFlows()
-        self._adopted: list[FlowGroup] = []  # groups of what have been lone flows
-        self.lone_ends: list[tuple[int, ActiveFlow]] = []
-        """of lone flows that the last search has found: when they end, if they stay alone"""
+        self._few = FewPaths()
+        self.ends_of_few = self._few.ends
         self._flows = 0  # that have begun so far
         self._level = _TOP  # rates below it do not change
         self._ties = Ties()
         self._grouping = PathGrouping(self._ties)
+        self._grouped: dict[FlowGroup, None] = {}  # groups of paths that have been in none
         self._mark = 0
 
     @property
@@ -64,60 +62,116 @@ class FairShares:
         self._changed += flow.path.ports
 
     def end(self, flow: ActiveFlow) -> None:
-        """The last byte of a flow has arrived: a lone one, or one that its group has taken out."""
-        path = flow.path
+        """The last byte of a flow has arrived, which its path or group has taken out."""
+        path, group = flow.path, flow.path.group
         self._changed += path.ports
+        if group is None:
+            self._few.end(flow)
+            return
         del path.flows[flow]
-        if path.rate:
-            self._lone.take_out(path, len(self.instants))
-            path.limits.clear()
-        else:
-            group = path.group
-            assert group is not None  # as the caller knows
-            if group.rate < self._level:
-                self._level = group.rate
-            self._grouping.count(path, -1)
-            self._left[path] = None
+        if group.rate < self._level:
+            self._level = group.rate
+        self._grouping.count(path, -1)
+        self._left[path] = None
 
     def repace(self, port: ActiveLink) -> None:
         """The capacity of a port has changed."""
         self._changed.append(port)
-        self._repaced.append(port)
-        self._level = 0
+        if not port.few:
+            self._repaced.append(port)
+            self._level = 0
 
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        begun = self._begun
-        if len(begun) == 1 and not self._left and not self._repaced and is_idle(begun[0].path):
-            self._start_alone(begun[0], now)  # as below, but quicker: it is frequent
-        elif begun or self._left or self._repaced:
-            self._search(now)
+        grouping = self._grouping
+        seeds = self._place(now)
+        self._find_few(now)
+        if seeds or grouping.touched or grouping.unchecked:
+            self._find_groups(seeds, now)
+        for flow in self._begun:
+            flow.first_limit = len(flow.path.limits_until_now()) - 1
         self._changed.clear()
         self._begun.clear()
         self.instants.append(now)
-        grouping = self._grouping
         grouping.search = len(self.instants)
         touched, grouping.touched = grouping.touched, {}
         return touched
 
-    def _search(self, now: int) -> None:
+    def _place(self, now: int) -> dict[ActiveLink, None]:
+        """Puts flows on their paths, and paths into groups or out of theirs; returns where groups may get more."""
+        fresh: dict[Path, None] = {}
+        for flow in self._begun:
+            path = flow.path
+            if path.group is not None:
+                self._grouping.place(flow, now)
+            elif path.counts or any([port.crossings for port in path.ports]):
+                self._grouping.place(flow, now)
+                fresh[path] = None
+            else:
+                self._few.place(flow, now)
+        seeds = self._drop_paths() if self._left else {}
+        for path in fresh:
+            few = [port for port in path.ports if port.few]
+            if few:
+                self._mark += 1
+                self._group(joined_to(few, self._mark).paths, now)
+            self._join(path, now, 0, is_crowded=is_crowded(path))
+        for port in self._repaced:
+            (seeds if port.is_watched else self._grouping.unchecked)[port] = None
+        return seeds
+
+    def _drop_paths(self) -> dict[ActiveLink, None]:
+        """Takes paths without flows out of their groups; returns the watched ports that a group has left for good."""
+        seeds: dict[ActiveLink, None] = {}
+        for path in self._left:
+            group = path.group
+            if not path.flows and group is not None:
+                self._grouping.drop(path)
+                if not group.flows:
+                    seeds.update(dict.fromkeys([port for port in group.ports if port.is_full or not port.flows]))
+        self._left.clear()
+        return seeds
+
+    def _find_few(self, now: int) -> None:
+        """Finds the rates of components with few paths where something has changed; others go into groups."""
+        self._mark += 1
+        joined = joined_to(self._changed, self._mark)
+        if len(joined.paths) <= MOST_PATHS:
+            if joined.ports:
+                self._few.find(joined.ports, joined.paths, now, len(self.instants))
+            return
+        for part in joined.components():
+            if len(part.paths) <= MOST_PATHS:
+                self._few.find(part.ports, part.paths, now, len(self.instants))
+            else:
+                self._group(part.paths, now)
+
+    def _group(self, paths: Sequence[Path], now: int) -> None:
+        """Puts the paths of a component into groups, each as far as it has come."""
+        crowded = [is_crowded(path) for path in paths]
+        self._few.give_up(paths, now, len(self.instants))
+        for path, crowd in zip(paths, crowded, strict=True):
+            self._join(path, now, path.virtual, is_crowded=crowd)
+
+    def _join(self, path: Path, now: int, virtual: int, *, is_crowded: bool) -> None:
         grouping = self._grouping
-        seeds = self._seeds(now)
-        settled = dict.fromkeys(self._adopted)
-        if seeds or grouping.touched or grouping.unchecked:
-            self._solve(seeds, settled, now)
+        unite(path.ports)
+        group = grouping.join(path, grouping.choose(path, now, is_crowded=is_crowded), now, virtual)
+        self._grouped[group] = None
+
+    def _find_groups(self, seeds: Iterable[ActiveLink], now: int) -> None:
+        """Finds the rates of groups."""
+        grouping, settled = self._grouping, self._grouped
+        self._solve(seeds, settled, now)
         if settled or self._ties:
             self._mark += 1
             self._ties.decide(settled, self._changed, self._mark, now)
         for path in grouping.joined:
             if path.group is not None:
                 path.take_limit_of_group(now)
-        for flow in self._begun:
-            flow.first_limit = len(flow.path.limits_until_now()) - 1
         self._level = _TOP
-        self._left.clear()
         self._repaced.clear()
-        self._adopted.clear()
+        settled.clear()
         grouping.joined.clear()
 
     def _least_change(self) -> int:
@@ -125,66 +179,9 @@ class FairShares:
         # Paths that change groups are in the search whatever their rates: so are all that share ports with them.
         if self._grouping.has_moved or len(self._begun) > _FEW:
             return 0
-        shares = [port.capacity // port.flows for flow in self._begun for port in flow.path.ports]
+        begun = [flow.path for flow in self._begun]
+        shares = [port.capacity // port.flows for path in begun if path.group is not None for port in path.ports]
         return min([self._level, *shares])
-
-    def _seeds(self, now: int) -> dict[ActiveLink, None]:
-        """The watched ports that a group has left for good; paths are put into groups, or taken out of theirs."""
-        seeds: dict[ActiveLink, None] = {}
-        fresh: dict[Path, None] = {}
-        for flow in self._begun:
-            path = flow.path
-            if path.rate:
-                self._adopt(path, now)
-            self._grouping.place(flow, now)
-            if path.group is None:
-                fresh[path] = None
-        for path in self._left:
-            group = path.group
-            if not path.flows and group is not None:
-                self._grouping.drop(path)
-                if not group.flows:
-                    seeds.update(dict.fromkeys([port for port in group.ports if port.is_full or not port.flows]))
-        for path in fresh:
-            if len(path.flows) == 1 and is_idle(path):
-                self._start_alone(path.ends.pop()[2], now)
-                for port in path.ports:
-                    seeds.pop(port, None)
-            else:
-                self._first_group(path, now)
-        for port in self._repaced:
-            (seeds if port.is_watched else self._grouping.unchecked)[port] = None
-        return seeds
-
-    def _start_alone(self, flow: ActiveFlow, now: int) -> None:
-        end = self._lone.start(flow, self._changed, now, len(self.instants))
-        self.lone_ends.append((end, flow))
-
-    def _adopt(self, path: Path, now: int) -> None:
-        """Puts a path with a lone flow into a group, as somebody comes to its ports."""
-        (flow,) = path.flows
-        flow.entry = 0
-        rate, search = path.rate, len(self.instants)
-        self._lone.take_out(path, search)
-        heappush(path.ends, (flow.work, flow.number, flow))
-        unite(path.ports)
-        for port in path.ports:
-            port.is_watched = True
-        for port in path.full:
-            port.is_full = True
-        group = self._grouping.join(path, path.ports, now, rate * (now - flow.began_ns))
-        group.take_rate(rate, now, search)
-        group.full = path.full
-        group.take_limit(path.limits[-1][1], now)
-        path.seen = 1
-        self._adopted.append(group)
-
-    def _first_group(self, path: Path, now: int) -> None:
-        for port in path.ports:
-            if port.lone is not None:
-                self._adopt(port.lone, now)
-        unite(path.ports)
-        self._grouping.join(path, self._grouping.choose(path, now), now, 0)
 
     def _solve(self, seeds: Iterable[ActiveLink], settled: dict[FlowGroup, None], now: int) -> None:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""

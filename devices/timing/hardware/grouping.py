@@ -41,7 +41,7 @@ class PathGrouping:
         self._ties = ties
 
     def place(self, flow: ActiveFlow, now: int) -> None:
-        """Puts a flow on its path, which has no lone one."""
+        """Puts a flow on its path, which is in a group or is to be put into one."""
         path, group = flow.path, flow.path.group
         path.flows[flow] = None
         if group is None:
@@ -74,10 +74,10 @@ class PathGrouping:
             if flows > 0 and not port.is_watched:
                 self.unchecked[port] = None
 
-    def choose(self, path: Path, now: int) -> tuple[ActiveLink, ...]:
-        """The watched ports of a path that is in no group, one at least."""
+    def choose(self, path: Path, now: int, *, is_crowded: bool) -> tuple[ActiveLink, ...]:
+        """The watched ports of a path that is in no group, one at least; of one that is not crowded all that are idle."""
         ports = path.ports
-        if not is_crowded(path):
+        if not is_crowded:
             for port in ports:
                 if not port.flows:
                     port.is_watched = True
@@ -85,7 +85,7 @@ class PathGrouping:
         if not watched:
             flows = len(path.flows)
             more = [flows * count for count in path.counts] or [flows] * len(ports)
-            shares = [(port.capacity - port.load()) // (port.flows + n) for port, n in zip(ports, more, strict=True)]
+            shares = [(port.capacity - port.load_of_groups()) // (port.flows + n) for port, n in zip(ports, more, strict=True)]
             least = min(shares)
             watched = tuple([port for port, share in zip(ports, shares, strict=True) if share == least])
             for port in watched:
@@ -130,7 +130,7 @@ class PathGrouping:
     def drop(self, path: Path) -> None:
         """Takes a path whose last flow has ended out of its group."""
         self.leave(path)
-        path.limits.clear()
+        path.stop()
         for port in path.ports:
             del port.paths[path]
 
@@ -198,7 +198,7 @@ def _divide(port: ActiveLink) -> bool:
     """Divides what is left of a port that is not watched between its flows; False if it could be full."""
     if not port.flows:
         return True
-    spare = port.capacity - port.load() - port.flows
+    spare = port.capacity - port.load_of_groups() - port.flows
     if spare < 0:
         return False
     more = spare // port.flows

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 _NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
-_OF_GROUP, _OF_PORT = -2, -1  # in place of a transfer: first the groups whose flows end become those ends
+_OF_SOME, _OF_PORT = -2, -1  # in place of a transfer: first become paths and groups the ends of their flows
 _FEW = 64  # entries of the calendar that are not worth a search for stale ones
 
 
-_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | FlowGroup]
+_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | Path | FlowGroup]
 """of the calendar: instant, transfer, what happens, number of the entry, to whom it happens
 
-An end is stale when its group or flow has got another one since, and so a higher `entry`.
+An end is stale when its path or group has got another one since, and so a higher `entry`.
 """
 
 
@@ -169,12 +169,8 @@ class Network:
             self._start_transfers(now)
         if self._shares.has_changes:
             self._follow_groups(self._shares.find(now))
-            lone_ends = self._shares.lone_ends
-            if lone_ends:
-                for at, flow in lone_ends:
-                    if flow.path.rate:
-                        flow.entry = self._add(at, flow.transfer, _END, flow)
-                lone_ends.clear()
+            if self._shares.ends_of_few:
+                self._follow_paths(self._shares.ends_of_few)
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
@@ -204,6 +200,12 @@ class Network:
                     self._begin(subject)
                 elif entry == subject.entry:
                     self._end(subject, now)
+            elif isinstance(subject, Path):
+                if entry == subject.entry:
+                    if transfer >= 0:
+                        self._end(subject.ends.pop()[2], now)
+                    else:
+                        self._end_some(subject.take_ended(now), now)
             elif isinstance(subject, FlowGroup):
                 if entry == subject.entry:
                     self._end_some(subject.take_ended(now), now)
@@ -219,7 +221,7 @@ class Network:
         else:
             self._ask()
 
-    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink | FlowGroup) -> int:
+    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
         """Writes into the calendar; returns the number of the entry."""
         self._entries += 1
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
@@ -233,8 +235,19 @@ class Network:
             if at is not None and at != group.wakes_at:
                 entries += 1
                 group.wakes_at, group.entry = at, entries
-                heappush(calendar, (at, _OF_GROUP, _END, entries, group))
+                heappush(calendar, (at, _OF_SOME, _END, entries, group))
         self._entries = entries
+
+    def _follow_paths(self, ends: list[tuple[int, Path]]) -> None:
+        """The same for the paths that are in no group, of which most have one flow."""
+        calendar, entries = self._calendar, self._entries
+        for at, path in ends:
+            entries += 1
+            path.entry = entries
+            transfer = path.ends[0][2].transfer if len(path.ends) == 1 else _OF_SOME
+            heappush(calendar, (at, transfer, _END, entries, path))
+        self._entries = entries
+        ends.clear()
 
     def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)

@@ -7,6 +7,8 @@ it is computed when somebody asks.
     weight    2 of g            1 of g       of flows on the port: 1 for each whose whole rate is bytes
     rate      10       6                     of group g
     load      20       12       6
+
+Flows in no group are few: what they make of the load is written down when it changes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
     weights: dict[FlowGroup, list[tuple[int, int]]] = {}
     for search, group, weight in zip(port.changed_in, port.changed_groups, port.changed_weights, strict=True):
         weights.setdefault(group, []).append((search, weight))
-    changes = merge(*[_changes(group, of_group) for group, of_group in weights.items()], key=itemgetter(0))
+    of_few = pairwise([0, *port.loads])
+    changes = merge(
+        *[_changes(group, of_group) for group, of_group in weights.items()],
+        ((search, after - before) for search, (before, after) in zip(port.loads_in, of_few, strict=True)),
+        key=itemgetter(0),
+    )
     load = 0
     for search, together in groupby(changes, itemgetter(0)):
         if search >= searches:  # flows have come or gone, and rates are not found yet

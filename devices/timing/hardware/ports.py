@@ -59,13 +59,16 @@ class ActiveLink:
         "changed_weights",
         "component",
         "crossings",
+        "few",
         "flows",
         "free_engines",
         "is_full",
         "is_watched",
         "left",
         "link",
-        "lone",
+        "load",
+        "loads",
+        "loads_in",
         "mark",
         "pace",
         "paths",
@@ -80,10 +83,10 @@ class ActiveLink:
         self.watched_to = -1  # the last change of pace that the calendar knows
         self.capacity = link.bandwidth_bytes_per_s * UNITS
         self.flows = 0
-        self.paths: dict[Path, None] = {}  # with flows
+        self.few: dict[Path, None] = {}  # with flows in no group: then there are no groups here
+        self.paths: dict[Path, None] = {}  # of groups
         self.crossings: dict[FlowGroup, Crossing] = {}
         self.is_watched = self.is_full = False
-        self.lone: Path | None = None  # whose flow is the only one here, and is in no group
         self.component: Component | None = None
         self.left = 0  # while rates are found: the capacity that is not given away
         self.waits = 0  # while rates are found: the flows without a rate
@@ -94,9 +97,19 @@ class ActiveLink:
         self.changed_in = array("q")
         self.changed_groups: list[FlowGroup] = []
         self.changed_weights = array("q")
+        # The load of flows in no group, in units of rate and parts of `WHOLE`, since which search.
+        self.load = 0
+        self.loads_in = array("q")
+        self.loads: list[int] = []
 
-    def load(self) -> int:
-        """The rate of all its flows."""
+    def record_load(self, load: int, search: int) -> None:
+        """Flows in no group make another load from a search on."""
+        self.load = load
+        self.loads_in.append(search)
+        self.loads.append(load)
+
+    def load_of_groups(self) -> int:
+        """The rate of all flows of groups."""
         return sum(crossing.count * crossing.group.rate for crossing in self.crossings.values())
 
     def follow_pace(self, now: int) -> int | None:
