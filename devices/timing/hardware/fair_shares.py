@@ -20,9 +20,9 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
-from .few_paths import MOST_PATHS, FewPaths, joined_to
+from .few_paths import MOST_PATHS, FewPaths, components, joined_to
 from .flow_groups import ActiveFlow, FlowGroup, Path
-from .grouping import PathGrouping, is_crowded
+from .grouping import PathGrouping, has_groups, is_crowded
 from .ports import ActiveLink
 from .ties import Ties, unite
 
@@ -36,7 +36,8 @@ class FairShares:
     def __init__(self) -> None:
         self.instants = array("q")
         """by search: when it was"""
-        self._changed: list[ActiveLink] = []  # where flows came or went since the last search
+        self.changed: list[ActiveLink] = []
+        """where flows came or went since the last search: if there is any, rates have to be found"""
         self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
@@ -49,22 +50,17 @@ class FairShares:
         self._grouped: dict[FlowGroup, None] = {}  # groups of paths that have been in none
         self._mark = 0
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether rates have to be found."""
-        return bool(self._changed)
-
     def begin(self, flow: ActiveFlow, now: int) -> None:
         """The first byte of a flow moves now."""
         self._flows += 1
         flow.number, flow.began_ns = self._flows, now
         self._begun.append(flow)
-        self._changed += flow.path.ports
+        self.changed += flow.path.ports
 
     def end(self, flow: ActiveFlow) -> None:
         """The last byte of a flow has arrived, which its path or group has taken out."""
         path, group = flow.path, flow.path.group
-        self._changed += path.ports
+        self.changed += path.ports
         if group is None:
             self._few.end(flow)
             return
@@ -76,26 +72,43 @@ class FairShares:
 
     def repace(self, port: ActiveLink) -> None:
         """The capacity of a port has changed."""
-        self._changed.append(port)
+        self.changed.append(port)
         if not port.few:
             self._repaced.append(port)
             self._level = 0
 
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        grouping = self._grouping
+        begun, grouping, is_busy = self._begun, self._grouping, False
+        search = len(self.instants)
+        for port in self.changed:
+            if port.flows:
+                is_busy = True
+            elif port.load:
+                port.record_load(0, search)
+        if is_busy or self._left or self._repaced or len(begun) > 1 or (begun and begun[0].path.counts):
+            self._search(now)
+        elif begun:
+            self._few.start_alone(begun[0], self.changed, now, search)
+        self.changed.clear()
+        begun.clear()
+        self.instants.append(now)
+        grouping.search = search + 1
+        touched = grouping.touched
+        if touched:
+            grouping.touched = {}
+        return touched
+
+    def _search(self, now: int) -> None:
         seeds = self._place(now)
         self._find_few(now)
-        if seeds or grouping.touched or grouping.unchecked:
+        if seeds or self._grouping.touched or self._grouping.unchecked:
             self._find_groups(seeds, now)
+        self._level = _TOP
+        self._repaced.clear()
         for flow in self._begun:
-            flow.first_limit = len(flow.path.limits_until_now()) - 1
-        self._changed.clear()
-        self._begun.clear()
-        self.instants.append(now)
-        grouping.search = len(self.instants)
-        touched, grouping.touched = grouping.touched, {}
-        return touched
+            path = flow.path
+            flow.first_limit = len(path.limits if path.group is None else path.limits_until_now()) - 1
 
     def _place(self, now: int) -> dict[ActiveLink, None]:
         """Puts flows on their paths, and paths into groups or out of theirs; returns where groups may get more."""
@@ -104,11 +117,11 @@ class FairShares:
             path = flow.path
             if path.group is not None:
                 self._grouping.place(flow, now)
-            elif path.counts or any([port.crossings for port in path.ports]):
+            elif not path.counts and not has_groups(path):
+                self._few.place(flow, now)
+            else:
                 self._grouping.place(flow, now)
                 fresh[path] = None
-            else:
-                self._few.place(flow, now)
         seeds = self._drop_paths() if self._left else {}
         for path in fresh:
             few = [port for port in path.ports if port.few]
@@ -134,15 +147,16 @@ class FairShares:
 
     def _find_few(self, now: int) -> None:
         """Finds the rates of components with few paths where something has changed; others go into groups."""
+        search = len(self.instants)
         self._mark += 1
-        joined = joined_to(self._changed, self._mark)
+        joined = joined_to(self.changed, self._mark)
         if len(joined.paths) <= MOST_PATHS:
-            if joined.ports:
-                self._few.find(joined.ports, joined.paths, now, len(self.instants))
+            if joined.paths:
+                self._few.find(joined, now, search)
             return
-        for part in joined.components():
+        for part in components(joined):
             if len(part.paths) <= MOST_PATHS:
-                self._few.find(part.ports, part.paths, now, len(self.instants))
+                self._few.find(part, now, search)
             else:
                 self._group(part.paths, now)
 
@@ -165,12 +179,10 @@ class FairShares:
         self._solve(seeds, settled, now)
         if settled or self._ties:
             self._mark += 1
-            self._ties.decide(settled, self._changed, self._mark, now)
+            self._ties.decide(settled, self.changed, self._mark, now)
         for path in grouping.joined:
             if path.group is not None:
                 path.take_limit_of_group(now)
-        self._level = _TOP
-        self._repaced.clear()
         settled.clear()
         grouping.joined.clear()
 

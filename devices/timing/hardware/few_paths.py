@@ -4,7 +4,7 @@ Ports that flows join are a *component*. While one has few paths, its rates are 
 time that a flow comes or goes: that takes less than to keep what groups of paths know (see `grouping`). Many paths are
 put into groups, of which a search looks at those alone that may change.
 
-    a over ports 1, 2      b over 2, 3      c over 4       two components: c is alone, and nobody looks at a and b
+    a over ports 1, 2      b over 2, 3      c over 4       two components: where c ends, nobody looks at a and b
     d over 3, 4            begins: one component           its four paths get their rates
 
 The search goes from the ports where flows came or went, by way of the flows that have begun first, as `ties` has it. So
@@ -21,32 +21,69 @@ from typing import NamedTuple
 from .flow_groups import ActiveFlow, Path
 from .ports import WHOLE, ActiveLink
 
-MOST_PATHS = 16  # paths of a component that are not worth groups
+MOST_PATHS = 16  # of a component that are not worth groups
+
+
+class Joined(NamedTuple):
+    """Ports that flows join, and the paths of these flows, in the order of a search."""
+
+    ports: list[ActiveLink]
+    paths: list[Path]
 
 
 class FewPaths:
-    """The paths with flows that are in no group. Their ports know them (`few`), and no groups."""
+    """The paths with flows that are in no group.
+
+    Their ports know them (`few`, by the flow that began first), and have no groups.
+    """
 
     def __init__(self) -> None:
         self.ends: list[tuple[int, Path]] = []
         """paths whose next end is another one since somebody has cleared the list, and when it is"""
+        self._are_weighted = False  # whether not all that some paths have of their ports is bytes
 
     def place(self, flow: ActiveFlow, now: int) -> None:
         """A flow begins on a path none of whose ports has groups."""
         path = flow.path
-        flows = path.flows
-        if flows:
+        if path.flows:
             heappush(path.ends, (path.virtual_at(now) + flow.work, flow.number, flow))
             path.entry = 0
+            for port in path.ports:
+                port.flows += 1
         else:
-            path.oldest = flow.number
-            path.since_ns = now
+            path.oldest, path.since_ns = flow.number, now
             path.ends.append((flow.work, flow.number, flow))
             for port in path.ports:
+                port.flows += 1
                 port.few[path] = None
-        flows[flow] = None
-        for port in path.ports:
-            port.flows += 1
+            if path.weight != WHOLE:
+                self._are_weighted = True
+        path.flows[flow] = None
+
+    def start_alone(self, flow: ActiveFlow, changed: Sequence[ActiveLink], now: int, search: int) -> None:
+        """The same, and its rate, for the only flow that begins, on ports without flows. It is frequent.
+
+        `changed` is where the search starts.
+        """
+        path = flow.path
+        ports = path.ports if len(changed) == len(path.ports) else sorted(path.ports, key=changed.index)
+        path.rate = rate = min([port.capacity for port in ports])
+        path.oldest, path.since_ns = flow.number, now
+        path.ends.append((flow.work, flow.number, flow))
+        path.flows[flow] = None
+        load, limit = rate * path.weight, None
+        for port in ports:
+            port.flows, port.load = 1, load
+            port.few[path] = None
+            port.loads_in.append(search)
+            port.loads.append(load)
+            if limit is None and port.capacity == rate:
+                limit = port
+        path.limits.append((now, limit))
+        flow.first_limit = 0
+        if path.weight != WHOLE:
+            self._are_weighted = True
+        self.ends.append((now - (-flow.work // rate), path))
 
     def end(self, flow: ActiveFlow) -> None:
         """A flow has ended that its path has taken out of its ends."""
@@ -54,15 +91,19 @@ class FewPaths:
         flows = path.flows
         del flows[flow]
         path.entry = 0
-        if flows:
-            path.oldest = next(iter(flows)).number
-            for port in path.ports:
-                port.flows -= 1
-        else:
+        if not flows:
+            path.stop()
             for port in path.ports:
                 port.flows -= 1
                 del port.few[path]
-            path.stop()
+            return
+        for port in path.ports:
+            port.flows -= 1
+        if flow.number == path.oldest:
+            path.oldest = next(iter(flows)).number
+            for port in path.ports:
+                if len(port.few) > 1:
+                    port.few = dict.fromkeys(sorted(port.few, key=_oldest))
 
     def give_up(self, paths: Iterable[Path], now: int, search: int) -> None:
         """Whole components go into groups."""
@@ -75,71 +116,71 @@ class FewPaths:
                 if port.load:
                     port.record_load(0, search)
 
-    def find(self, ports: Sequence[ActiveLink], paths: Sequence[Path], now: int, search: int) -> None:
-        """Finds the rates of components, whose ports are in the order of the search for them."""
+    def find(self, joined: Joined, now: int, search: int) -> None:
+        """Finds the rates of components."""
+        ports, paths = joined
         if len(paths) == 1:
             _find_one_rate(paths[0], ports)
         else:
-            _fill(ports, paths)
+            _fill(ports)
         ends = self.ends
         for path in paths:
-            rate, limits = path.fair_rate, path.limits
+            limits, rate = path.limits, path.fair_rate
             if not limits or limits[-1][1] is not path.limit:
                 limits.append((now, path.limit))
             if rate != path.rate:
-                path.virtual += path.rate * (now - path.since_ns)
+                if path.rate:
+                    path.virtual += path.rate * (now - path.since_ns)
                 path.since_ns, path.rate = now, rate
             elif path.entry:
                 continue
             ends.append((path.since_ns - (path.virtual - path.ends[0][0]) // rate, path))
-        unused = _unused(paths)
+        unused = _unused(paths) if self._are_weighted else None
         for port in ports:
             load = (port.capacity - port.left) * WHOLE
             if unused:
                 load -= unused.get(port, 0)
             if load != port.load:
-                port.record_load(load, search)
-
-
-class Joined(NamedTuple):
-    """Ports without groups that flows join, and the paths of these flows, in the order of a search."""
-
-    ports: list[ActiveLink]
-    paths: list[Path]
-
-    def components(self) -> list[Joined]:
-        """Each component by itself."""
-        number: dict[ActiveLink, int] = {}
-        components: list[Joined] = []
-        for port in self.ports:
-            if port not in number:
-                number[port] = len(components)
-                components.append(Joined([], []))
-                _spread(port, number)
-            components[number[port]].ports.append(port)
-        for path in self.paths:
-            components[number[path.ports[0]]].paths.append(path)
-        return components
+                port.load = load
+                port.loads_in.append(search)
+                port.loads.append(load)
 
 
 def joined_to(starts: Iterable[ActiveLink], mark: int) -> Joined:
-    """All that flows join to some ports, but for ports that have groups; `mark` is new for each search."""
+    """All that flows in no group join to some ports; `mark` is new for each search.
+
+    What is left of the ports is all of them, and paths have no fair rate.
+    """
     ports, paths = list[ActiveLink](), list[Path]()
     for port in starts:
-        if port.mark != mark and not port.crossings:
-            port.mark = mark
+        if port.mark != mark and port.few:
+            port.mark, port.left, port.waits = mark, port.capacity, port.flows
             ports.append(port)
     for port in ports:  # grows while it is read
-        few = port.few
-        for path in few if len(few) < 2 else sorted(few, key=_oldest):
+        for path in port.few:
             if path.mark != mark:
-                path.mark = mark
+                path.mark, path.fair_rate = mark, 0
                 paths.append(path)
                 for other in path.ports:
                     if other.mark != mark:
-                        other.mark = mark
+                        other.mark, other.left, other.waits = mark, other.capacity, other.flows
                         ports.append(other)
     return Joined(ports, paths)
+
+
+def components(joined: Joined) -> list[Joined]:
+    """Each component by itself."""
+    number: dict[ActiveLink, int] = {}
+    apart: list[Joined] = []
+    for port in joined.ports:
+        if port not in number:
+            number[port] = len(apart)
+            apart.append(Joined([], []))
+            _spread(port, number)
+        apart[number[port]].ports.append(port)
+    for path in joined.paths:
+        apart[number[path.ports[0]]].paths.append(path)
+    return apart
 
 
 def _spread(port: ActiveLink, number: dict[ActiveLink, int]) -> None:
@@ -159,31 +200,29 @@ _oldest = attrgetter("oldest")
 def _find_one_rate(path: Path, ports: Iterable[ActiveLink]) -> None:
     """The rate of the only path of some ports."""
     flows = len(path.flows)
-    path.fair_rate = rate = min([port.capacity for port in path.ports]) // flows
-    limit = None
+    least = min([port.capacity for port in ports])
+    path.fair_rate = least // flows
+    taken = path.fair_rate * flows
+    path.limit = None
     for port in ports:
-        if port.flows:
-            port.left = left = port.capacity - rate * flows
-            if limit is None and left < flows:
-                path.limit = limit = port
-        else:
-            port.left = port.capacity
+        port.left = left = port.capacity - taken
+        if left < flows and path.limit is None:
+            path.limit = port
 
 
-def _fill(ports: Iterable[ActiveLink], paths: Iterable[Path]) -> None:
+def _fill(ports: Iterable[ActiveLink]) -> None:
     """Progressive filling, as in `fair_rates`, path by path."""
-    waiting: list[ActiveLink] = []
-    for port in ports:
-        port.left, port.waits = port.capacity, port.flows
-        if port.flows:
-            waiting.append(port)
-    for path in paths:
-        path.fair_rate = 0
+    waiting: Iterable[ActiveLink] = ports
     while waiting:
-        shares = [port.left // port.waits for port in waiting]
-        least = min(shares)
-        for bottleneck, share in zip(waiting, shares, strict=True):
-            if share == least and bottleneck.waits:
+        least, full = -1, list[ActiveLink]()
+        for port in waiting:
+            share = port.left // port.waits
+            if share < least or least < 0:
+                least, full = share, [port]
+            elif share == least:
+                full.append(port)
+        for bottleneck in full:
+            if bottleneck.waits:
                 for path in bottleneck.few:
                     if not path.fair_rate:
                         path.fair_rate, path.limit = least, bottleneck
@@ -195,7 +234,7 @@ def _fill(ports: Iterable[ActiveLink], paths: Iterable[Path]) -> None:
         waiting = [port for port in waiting if port.waits]
 
 
-def _unused(paths: Iterable[Path]) -> dict[ActiveLink, int]:
+def _unused(paths: Sequence[Path]) -> dict[ActiveLink, int]:
     """What flows have of ports without that it is bytes that they carry."""
     unused: dict[ActiveLink, int] = {}
     for path in paths:

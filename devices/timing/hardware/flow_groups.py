@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from array import array
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 
 from ...topology import Route
 from .equals import SharedRoute
@@ -45,7 +46,8 @@ class ActiveFlow:
 
     def bottleneck(self, now: int) -> ActiveLink:
         """The port that has limited it for longest until now."""
-        limits = self.path.limits_until_now()
+        path = self.path
+        limits = path.limits if path.group is None else path.limits_until_now()
         if len(limits) - self.first_limit == 1:
             return limits[-1][1]
         limits = limits[self.first_limit :]
@@ -95,14 +97,10 @@ class Path:
         self.weight = weight
         self.route = route
         self.ports = ports
-        self.engines = tuple([port for port in ports if port.link.copy_engines])
+        self.engines = tuple([port for port in ports if port.has_engines])
         self.latency_ns = route.latency_ns
-        self.slowest: ActiveLink | None = None  # the first one of the least capacity
-        for port in ports:
-            if self.slowest is None or port.capacity < self.slowest.capacity:
-                self.slowest = port
-        counts = route.counts if isinstance(route, SharedRoute) else ()
-        self.counts = counts if any(count != 1 for count in counts) else ()
+        self.slowest = min(ports, key=_capacity, default=None)
+        self.counts = _counts(route) if isinstance(route, SharedRoute) else ()
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.ends: list[tuple[int, int, ActiveFlow]] = []  # a heap: virtual time, number of the flow
         self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it
@@ -152,6 +150,14 @@ class Path:
             self.limits += self.group.limits[self.seen :]
             self.seen = len(self.group.limits)
         return self.limits
+
+
+_capacity = attrgetter("capacity")
+
+
+def _counts(route: SharedRoute) -> tuple[int, ...]:
+    """The counts of a route, none if all are 1."""
+    return route.counts if any(count != 1 for count in route.counts) else ()
 
 
 class FlowGroup:

@@ -186,6 +186,14 @@ def is_crowded(path: Path) -> bool:
     return any(port.flows > _FEW for port in path.ports)
 
 
+def has_groups(path: Path) -> bool:
+    """Whether groups are on a port of a path."""
+    for port in path.ports:  # quicker than `any`
+        if port.crossings:
+            return True
+    return False
+
+
 def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
     """The crossing of a group and a port."""
     crossing = group.crossings.get(port)

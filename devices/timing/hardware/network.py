@@ -100,13 +100,13 @@ class Network:
         weight = min(round(phase.moved_bytes * NS * UNITS * WHOLE / work), WHOLE)
         now = self._instants.now()
         for transfer, route in zip(transfers, routes, strict=True):
-            self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work))
+            self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work), now)
         self._ask()
 
     @property
     def is_idle(self) -> bool:
         """Whether no transfer is under way or waits."""
-        return not (self._requests or self._released or self._shares.has_changes or self._calendar)
+        return not (self._requests or self._released or self._shares.changed or self._calendar)
 
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
@@ -131,7 +131,7 @@ class Network:
         """
         if self.is_idle:
             return ()
-        if self._requests or self._released or self._shares.has_changes:
+        if self._requests or self._released or self._shares.changed:
             return None
         now = self._instants.now()
         coming = [
@@ -146,7 +146,9 @@ class Network:
         path = self._paths.get((id(route), weight))
         if path is None:
             port_of = self._port_of
-            ports = tuple(dict.fromkeys([port_of.get(id(link)) or self._port(link) for link in route.links]))
+            ports = tuple([port_of.get(id(link)) or self._port(link) for link in route.links])
+            if len(set(ports)) < len(ports):
+                ports = tuple(dict.fromkeys(ports))
             path = self._paths[id(route), weight] = Path(len(self._paths), route, ports, weight)
         return path
 
@@ -167,8 +169,10 @@ class Network:
         now = self._instants.now()
         if self._requests or self._released:
             self._start_transfers(now)
-        if self._shares.has_changes:
-            self._follow_groups(self._shares.find(now))
+        if self._shares.changed:
+            groups = self._shares.find(now)
+            if groups:
+                self._follow_groups(groups)
             if self._shares.ends_of_few:
                 self._follow_paths(self._shares.ends_of_few)
         self._sleep(now)
@@ -197,7 +201,7 @@ class Network:
             _, transfer, what, entry, subject = heappop(calendar)
             if isinstance(subject, ActiveFlow):
                 if what == _BEGIN:
-                    self._begin(subject)
+                    self._begin(subject, now)
                 elif entry == subject.entry:
                     self._end(subject, now)
             elif isinstance(subject, Path):
@@ -214,12 +218,10 @@ class Network:
             elif subject.flows:
                 self._follow_pace(subject, now)
                 self._shares.repace(subject)
-        if not self._shares.has_changes and not self._released:
-            self._sleep(now)
-        elif not self._is_asked and self._instants.is_last():
-            self._second_half()
-        else:
+        if self._shares.changed or self._released:
             self._ask()
+        else:
+            self._sleep(now)
 
     def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
         """Writes into the calendar; returns the number of the entry."""
@@ -297,15 +299,14 @@ class Network:
         if path.latency_ns or not flow.size_bytes or not path.ports:
             self._add(now + path.latency_ns, flow.transfer, _BEGIN, flow)
         else:
-            self._begin(flow)
+            self._begin(flow, now)
 
-    def _begin(self, flow: ActiveFlow) -> None:
+    def _begin(self, flow: ActiveFlow, now: int) -> None:
         """The first byte moves; what has no bytes to move has arrived."""
         ports = flow.path.ports
         if not flow.size_bytes or not ports:
             self._listener.arrived(flow.transfer)
             return
-        now = self._instants.now()
         for port in ports:
             if port.pace is not None:
                 self._follow_pace(port, now)

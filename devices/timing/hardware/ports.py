@@ -62,6 +62,7 @@ class ActiveLink:
         "few",
         "flows",
         "free_engines",
+        "has_engines",
         "is_full",
         "is_watched",
         "left",
@@ -91,6 +92,7 @@ class ActiveLink:
         self.left = 0  # while rates are found: the capacity that is not given away
         self.waits = 0  # while rates are found: the flows without a rate
         self.mark = 0  # the last search that came here
+        self.has_engines = link.copy_engines > 0
         self.free_engines = link.copy_engines
         self.queue: deque[ActiveFlow] = deque()
         # The weights of the flows that a group had here, since which search.
