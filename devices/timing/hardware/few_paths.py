@@ -66,23 +66,24 @@ class FewPaths:
         `changed` is where the search starts.
         """
         path = flow.path
-        ports = path.ports if len(changed) == len(path.ports) else sorted(path.ports, key=changed.index)
-        path.rate = rate = min([port.capacity for port in ports])
+        limit = path.slowest
+        if path.is_paced or len(changed) > len(path.ports):
+            limit = min(sorted(path.ports, key=changed.index), key=_capacity)
+        assert limit is not None  # as it has ports
+        path.rate = rate = load = limit.capacity
         path.oldest, path.since_ns = flow.number, now
         path.ends.append((flow.work, flow.number, flow))
         path.flows[flow] = None
-        load, limit = rate * path.weight, None
-        for port in ports:
-            port.flows, port.load = 1, load
-            port.few[path] = None
-            port.loads_in.append(search)
-            port.loads.append(load)
-            if limit is None and port.capacity == rate:
-                limit = port
         path.limits.append((now, limit))
         flow.first_limit = 0
         if path.weight != WHOLE:
             self._are_weighted = True
+            load = rate * path.weight // WHOLE
+        for port in path.ports:
+            port.flows, port.load = 1, load
+            port.few[path] = None
+            port.loads_in.append(search)
+            port.loads.append(load)
         self.ends.append((now - (-flow.work // rate), path))
 
     def end(self, flow: ActiveFlow) -> None:
@@ -137,9 +138,9 @@ class FewPaths:
             ends.append((path.since_ns - (path.virtual - path.ends[0][0]) // rate, path))
         unused = _unused(paths) if self._are_weighted else None
         for port in ports:
-            load = (port.capacity - port.left) * WHOLE
+            load = port.capacity - port.left
             if unused:
-                load -= unused.get(port, 0)
+                load -= unused.get(port, 0) // WHOLE
             if load != port.load:
                 port.load = load
                 port.loads_in.append(search)
@@ -194,6 +195,7 @@ def _spread(port: ActiveLink, number: dict[ActiveLink, int]) -> None:
                     ports.append(there)
 
 
+_capacity = attrgetter("capacity")
 _oldest = attrgetter("oldest")
 
 

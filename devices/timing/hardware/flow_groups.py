@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from array import array
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
 
 from ...topology import Route
 from .equals import SharedRoute
@@ -75,6 +74,7 @@ class Path:
         "fair_rate",
         "flows",
         "group",
+        "is_paced",
         "latency_ns",
         "limit",
         "limits",
@@ -97,9 +97,17 @@ class Path:
         self.weight = weight
         self.route = route
         self.ports = ports
-        self.engines = tuple([port for port in ports if port.has_engines])
         self.latency_ns = route.latency_ns
-        self.slowest = min(ports, key=_capacity, default=None)
+        self.engines: tuple[ActiveLink, ...] = ()
+        self.is_paced = False  # whether a port has another capacity at times
+        self.slowest: ActiveLink | None = None  # the first one of the least capacity
+        for port in ports:  # in one pass, as some clusters have a path for most transfers
+            if self.slowest is None or port.capacity < self.slowest.capacity:
+                self.slowest = port
+            if port.has_engines:
+                self.engines += (port,)
+            if port.pace is not None:
+                self.is_paced = True
         self.counts = _counts(route) if isinstance(route, SharedRoute) else ()
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.ends: list[tuple[int, int, ActiveFlow]] = []  # a heap: virtual time, number of the flow
@@ -150,9 +158,6 @@ class Path:
             self.limits += self.group.limits[self.seen :]
             self.seen = len(self.group.limits)
         return self.limits
-
-
-_capacity = attrgetter("capacity")
 
 
 def _counts(route: SharedRoute) -> tuple[int, ...]:

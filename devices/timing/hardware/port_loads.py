@@ -35,7 +35,7 @@ def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
     of_few = pairwise([0, *port.loads])
     changes = merge(
         *[_changes(group, of_group) for group, of_group in weights.items()],
-        ((search, after - before) for search, (before, after) in zip(port.loads_in, of_few, strict=True)),
+        ((search, (after - before) * WHOLE) for search, (before, after) in zip(port.loads_in, of_few, strict=True)),
         key=itemgetter(0),
     )
     load = 0

@@ -99,7 +99,7 @@ class ActiveLink:
         self.changed_in = array("q")
         self.changed_groups: list[FlowGroup] = []
         self.changed_weights = array("q")
-        # The load of flows in no group, in units of rate and parts of `WHOLE`, since which search.
+        # The load of flows in no group, in units of rate, since which search.
         self.load = 0
         self.loads_in = array("q")
         self.loads: list[int] = []
