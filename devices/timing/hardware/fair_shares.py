@@ -36,8 +36,11 @@ class FairShares:
     def __init__(self) -> None:
         self.instants = array("q")
         """by search: when it was"""
-        self.changed: list[ActiveLink] = []
-        """where flows came or went since the last search: if there is any, rates have to be found"""
+        self.needs_search = False
+        """whether rates have to be found"""
+        self._at = -1  # the instant of the last search, while more may belong to it
+        self._changed: list[ActiveLink] = []  # where flows came or went in it
+        self._alone: list[Path] = []  # whose only flow began in it
         self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
@@ -50,65 +53,84 @@ class FairShares:
         self._grouped: dict[FlowGroup, None] = {}  # groups of paths that have been in none
         self._mark = 0
 
+    @property
+    def searches(self) -> int:
+        """How many searches have been made: not the one that needs to be."""
+        return len(self.instants) - self.needs_search
+
+    def close(self) -> None:
+        """What happens from now on belongs to another search, if it is in the same instant too."""
+        self._at = -1
+
     def begin(self, flow: ActiveFlow, now: int) -> None:
-        """The first byte of a flow moves now."""
+        """The first byte of a flow moves now. If it is alone on its ports it has its rate at once."""
+        if now != self._at:
+            self._open(now)
         self._flows += 1
         flow.number, flow.began_ns = self._flows, now
-        self._begun.append(flow)
-        self.changed += flow.path.ports
+        path = flow.path
+        self._changed += path.ports
+        if self.needs_search or path.counts or sum([port.flows for port in path.ports]):
+            self._begun.append(flow)
+            self.needs_search = True
+        else:
+            self._few.start_alone(flow, self._changed, now, self._grouping.search)
+            self._alone.append(path)
 
-    def end(self, flow: ActiveFlow) -> None:
+    def end(self, flow: ActiveFlow, now: int) -> None:
         """The last byte of a flow has arrived, which its path or group has taken out."""
+        if now != self._at:
+            self._open(now)
         path, group = flow.path, flow.path.group
-        self.changed += path.ports
+        self._changed += path.ports
         if group is None:
-            self._few.end(flow)
+            if self._few.end(flow, self._grouping.search):
+                self.needs_search = True
             return
+        self.needs_search = True
         del path.flows[flow]
         if group.rate < self._level:
             self._level = group.rate
         self._grouping.count(path, -1)
         self._left[path] = None
 
-    def repace(self, port: ActiveLink) -> None:
-        """The capacity of a port has changed."""
-        self.changed.append(port)
+    def repace(self, port: ActiveLink, now: int) -> None:
+        """The capacity of a port with flows has changed."""
+        if now != self._at:
+            self._open(now)
+        self.needs_search = True
+        self._changed.append(port)
         if not port.few:
             self._repaced.append(port)
             self._level = 0
 
+    def _open(self, now: int) -> None:
+        """What happens belongs to a search of another instant."""
+        self._at = now
+        self._changed.clear()
+        self._alone.clear()
+        self._grouping.search = len(self.instants)
+        self.instants.append(now)
+
     def find(self, now: int) -> Iterable[FlowGroup]:
         """Finds the rates from now on; returns the groups whose next end may be another one."""
-        begun, grouping, is_busy = self._begun, self._grouping, False
-        search = len(self.instants)
-        for port in self.changed:
-            if port.flows:
-                is_busy = True
-            elif port.load:
-                port.record_load(0, search)
-        if is_busy or self._left or self._repaced or len(begun) > 1 or (begun and begun[0].path.counts):
-            self._search(now)
-        elif begun:
-            self._few.start_alone(begun[0], self.changed, now, search)
-        self.changed.clear()
-        begun.clear()
-        self.instants.append(now)
-        grouping.search = search + 1
-        touched = grouping.touched
-        if touched:
-            grouping.touched = {}
-        return touched
-
-    def _search(self, now: int) -> None:
+        grouping = self._grouping
+        for path in self._alone:
+            path.limits.clear()  # which the search finds
         seeds = self._place(now)
         self._find_few(now)
-        if seeds or self._grouping.touched or self._grouping.unchecked:
+        if seeds or grouping.touched or grouping.unchecked:
             self._find_groups(seeds, now)
         self._level = _TOP
         self._repaced.clear()
         for flow in self._begun:
             path = flow.path
             flow.first_limit = len(path.limits if path.group is None else path.limits_until_now()) - 1
+        self._begun.clear()
+        self.needs_search = False
+        self.close()
+        touched, grouping.touched = grouping.touched, {}
+        return touched
 
     def _place(self, now: int) -> dict[ActiveLink, None]:
         """Puts flows on their paths, and paths into groups or out of theirs; returns where groups may get more."""
@@ -147,9 +169,9 @@ class FairShares:
 
     def _find_few(self, now: int) -> None:
         """Finds the rates of components with few paths where something has changed; others go into groups."""
-        search = len(self.instants)
+        search = self._grouping.search
         self._mark += 1
-        joined = joined_to(self.changed, self._mark)
+        joined = joined_to(self._changed, self._mark)
         if len(joined.paths) <= MOST_PATHS:
             if joined.paths:
                 self._few.find(joined, now, search)
@@ -163,7 +185,7 @@ class FairShares:
     def _group(self, paths: Sequence[Path], now: int) -> None:
         """Puts the paths of a component into groups, each as far as it has come."""
         crowded = [is_crowded(path) for path in paths]
-        self._few.give_up(paths, now, len(self.instants))
+        self._few.give_up(paths, now, self._grouping.search)
         for path, crowd in zip(paths, crowded, strict=True):
             self._join(path, now, path.virtual, is_crowded=crowd)
 
@@ -179,7 +201,7 @@ class FairShares:
         self._solve(seeds, settled, now)
         if settled or self._ties:
             self._mark += 1
-            self._ties.decide(settled, self.changed, self._mark, now)
+            self._ties.decide(settled, self._changed, self._mark, now)
         for path in grouping.joined:
             if path.group is not None:
                 path.take_limit_of_group(now)
@@ -228,7 +250,7 @@ class FairShares:
 
     def _take_rates(self, groups: Iterable[FlowGroup], settled: dict[FlowGroup, None], now: int) -> list[FlowGroup]:
         """Groups have their fair rates from now on; returns those with more that have ports which are not watched."""
-        search, risen, touched = len(self.instants), list[FlowGroup](), self._grouping.touched
+        search, risen, touched = self._grouping.search, list[FlowGroup](), self._grouping.touched
         for group in groups:
             rate = group.fair_rate
             if rate != group.rate:

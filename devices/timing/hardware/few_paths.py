@@ -86,25 +86,37 @@ class FewPaths:
             port.loads.append(load)
         self.ends.append((now - (-flow.work // rate), path))
 
-    def end(self, flow: ActiveFlow) -> None:
-        """A flow has ended that its path has taken out of its ends."""
+    def end(self, flow: ActiveFlow, search: int) -> bool:
+        """A flow has ended that its path has taken out of its ends; whether other flows are on its ports."""
         path = flow.path
         flows = path.flows
         del flows[flow]
         path.entry = 0
-        if not flows:
-            path.stop()
+        if flows:
             for port in path.ports:
                 port.flows -= 1
-                del port.few[path]
-            return
+            if flow.number == path.oldest:
+                self._find_oldest(path)
+            return True
+        path.stop()
+        others = False
         for port in path.ports:
+            del port.few[path]
             port.flows -= 1
-        if flow.number == path.oldest:
-            path.oldest = next(iter(flows)).number
-            for port in path.ports:
-                if len(port.few) > 1:
-                    port.few = dict.fromkeys(sorted(port.few, key=_oldest))
+            if port.flows:
+                others = True
+            else:
+                port.load = 0
+                port.loads_in.append(search)
+                port.loads.append(0)
+        return others
+
+    def _find_oldest(self, path: Path) -> None:
+        """The oldest flow of a path has ended."""
+        path.oldest = next(iter(path.flows)).number
+        for port in path.ports:
+            if len(port.few) > 1:
+                port.few = dict.fromkeys(sorted(port.few, key=_oldest))
 
     def give_up(self, paths: Iterable[Path], now: int, search: int) -> None:
         """Whole components go into groups."""

@@ -106,17 +106,17 @@ class Network:
     @property
     def is_idle(self) -> bool:
         """Whether no transfer is under way or waits."""
-        return not (self._requests or self._released or self._shares.changed or self._calendar)
+        return not (self._requests or self._released or self._shares.needs_search or self._calendar)
 
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
         port = self._by_name.get(link)
-        return [] if port is None else loads_of(port, self._shares.instants)
+        return [] if port is None else loads_of(port, self._shares.instants, self._shares.searches)
 
     def load_changes(self, link: str) -> Iterable[tuple[int, int]]:
         """(search for rates, load from then on in units of `ports`) of a link by name, in order."""
         port = self._by_name.get(link)
-        return () if port is None else load_changes(port, len(self._shares.instants))
+        return () if port is None else load_changes(port, self._shares.searches)
 
     @property
     def searches(self) -> Sequence[int]:
@@ -131,8 +131,9 @@ class Network:
         """
         if self.is_idle:
             return ()
-        if self._requests or self._released or self._shares.changed:
+        if self._requests or self._released or self._shares.needs_search:
             return None
+        self._shares.close()  # so that what is to come is told from what has been
         now = self._instants.now()
         coming = [
             (at - now, name(transfer), what, id(subject.path if isinstance(subject, ActiveFlow) else subject))
@@ -169,12 +170,11 @@ class Network:
         now = self._instants.now()
         if self._requests or self._released:
             self._start_transfers(now)
-        if self._shares.changed:
+        if self._shares.needs_search:
             groups = self._shares.find(now)
             if groups:
                 self._follow_groups(groups)
-            if self._shares.ends_of_few:
-                self._follow_paths(self._shares.ends_of_few)
+        self._follow_paths()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
@@ -217,10 +217,11 @@ class Network:
                 self._released.append((subject, transfer))
             elif subject.flows:
                 self._follow_pace(subject, now)
-                self._shares.repace(subject)
-        if self._shares.changed or self._released:
+                self._shares.repace(subject, now)
+        if self._shares.needs_search or self._released:
             self._ask()
         else:
+            self._follow_paths()
             self._sleep(now)
 
     def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
@@ -240,14 +241,18 @@ class Network:
                 heappush(calendar, (at, _OF_SOME, _END, entries, group))
         self._entries = entries
 
-    def _follow_paths(self, ends: list[tuple[int, Path]]) -> None:
+    def _follow_paths(self) -> None:
         """The same for the paths that are in no group, of which most have one flow."""
+        ends = self._shares.ends_of_few
+        if not ends:
+            return
         calendar, entries = self._calendar, self._entries
         for at, path in ends:
-            entries += 1
-            path.entry = entries
-            transfer = path.ends[0][2].transfer if len(path.ends) == 1 else _OF_SOME
-            heappush(calendar, (at, transfer, _END, entries, path))
+            if path.rate:  # else it is in a group now
+                entries += 1
+                path.entry = entries
+                transfer = path.ends[0][2].transfer if len(path.ends) == 1 else _OF_SOME
+                heappush(calendar, (at, transfer, _END, entries, path))
         self._entries = entries
         ends.clear()
 
@@ -307,8 +312,8 @@ class Network:
         if not flow.size_bytes or not ports:
             self._listener.arrived(flow.transfer)
             return
-        for port in ports:
-            if port.pace is not None:
+        if flow.path.is_paced:
+            for port in ports:
                 self._follow_pace(port, now)
         self._shares.begin(flow, now)
 
@@ -324,7 +329,7 @@ class Network:
         bottleneck = flow.bottleneck(now)
         if bottleneck is not flow.path.slowest:
             self.bottlenecks[flow.transfer] = bottleneck.link
-        self._shares.end(flow)
+        self._shares.end(flow, now)
         self._listener.arrived(flow.transfer)
 
 

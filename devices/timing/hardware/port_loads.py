@@ -22,9 +22,12 @@ from .flow_groups import FlowGroup
 from .ports import UNITS, WHOLE, ActiveLink
 
 
-def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, float]]:
-    """(from, to, bytes/s) in order, without the times in which it carries nothing; `instants` are those of searches."""
-    return spans_of((instants[search], load) for search, load in load_changes(port, len(instants)))
+def loads_of(port: ActiveLink, instants: Sequence[int], searches: int) -> list[tuple[int, int, float]]:
+    """(from, to, bytes/s) in order, without the times in which it carries nothing, of the first so many searches.
+
+    `instants` has when they were made.
+    """
+    return spans_of((instants[search], load) for search, load in load_changes(port, searches))
 
 
 def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
