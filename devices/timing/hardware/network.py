@@ -38,7 +38,6 @@ from .under_way import flows_under_way, waiting_for_engines
 if TYPE_CHECKING:
     from ..collectives.plan import FlowPhase
 
-_NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
 _OF_SOME, _OF_PORT = -2, -1  # in place of a transfer: first become paths and groups the ends of their flows
 _FEW = 64  # entries of the calendar that are not worth a search for stale ones
@@ -83,7 +82,7 @@ class Network:
         self._calendar: list[_CalendarEntry] = []
         self._entries = 0
         self._most_entries = _FEW  # beyond these, stale ones are looked for
-        self._wakes_at = _NEVER
+        self._alarms: list[int] = []  # when the clock will stop, a heap without equal instants
 
     def request(self, transfer: int, route: Route, size_bytes: int) -> None:
         """Asks now for a transfer; of 0 bytes it takes the latency of the route and nothing else."""
@@ -141,7 +140,7 @@ class Network:
             if what in (_BEGIN, _RELEASE)
         ]
         flows = flows_under_way(self._paths.values(), name, now)
-        return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now), self._wakes_at - now
+        return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now)
 
     def _path(self, route: Route, weight: int = WHOLE) -> Path:
         path = self._paths.get((id(route), weight))
@@ -178,8 +177,8 @@ class Network:
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
-        """Sees to it that the clock stops at the next entry of the calendar."""
-        calendar = self._calendar
+        """Sees to it that the clock stops at the next entry of the calendar, once."""
+        calendar, alarms = self._calendar, self._alarms
         if len(calendar) > self._most_entries:
             calendar[:] = [entry for entry in calendar if entry[2] != _END or entry[3] == entry[4].entry]
             heapify(calendar)
@@ -187,8 +186,8 @@ class Network:
         while calendar:
             first = calendar[0]
             if first[2] != _END or first[3] == first[4].entry:
-                if first[0] < self._wakes_at:
-                    self._wakes_at = first[0]
+                if not alarms or first[0] < alarms[0]:
+                    heappush(alarms, first[0])
                     self._instants.after(first[0] - now, self._wake)
                 return
             heappop(calendar)
@@ -196,7 +195,7 @@ class Network:
     def _wake(self, event: Event) -> None:
         """Does what the calendar has for this instant."""
         now, calendar = self._instants.now(), self._calendar
-        self._wakes_at = _NEVER
+        heappop(self._alarms)
         while calendar and calendar[0][0] <= now:
             _, transfer, what, entry, subject = heappop(calendar)
             if isinstance(subject, ActiveFlow):
