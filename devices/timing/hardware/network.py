@@ -219,7 +219,7 @@ class Network:
                 self._shares.repace(subject, now)
         if self._shares.needs_search or self._released:
             self._ask()
-        else:
+        elif not self._is_asked:
             self._follow_paths()
             self._sleep(now)
 
