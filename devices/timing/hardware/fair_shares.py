@@ -50,7 +50,6 @@ class FairShares:
         self._level = _TOP  # rates below it do not change
         self._ties = Ties()
         self._grouping = PathGrouping(self._ties)
-        self._grouped: dict[FlowGroup, None] = {}  # groups of paths that have been in none
         self._mark = 0
 
     @property
@@ -118,7 +117,10 @@ class FairShares:
         for path in self._alone:
             path.limits.clear()  # which the search finds
         seeds = self._place(now)
-        self._find_few(now)
+        for port in self._changed:
+            if port.few:
+                self._find_few(now)
+                break
         if seeds or grouping.touched or grouping.unchecked:
             self._find_groups(seeds, now)
         self._level = _TOP
@@ -146,10 +148,10 @@ class FairShares:
                 fresh[path] = None
         seeds = self._drop_paths() if self._left else {}
         for path in fresh:
-            few = [port for port in path.ports if port.few]
-            if few:
-                self._mark += 1
-                self._group(joined_to(few, self._mark).paths, now)
+            for port in path.ports:
+                if port.few:
+                    self._mark += 1
+                    self._group(joined_to(path.ports, self._mark).paths, now)
             self._join(path, now, 0, is_crowded=is_crowded(path))
         for port in self._repaced:
             (seeds if port.is_watched else self._grouping.unchecked)[port] = None
@@ -173,8 +175,7 @@ class FairShares:
         self._mark += 1
         joined = joined_to(self._changed, self._mark)
         if len(joined.paths) <= MOST_PATHS:
-            if joined.paths:
-                self._few.find(joined, now, search)
+            self._few.find(joined, now, search)
             return
         for part in components(joined):
             if len(part.paths) <= MOST_PATHS:
@@ -192,20 +193,18 @@ class FairShares:
     def _join(self, path: Path, now: int, virtual: int, *, is_crowded: bool) -> None:
         grouping = self._grouping
         unite(path.ports)
-        group = grouping.join(path, grouping.choose(path, now, is_crowded=is_crowded), now, virtual)
-        self._grouped[group] = None
+        grouping.join(path, grouping.choose(path, now, is_crowded=is_crowded), now, virtual)
 
     def _find_groups(self, seeds: Iterable[ActiveLink], now: int) -> None:
         """Finds the rates of groups."""
-        grouping, settled = self._grouping, self._grouped
+        grouping, settled = self._grouping, dict[FlowGroup, None]()
         self._solve(seeds, settled, now)
-        if settled or self._ties:
+        if settled or self._ties.groups:
             self._mark += 1
             self._ties.decide(settled, self._changed, self._mark, now)
         for path in grouping.joined:
             if path.group is not None:
                 path.take_limit_of_group(now)
-        settled.clear()
         grouping.joined.clear()
 
     def _least_change(self) -> int:
@@ -221,7 +220,7 @@ class FairShares:
         """Finds rates until no port that is not watched could be full; `settled` gets the groups with another limit."""
         grouping, wide = self._grouping, dict.fromkeys(seeds)
         while True:
-            groups: Sequence[FlowGroup] = list(grouping.touched)
+            groups: Sequence[FlowGroup] = [*grouping.touched]
             if len(groups) == 1 and not wide and has_ports_for_itself(groups[0]):
                 find_one_rate(groups[0])  # as below, but quicker: it is frequent
                 ports: Sequence[ActiveLink] = groups[0].ports

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from itertools import repeat
 
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .ports import ActiveLink, Crossing
@@ -54,25 +53,32 @@ class PathGrouping:
 
     def count(self, path: Path, flows: int) -> None:
         """As many more flows take a path of a group."""
-        group, search = path.group, self.search
+        group = path.group
         assert group is not None  # as the caller knows
         group.flows += flows
         self.touched[group] = None
-        of_ports: Iterable[int] = [flows * count for count in path.counts] if path.counts else repeat(flows)
-        for crossing, more in zip(path.crossings, of_ports, strict=False):
-            port = crossing.port
-            crossing.count += more
-            crossing.weight = weight = crossing.weight + more * path.weight
-            port.flows += more
-            groups = port.changed_groups
-            if groups and groups[-1] is group and port.changed_in[-1] == search:
-                port.changed_weights[-1] = weight
-            else:
-                port.changed_in.append(search)
-                groups.append(group)
-                port.changed_weights.append(weight)
-            if flows > 0 and not port.is_watched:
-                self.unchecked[port] = None
+        if path.counts:
+            for crossing, count in zip(path.crossings, path.counts, strict=True):
+                self._count(crossing, flows * count, path.weight)
+        else:
+            for crossing in path.crossings:
+                self._count(crossing, flows, path.weight)
+
+    def _count(self, crossing: Crossing, flows: int, weight: int) -> None:
+        """The same on one port."""
+        port, group = crossing.port, crossing.group
+        crossing.count += flows
+        crossing.weight += flows * weight
+        port.flows += flows
+        if port.counted is crossing and port.changed_in[-1] == self.search:
+            port.changed_weights[-1] = crossing.weight
+        else:
+            port.counted = crossing
+            port.changed_in.append(self.search)
+            port.changed_groups.append(group)
+            port.changed_weights.append(crossing.weight)
+        if flows > 0 and not port.is_watched:
+            self.unchecked[port] = None
 
     def choose(self, path: Path, now: int, *, is_crowded: bool) -> tuple[ActiveLink, ...]:
         """The watched ports of a path that is in no group, one at least; of one that is not crowded all that are idle."""
@@ -183,7 +189,10 @@ class PathGrouping:
 
 def is_crowded(path: Path) -> bool:
     """Whether many flows cross a port of a path: groups then pay."""
-    return any(port.flows > _FEW for port in path.ports)
+    for port in path.ports:  # quicker than `any`
+        if port.flows > _FEW:
+            return True
+    return False
 
 
 def has_groups(path: Path) -> bool:

@@ -58,6 +58,7 @@ class ActiveLink:
         "changed_in",
         "changed_weights",
         "component",
+        "counted",
         "crossings",
         "few",
         "flows",
@@ -99,6 +100,7 @@ class ActiveLink:
         self.changed_in = array("q")
         self.changed_groups: list[FlowGroup] = []
         self.changed_weights = array("q")
+        self.counted: Crossing | None = None  # of the last of them
         # The load of flows in no group, in units of rate, since which search.
         self.load = 0
         self.loads_in = array("q")
