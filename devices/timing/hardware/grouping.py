@@ -57,28 +57,22 @@ class PathGrouping:
         assert group is not None  # as the caller knows
         group.flows += flows
         self.touched[group] = None
-        if path.counts:
-            for crossing, count in zip(path.crossings, path.counts, strict=True):
-                self._count(crossing, flows * count, path.weight)
-        else:
-            for crossing in path.crossings:
-                self._count(crossing, flows, path.weight)
-
-    def _count(self, crossing: Crossing, flows: int, weight: int) -> None:
-        """The same on one port."""
-        port, group = crossing.port, crossing.group
-        crossing.count += flows
-        crossing.weight += flows * weight
-        port.flows += flows
-        if port.counted is crossing and port.changed_in[-1] == self.search:
-            port.changed_weights[-1] = crossing.weight
-        else:
-            port.counted = crossing
-            port.changed_in.append(self.search)
-            port.changed_groups.append(group)
-            port.changed_weights.append(crossing.weight)
-        if flows > 0 and not port.is_watched:
-            self.unchecked[port] = None
+        counts, weight, search = path.counts, path.weight, self.search
+        for index, crossing in enumerate(path.crossings):
+            port = crossing.port
+            more = flows * counts[index] if counts else flows
+            port.flows += more
+            crossing.count += more
+            crossing.weight += more * weight
+            if port.counted is crossing and port.changed_in[-1] == search:
+                port.changed_weights[-1] = crossing.weight
+            else:
+                port.counted = crossing
+                port.changed_in.append(search)
+                port.changed_groups.append(group)
+                port.changed_weights.append(crossing.weight)
+            if more > 0 and not port.is_watched:
+                self.unchecked[port] = None
 
     def choose(self, path: Path, now: int, *, is_crowded: bool) -> tuple[ActiveLink, ...]:
         """The watched ports of a path that is in no group, one at least; of one that is not crowded all that are idle."""
@@ -171,7 +165,7 @@ class PathGrouping:
         """The ports that are not watched and could be full, as more flows cross them or groups have got more."""
         full: dict[ActiveLink, None] = {}
         if self.unchecked:
-            full = {port: None for port in self.unchecked if not port.is_watched and not _divide(port)}
+            full = {port: None for port in self.unchecked if not port.is_watched and not divide(port)}
             self.unchecked.clear()
         for group in risen:
             bounds, rate = group.bounds, group.rate
@@ -182,7 +176,7 @@ class PathGrouping:
                 crossing.bound = -1
                 if crossing.allowed >= rate:
                     group.note_bound(crossing)
-                elif not _divide(crossing.port):
+                elif not divide(crossing.port):
                     full[crossing.port] = None
         return list(full)
 
@@ -211,7 +205,7 @@ def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
     return crossing
 
 
-def _divide(port: ActiveLink) -> bool:
+def divide(port: ActiveLink) -> bool:
     """Divides what is left of a port that is not watched between its flows; False if it could be full."""
     if not port.flows:
         return True
