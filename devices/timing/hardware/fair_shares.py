@@ -23,6 +23,7 @@ from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_it
 from .few_paths import MOST_PATHS, FewPaths, components, joined_to
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .grouping import PathGrouping, divide, has_groups, is_crowded
+from .port_loads import PortLoads
 from .ports import ActiveLink
 from .ties import Ties, unite
 
@@ -44,12 +45,13 @@ class FairShares:
         self._left: dict[Path, None] = {}  # paths of groups where flows have ended
         self._repaced: list[ActiveLink] = []  # with another capacity
         self._begun: list[ActiveFlow] = []
-        self._few = FewPaths()
+        self.loads = PortLoads()
+        self._few = FewPaths(self.loads.records)
         self.ends_of_few = self._few.ends
         self._flows = 0  # that have begun so far
         self._level = _TOP  # rates below it do not change
         self._ties = Ties()
-        self._grouping = PathGrouping(self._ties)
+        self._grouping = PathGrouping(self._ties, self.loads.records)
         self._mark = 0
 
     @property

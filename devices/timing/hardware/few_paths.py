@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from .flow_groups import ActiveFlow, Path
+from .port_loads import LoadRecord
 from .ports import WHOLE, ActiveLink
 
 MOST_PATHS = 16  # of a component that are not worth groups
@@ -37,7 +38,9 @@ class FewPaths:
     Their ports know them (`few`, by the flow that began first), and have no groups.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, records: list[LoadRecord]) -> None:
+        """`records` gets the loads that they make."""
+        self._records = records
         self.ends: list[tuple[int, Path]] = []
         """paths whose next end is another one since somebody has cleared the list, and when it is"""
         self._are_weighted = False  # whether not all that some paths have of their ports is bytes
@@ -79,11 +82,11 @@ class FewPaths:
         if path.weight != WHOLE:
             self._are_weighted = True
             load = rate * path.weight // WHOLE
+        records = self._records
         for port in path.ports:
             port.flows, port.load = 1, load
             port.few[path] = None
-            port.loads_in.append(search)
-            port.loads.append(load)
+            records.append((port, search, None, load))
         self.ends.append((now - (-flow.work // rate), path))
 
     def end(self, flow: ActiveFlow, search: int) -> bool:
@@ -107,8 +110,7 @@ class FewPaths:
                 others = True
             else:
                 port.load = 0
-                port.loads_in.append(search)
-                port.loads.append(0)
+                self._records.append((port, search, None, 0))
         return others
 
     def _find_oldest(self, path: Path) -> None:
@@ -127,7 +129,8 @@ class FewPaths:
                 port.flows -= flows
                 del port.few[path]
                 if port.load:
-                    port.record_load(0, search)
+                    port.load = 0
+                    self._records.append((port, search, None, 0))
 
     def find(self, joined: Joined, now: int, search: int) -> None:
         """Finds the rates of components."""
@@ -155,8 +158,7 @@ class FewPaths:
                 load -= unused.get(port, 0) // WHOLE
             if load != port.load:
                 port.load = load
-                port.loads_in.append(search)
-                port.loads.append(load)
+                self._records.append((port, search, None, load))
 
 
 def joined_to(starts: Iterable[ActiveLink], mark: int) -> Joined:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from .flow_groups import ActiveFlow, FlowGroup, Path
+from .port_loads import LoadRecord
 from .ports import ActiveLink, Crossing
 from .ties import Ties
 
@@ -26,7 +27,9 @@ _FEW = 8  # flows on a port are so few that it takes longer to unite them than t
 class PathGrouping:
     """The groups of paths with flows; `search` is the number of the search that follows."""
 
-    def __init__(self, ties: Ties) -> None:
+    def __init__(self, ties: Ties, records: list[LoadRecord]) -> None:
+        """`records` gets what flows of groups cross a port."""
+        self._records = records
         self.search = 0
         self.touched: dict[FlowGroup, None] = {}
         """groups whose rate or next end may be another one"""
@@ -57,20 +60,14 @@ class PathGrouping:
         assert group is not None  # as the caller knows
         group.flows += flows
         self.touched[group] = None
-        counts, weight, search = path.counts, path.weight, self.search
+        counts, weight, search, records = path.counts, path.weight, self.search, self._records
         for index, crossing in enumerate(path.crossings):
             port = crossing.port
             more = flows * counts[index] if counts else flows
             port.flows += more
             crossing.count += more
             crossing.weight += more * weight
-            if port.counted is crossing and port.changed_in[-1] == search:
-                port.changed_weights[-1] = crossing.weight
-            else:
-                port.counted = crossing
-                port.changed_in.append(search)
-                port.changed_groups.append(group)
-                port.changed_weights.append(crossing.weight)
+            records.append((port, search, group, crossing.weight))
             if more > 0 and not port.is_watched:
                 self.unchecked[port] = None
 

@@ -29,7 +29,7 @@ from ...topology import Link, Route
 from .fair_shares import FairShares
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .instants import Instants
-from .port_loads import load_changes, loads_of
+from .port_loads import spans_of
 from .ports import NS, UNITS, WHOLE, ActiveLink
 from .profile import Profile
 from .streams import RowName
@@ -109,13 +109,13 @@ class Network:
 
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
-        port = self._by_name.get(link)
-        return [] if port is None else loads_of(port, self._shares.instants, self._shares.searches)
+        instants = self._shares.instants
+        return spans_of((instants[search], load) for search, load in self.load_changes(link))
 
     def load_changes(self, link: str) -> Iterable[tuple[int, int]]:
         """(search for rates, load from then on in units of `ports`) of a link by name, in order."""
         port = self._by_name.get(link)
-        return () if port is None else load_changes(port, self._shares.searches)
+        return () if port is None else self._shares.loads.changes(port, self._shares.searches)
 
     @property
     def searches(self) -> Sequence[int]:

@@ -1,4 +1,4 @@
-"""Links at work: what crosses a port, the copies that wait for its engines, and what it has carried.
+"""Links at work: what crosses a port, and the copies that wait for its engines.
 
 A rate counts units of 1 / `UNITS` bytes/s, which up to 40 flows divide without a rest. So a flow that shares ends
 exactly when arithmetic says: floating-point numbers would round, and an end that rounds up by 1e-16 of its time is a
@@ -7,7 +7,6 @@ nanosecond late. Where a rate has a rest, a flow loses less than 1e-15 bytes/s.
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from fractions import Fraction
 from math import lcm
@@ -45,7 +44,7 @@ class Crossing:
 
 
 class ActiveLink:
-    """A link at work, or port: who crosses it, the copies that wait for its engines, its changes over time.
+    """A link at work, or port: who crosses it, and the copies that wait for its engines.
 
     A port that is *watched* may be full; one that is not watched is not. It is full if no flow of it could get more.
     """
@@ -54,11 +53,7 @@ class ActiveLink:
 
     __slots__ = (
         "capacity",
-        "changed_groups",
-        "changed_in",
-        "changed_weights",
         "component",
-        "counted",
         "crossings",
         "few",
         "flows",
@@ -69,8 +64,6 @@ class ActiveLink:
         "left",
         "link",
         "load",
-        "loads",
-        "loads_in",
         "mark",
         "pace",
         "paths",
@@ -96,21 +89,7 @@ class ActiveLink:
         self.has_engines = link.copy_engines > 0
         self.free_engines = link.copy_engines
         self.queue: deque[ActiveFlow] = deque()
-        # The weights of the flows that a group had here, since which search.
-        self.changed_in = array("q")
-        self.changed_groups: list[FlowGroup] = []
-        self.changed_weights = array("q")
-        self.counted: Crossing | None = None  # of the last of them
-        # The load of flows in no group, in units of rate, since which search.
-        self.load = 0
-        self.loads_in = array("q")
-        self.loads: list[int] = []
-
-    def record_load(self, load: int, search: int) -> None:
-        """Flows in no group make another load from a search on."""
-        self.load = load
-        self.loads_in.append(search)
-        self.loads.append(load)
+        self.load = 0  # of flows in no group
 
     def load_of_groups(self) -> int:
         """The rate of all flows of groups."""
