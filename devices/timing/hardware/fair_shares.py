@@ -108,8 +108,7 @@ class FairShares:
     def _open(self, now: int) -> None:
         """What happens belongs to a search of another instant."""
         self._at = now
-        self._changed.clear()
-        self._alone.clear()
+        self._changed, self._alone = [], []
         self._grouping.search = len(self.instants)
         self.instants.append(now)
 

@@ -23,6 +23,7 @@ from .port_loads import LoadRecord
 from .ports import WHOLE, ActiveLink
 
 MOST_PATHS = 16  # of a component that are not worth groups
+_MORE = 1 << 200  # than any rate
 
 
 class Joined(NamedTuple):
@@ -141,16 +142,15 @@ class FewPaths:
             _fill(ports)
         ends = self.ends
         for path in paths:
-            limits, rate = path.limits, path.fair_rate
+            limits, rate, before = path.limits, path.fair_rate, path.rate
             if not limits or limits[-1][1] is not path.limit:
                 limits.append((now, path.limit))
-            if rate != path.rate:
-                if path.rate:
-                    path.virtual += path.rate * (now - path.since_ns)
+            if rate != before:
+                path.virtual = virtual = path.virtual + before * (now - path.since_ns)
                 path.since_ns, path.rate = now, rate
-            elif path.entry:
-                continue
-            ends.append((path.since_ns - (path.virtual - path.ends[0][0]) // rate, path))
+                ends.append((now - (virtual - path.ends[0][0]) // rate, path))
+            elif not path.entry:
+                ends.append((path.since_ns - (path.virtual - path.ends[0][0]) // rate, path))
         unused = _unused(paths) if self._are_weighted else None
         for port in ports:
             load = port.capacity - port.left
@@ -230,23 +230,22 @@ def _fill(ports: Iterable[ActiveLink]) -> None:
     """Progressive filling, as in `fair_rates`, path by path."""
     waiting: Iterable[ActiveLink] = ports
     while waiting:
-        least, full = -1, list[ActiveLink]()
+        least, full = _MORE, list[ActiveLink]()
         for port in waiting:
             share = port.left // port.waits
-            if share < least or least < 0:
+            if share < least:
                 least, full = share, [port]
             elif share == least:
                 full.append(port)
         for bottleneck in full:
-            if bottleneck.waits:
-                for path in bottleneck.few:
-                    if not path.fair_rate:
-                        path.fair_rate, path.limit = least, bottleneck
-                        flows = len(path.flows)
-                        taken = least * flows
-                        for port in path.ports:
-                            port.left -= taken
-                            port.waits -= flows
+            for path in bottleneck.few:
+                if not path.fair_rate:
+                    path.fair_rate, path.limit = least, bottleneck
+                    flows = len(path.flows)
+                    taken = least * flows
+                    for port in path.ports:
+                        port.left -= taken
+                        port.waits -= flows
         waiting = [port for port in waiting if port.waits]
 
 

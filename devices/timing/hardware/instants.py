@@ -95,7 +95,8 @@ class _Alarm(Event):
     What the constructors of simpy check and set one after the other takes longer than all that follows from an event.
     """
 
+    _ok, _value = True, None
+
     def __init__(self, env: Environment, action: Callable[[Event], None]) -> None:
         self.env = env
         self.callbacks = [action]
-        self._ok, self._value = True, None
