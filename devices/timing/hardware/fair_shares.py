@@ -20,7 +20,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from .fair_rates import Search, find_fair_rates, find_one_rate, has_ports_for_itself
-from .few_paths import MOST_PATHS, FewPaths, components, joined_to
+from .few_paths import FewPaths, components, joined_to
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .grouping import PathGrouping, divide, has_groups, is_crowded
 from .port_loads import PortLoads
@@ -175,11 +175,11 @@ class FairShares:
         search = self._grouping.search
         self._mark += 1
         joined = joined_to(self._changed, self._mark)
-        if len(joined.paths) <= MOST_PATHS:
+        if joined.are_few:
             self._few.find(joined, now, search)
             return
         for part in components(joined):
-            if len(part.paths) <= MOST_PATHS:
+            if part.are_few:
                 self._few.find(part, now, search)
             else:
                 self._group(part.paths, now)

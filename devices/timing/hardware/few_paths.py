@@ -22,7 +22,7 @@ from .flow_groups import ActiveFlow, Path
 from .port_loads import LoadRecord
 from .ports import WHOLE, ActiveLink
 
-MOST_PATHS = 16  # of a component that are not worth groups
+MOST_PATHS, MOST_A_PORT = 32, 8  # of a component, and of one of its ports, that are not worth groups
 _MORE = 1 << 200  # than any rate
 
 
@@ -31,6 +31,14 @@ class Joined(NamedTuple):
 
     ports: list[ActiveLink]
     paths: list[Path]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether groups of the paths would take longer."""
+        paths = len(self.paths)
+        if paths <= MOST_A_PORT or paths > MOST_PATHS:
+            return paths <= MOST_PATHS
+        return max([len(port.few) for port in self.ports]) <= MOST_A_PORT
 
 
 class FewPaths:
