@@ -1,12 +1,18 @@
 """Keeps the rates of all flows max-min fair as flows come and go, by looking only where a rate can change.
 
-When flows come or go, a search finds the groups (see `grouping`) that full ports join to the change, and their fair
-rates; it is made wider if another port that it comes to would be full. A flow that is alone on its ports is in no group
-until somebody comes (see `lone_flows`).
+A flow that is alone on its ports has its rate at once. Others are few, or in groups:
 
-Rates below a level stay as they are: progressive filling comes to them before it comes to the change. If flows have
-ended, it is the least of their rates. If some have begun, none of them gets less than its part of a port that it shares
-equally with all flows there.
+    few       where few paths are joined, their rates are found from scratch, path by path (see `few_paths`)
+    groups    a search finds the groups (see `grouping`) that full ports join to the change, and their fair rates; it is
+              made wider if another port that it comes to would be full
+
+There are two ways since none is quick everywhere: sixteen flows between eight hosts take two thirds of the time that
+groups of them take, fifty flows into one port four times as much. A component goes into groups when it has too many
+paths, and stays in them until its ports are idle.
+
+In groups, rates below a level stay as they are: progressive filling comes to them before it comes to the change. If
+flows have ended, it is the least of their rates. If some have begun, none of them gets less than its part of a port that
+it shares equally with all flows there.
 
     port of 12 with flows of 2, 2 and 8    the one of 8 ends: what 2 limits elsewhere is not looked at
 

@@ -72,7 +72,7 @@ class PathGrouping:
                 self.unchecked[port] = None
 
     def choose(self, path: Path, now: int, *, is_crowded: bool) -> tuple[ActiveLink, ...]:
-        """The watched ports of a path that is in no group, one at least; of one that is not crowded all that are idle."""
+        """The watched ports of a path that is in no group, one at least; if it is not crowded also all idle ones."""
         ports = path.ports
         if not is_crowded:
             for port in ports:
@@ -82,7 +82,9 @@ class PathGrouping:
         if not watched:
             flows = len(path.flows)
             more = [flows * count for count in path.counts] or [flows] * len(ports)
-            shares = [(port.capacity - port.load_of_groups()) // (port.flows + n) for port, n in zip(ports, more, strict=True)]
+            shares = [
+                (port.capacity - port.load_of_groups()) // (port.flows + n) for port, n in zip(ports, more, strict=True)
+            ]
             least = min(shares)
             watched = tuple([port for port, share in zip(ports, shares, strict=True) if share == least])
             for port in watched:
@@ -180,18 +182,12 @@ class PathGrouping:
 
 def is_crowded(path: Path) -> bool:
     """Whether many flows cross a port of a path: groups then pay."""
-    for port in path.ports:  # quicker than `any`
-        if port.flows > _FEW:
-            return True
-    return False
+    return bool([port for port in path.ports if port.flows > _FEW])  # quicker than `any`
 
 
 def has_groups(path: Path) -> bool:
     """Whether groups are on a port of a path."""
-    for port in path.ports:  # quicker than `any`
-        if port.crossings:
-            return True
-    return False
+    return bool([port for port in path.ports if port.crossings])  # quicker than `any`
 
 
 def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:

@@ -21,7 +21,6 @@ from operator import itemgetter
 from .flow_groups import FlowGroup
 from .ports import UNITS, WHOLE, ActiveLink
 
-
 LoadRecord = tuple[ActiveLink, int, FlowGroup | None, int]
 """of a port from a search on: the weight that the flows of a group have there, or the load of flows in no group"""
 
