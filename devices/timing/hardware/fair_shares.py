@@ -11,8 +11,8 @@ groups of them take, fifty flows into one port four times as much. A component g
 paths, and stays in them until its ports are idle.
 
 In groups, rates below a level stay as they are: progressive filling comes to them before it comes to the change. If
-flows have ended, it is the least of their rates. If some have begun, none of them gets less than its part of a port that
-it shares equally with all flows there.
+flows have ended, it is the least of their rates. If some have begun, none of them gets less than its part of a port
+that it shares equally with all flows there.
 
     port of 12 with flows of 2, 2 and 8    the one of 8 ends: what 2 limits elsewhere is not looked at
 

@@ -150,9 +150,9 @@ class FewPaths:
             _fill(ports)
         ends = self.ends
         for path in paths:
-            limits, rate, before = path.limits, path.fair_rate, path.rate
-            if not limits or limits[-1][1] is not path.limit:
-                limits.append((now, path.limit))
+            limits, limit, rate, before = path.limits, path.limit, path.fair_rate, path.rate
+            if limit is not None and (not limits or limits[-1][1] is not limit):
+                limits.append((now, limit))
             if rate != before:
                 path.virtual = virtual = path.virtual + before * (now - path.since_ns)
                 path.since_ns, path.rate = now, rate
