@@ -26,7 +26,7 @@ MOST_PATHS, MOST_A_PORT = 32, 8  # of a component, and of one of its ports, that
 _MORE = 1 << 200  # than any rate
 
 
-class Joined(NamedTuple):
+class JoinedPaths(NamedTuple):
     """Ports that flows join, and the paths of these flows, in the order of a search."""
 
     ports: list[ActiveLink]
@@ -141,7 +141,7 @@ class FewPaths:
                     port.load = 0
                     self._records.append((port, search, None, 0))
 
-    def find(self, joined: Joined, now: int, search: int) -> None:
+    def find(self, joined: JoinedPaths, now: int, search: int) -> None:
         """Finds the rates of components."""
         ports, paths = joined
         if len(paths) == 1:
@@ -169,7 +169,7 @@ class FewPaths:
                 self._records.append((port, search, None, load))
 
 
-def joined_to(starts: Iterable[ActiveLink], mark: int) -> Joined:
+def joined_to(starts: Iterable[ActiveLink], mark: int) -> JoinedPaths:
     """All that flows in no group join to some ports; `mark` is new for each search.
 
     What is left of the ports is all of them, and paths have no fair rate.
@@ -188,17 +188,17 @@ def joined_to(starts: Iterable[ActiveLink], mark: int) -> Joined:
                     if other.mark != mark:
                         other.mark, other.left, other.waits = mark, other.capacity, other.flows
                         ports.append(other)
-    return Joined(ports, paths)
+    return JoinedPaths(ports, paths)
 
 
-def components(joined: Joined) -> list[Joined]:
+def components(joined: JoinedPaths) -> list[JoinedPaths]:
     """Each component by itself."""
     number: dict[ActiveLink, int] = {}
-    apart: list[Joined] = []
+    apart: list[JoinedPaths] = []
     for port in joined.ports:
         if port not in number:
             number[port] = len(apart)
-            apart.append(Joined([], []))
+            apart.append(JoinedPaths([], []))
             _spread(port, number)
         apart[number[port]].ports.append(port)
     for path in joined.paths:
