@@ -173,6 +173,8 @@ class Network:
             groups = self._shares.find(now)
             if groups:
                 self._follow_groups(groups)
+        else:
+            self._shares.close()  # what begins in another second half of this instant is of another search
         self._follow_paths()
         self._sleep(now)
 
