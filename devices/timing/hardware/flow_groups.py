@@ -45,7 +45,8 @@ class ActiveFlow:
 
     def bottleneck(self, now: int) -> ActiveLink:
         """The port that has limited it for longest until now."""
-        limits = self.path.limits_until_now()
+        path = self.path
+        limits = path.limits if path.group is None else path.limits_until_now()
         if len(limits) - self.first_limit == 1:
             return limits[-1][1]
         limits = limits[self.first_limit :]
@@ -69,20 +70,25 @@ class Path:
         "crossings",
         "ends",
         "engines",
+        "entry",
+        "fair_rate",
         "flows",
-        "full",
         "group",
+        "is_paced",
         "latency_ns",
+        "limit",
         "limits",
         "mark",
-        "never_alone",
         "number",
         "offset",
+        "oldest",
         "ports",
         "rate",
         "route",
         "seen",
+        "since_ns",
         "slowest",
+        "virtual",
         "weight",
     )
 
@@ -91,30 +97,51 @@ class Path:
         self.weight = weight
         self.route = route
         self.ports = ports
-        self.engines = tuple([port for port in ports if port.link.copy_engines])
         self.latency_ns = route.latency_ns
+        self.engines: tuple[ActiveLink, ...] = ()
+        self.is_paced = False  # whether a port has another capacity at times
         self.slowest: ActiveLink | None = None  # the first one of the least capacity
-        for port in ports:
+        for port in ports:  # in one pass, as some clusters have a path for most transfers
             if self.slowest is None or port.capacity < self.slowest.capacity:
                 self.slowest = port
-        counts = route.counts if isinstance(route, SharedRoute) else ()
-        self.counts = counts if any(count != 1 for count in counts) else ()
-        # Whether a flow may not be treated as a lone one, whose ports have one capacity for ever.
-        self.never_alone = bool(self.counts) or bool([port for port in ports if port.pace is not None])
+            if port.has_engines:
+                self.engines += (port,)
+            if port.pace is not None:
+                self.is_paced = True
+        self.counts = _counts(route) if isinstance(route, SharedRoute) else ()
         self.flows: dict[ActiveFlow, None] = {}  # a set that keeps its order
         self.ends: list[tuple[int, int, ActiveFlow]] = []  # a heap: virtual time, number of the flow
+        self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it
+        self.mark = 0  # the last search that came here
+        # In a group:
         self.group: FlowGroup | None = None
         self.crossings: list[Crossing] = []  # of its group, by port
         self.offset = 0  # its virtual time, less that of its group
-        self.limits: list[tuple[int, ActiveLink]] = []  # since when which port limits it
         self.seen = 0  # how many limits of its group were before it came, or are in its own
-        self.mark = 0  # the last search that came here
-        # Of a lone flow, which is in no group: its rate, or 0, and its full ports.
-        self.rate, self.full = 0, tuple[ActiveLink, ...]()
+        # In none:
+        self.rate = self.virtual = self.since_ns = 0
+        self.fair_rate = 0  # while rates are found: 0 before it has one
+        self.limit: ActiveLink | None = None  # the port that gave it its rate
+        self.oldest = 0  # the number of its flow that began first
+        self.entry = 0  # the entry in the calendar that counts
 
     def virtual_at(self, now: int) -> int:
         """Its virtual time."""
-        return 0 if self.group is None else self.group.virtual_at(now) + self.offset
+        if self.group is None:
+            return self.virtual + self.rate * (now - self.since_ns)
+        return self.group.virtual_at(now) + self.offset
+
+    def stop(self) -> None:
+        """Its last flow has left."""
+        self.rate = self.virtual = 0
+        self.limits.clear()
+
+    def take_ended(self, now: int) -> list[ActiveFlow]:
+        """Takes out the flows whose last byte arrives now; it is in no group."""
+        virtual, ends, ended = self.virtual_at(now), self.ends, list[ActiveFlow]()
+        while ends and ends[0][0] <= virtual:
+            ended.append(heappop(ends)[2])
+        return ended
 
     def take_limit_of_group(self, now: int) -> None:
         """What limits the group that it has come into limits it from now on."""
@@ -131,6 +158,11 @@ class Path:
             self.limits += self.group.limits[self.seen :]
             self.seen = len(self.group.limits)
         return self.limits
+
+
+def _counts(route: SharedRoute) -> tuple[int, ...]:
+    """The counts of a route, none if all are 1."""
+    return route.counts if any(count != 1 for count in route.counts) else ()
 
 
 class FlowGroup:

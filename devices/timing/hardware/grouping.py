@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from itertools import repeat
 
 from .flow_groups import ActiveFlow, FlowGroup, Path
+from .port_loads import LoadRecord
 from .ports import ActiveLink, Crossing
 from .ties import Ties
 
@@ -27,7 +27,9 @@ _FEW = 8  # flows on a port are so few that it takes longer to unite them than t
 class PathGrouping:
     """The groups of paths with flows; `search` is the number of the search that follows."""
 
-    def __init__(self, ties: Ties) -> None:
+    def __init__(self, ties: Ties, records: list[LoadRecord]) -> None:
+        """`records` gets what flows of groups cross a port."""
+        self._records = records
         self.search = 0
         self.touched: dict[FlowGroup, None] = {}
         """groups whose rate or next end may be another one"""
@@ -41,7 +43,7 @@ class PathGrouping:
         self._ties = ties
 
     def place(self, flow: ActiveFlow, now: int) -> None:
-        """Puts a flow on its path, which has no lone one."""
+        """Puts a flow on its path, which is in a group or is to be put into one."""
         path, group = flow.path, flow.path.group
         path.flows[flow] = None
         if group is None:
@@ -54,30 +56,25 @@ class PathGrouping:
 
     def count(self, path: Path, flows: int) -> None:
         """As many more flows take a path of a group."""
-        group, search = path.group, self.search
+        group = path.group
         assert group is not None  # as the caller knows
         group.flows += flows
         self.touched[group] = None
-        of_ports: Iterable[int] = [flows * count for count in path.counts] if path.counts else repeat(flows)
-        for crossing, more in zip(path.crossings, of_ports, strict=False):
+        counts, weight, search, records = path.counts, path.weight, self.search, self._records
+        for index, crossing in enumerate(path.crossings):
             port = crossing.port
-            crossing.count += more
-            crossing.weight = weight = crossing.weight + more * path.weight
+            more = flows * counts[index] if counts else flows
             port.flows += more
-            groups = port.changed_groups
-            if groups and groups[-1] is group and port.changed_in[-1] == search:
-                port.changed_weights[-1] = weight
-            else:
-                port.changed_in.append(search)
-                groups.append(group)
-                port.changed_weights.append(weight)
-            if flows > 0 and not port.is_watched:
+            crossing.count += more
+            crossing.weight += more * weight
+            records.append((port, search, group, crossing.weight))
+            if more > 0 and not port.is_watched:
                 self.unchecked[port] = None
 
-    def choose(self, path: Path, now: int) -> tuple[ActiveLink, ...]:
-        """The watched ports of a path that is in no group, one at least."""
+    def choose(self, path: Path, now: int, *, is_crowded: bool) -> tuple[ActiveLink, ...]:
+        """The watched ports of a path that is in no group, one at least; if it is not crowded also all idle ones."""
         ports = path.ports
-        if not is_crowded(path):
+        if not is_crowded:
             for port in ports:
                 if not port.flows:
                     port.is_watched = True
@@ -85,7 +82,9 @@ class PathGrouping:
         if not watched:
             flows = len(path.flows)
             more = [flows * count for count in path.counts] or [flows] * len(ports)
-            shares = [(port.capacity - port.load()) // (port.flows + n) for port, n in zip(ports, more, strict=True)]
+            shares = [
+                (port.capacity - port.load_of_groups()) // (port.flows + n) for port, n in zip(ports, more, strict=True)
+            ]
             least = min(shares)
             watched = tuple([port for port, share in zip(ports, shares, strict=True) if share == least])
             for port in watched:
@@ -130,7 +129,7 @@ class PathGrouping:
     def drop(self, path: Path) -> None:
         """Takes a path whose last flow has ended out of its group."""
         self.leave(path)
-        path.limits.clear()
+        path.stop()
         for port in path.ports:
             del port.paths[path]
 
@@ -165,7 +164,7 @@ class PathGrouping:
         """The ports that are not watched and could be full, as more flows cross them or groups have got more."""
         full: dict[ActiveLink, None] = {}
         if self.unchecked:
-            full = {port: None for port in self.unchecked if not port.is_watched and not _divide(port)}
+            full = {port: None for port in self.unchecked if not port.is_watched and not divide(port)}
             self.unchecked.clear()
         for group in risen:
             bounds, rate = group.bounds, group.rate
@@ -176,14 +175,19 @@ class PathGrouping:
                 crossing.bound = -1
                 if crossing.allowed >= rate:
                     group.note_bound(crossing)
-                elif not _divide(crossing.port):
+                elif not divide(crossing.port):
                     full[crossing.port] = None
         return list(full)
 
 
 def is_crowded(path: Path) -> bool:
     """Whether many flows cross a port of a path: groups then pay."""
-    return any(port.flows > _FEW for port in path.ports)
+    return bool([port for port in path.ports if port.flows > _FEW])  # quicker than `any`
+
+
+def has_groups(path: Path) -> bool:
+    """Whether groups are on a port of a path."""
+    return bool([port for port in path.ports if port.crossings])  # quicker than `any`
 
 
 def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
@@ -194,11 +198,11 @@ def _crossing(group: FlowGroup, port: ActiveLink) -> Crossing:
     return crossing
 
 
-def _divide(port: ActiveLink) -> bool:
+def divide(port: ActiveLink) -> bool:
     """Divides what is left of a port that is not watched between its flows; False if it could be full."""
     if not port.flows:
         return True
-    spare = port.capacity - port.load() - port.flows
+    spare = port.capacity - port.load_of_groups() - port.flows
     if spare < 0:
         return False
     more = spare // port.flows

@@ -22,13 +22,14 @@ _LATE = EventPriority(2)
 class Instants:
     """The halves of the instants of a simpy environment, whose times are whole nanoseconds."""
 
-    __slots__ = ("_actions", "_at", "_has_more", "env")
+    __slots__ = ("_actions", "_at", "_has_more", "_is_first_half", "env")
 
     def __init__(self, env: Environment) -> None:
         self.env = env
         # Many things happen at once, as equal devices do equal work: an instant is one event for simpy.
         self._at: dict[int, list[Callable[[Event], None]]] = {}  # what happens in the first half of coming instants
         self._has_more = False  # whether some of what happens in the present first half is still to come
+        self._is_first_half = False  # whether it is under way: then it sees to the second one
         self._actions: list[Callable[[], None]] = []  # of the present second half
 
     def now(self) -> int:
@@ -37,11 +38,11 @@ class Instants:
 
     def is_last(self) -> bool:
         """Whether nothing else is left to happen in the present instant."""
-        return not self._has_more and self.env.peek() > self.env.now
+        return not self._has_more and not self._actions and self.env.peek() > self.env.now
 
     def after(self, delay_ns: int, action: Callable[[Event], None]) -> None:
         """Calls `action` in the first half of the instant `delay_ns` from now, after those asked for before."""
-        at = self.now() + delay_ns
+        at: int = self.env._now + delay_ns  # type: ignore[assignment]  # as in `now`
         actions = self._at.get(at)
         if actions is None:
             self._at[at] = [action]
@@ -51,7 +52,7 @@ class Instants:
 
     def second_half(self, action: Callable[[], None]) -> None:
         """Calls `action` in the second half of the present instant, after those asked for before."""
-        if not self._actions:
+        if not self._actions and not self._is_first_half:
             self.env.schedule(_Alarm(self.env, self._second_half), _LATE)
         self._actions.append(action)
 
@@ -62,14 +63,25 @@ class Instants:
         return coming, tuple(map(named, self._actions))
 
     def _first_half(self, event: Event) -> None:
-        actions = self._at.pop(self.now())
+        now: int = self.env._now  # type: ignore[assignment]  # as in `now`
+        actions = self._at.pop(now)
         last = actions.pop()
-        if actions:
-            self._has_more = True
-            for action in actions:
-                action(event)
-            self._has_more = False
-        last(event)
+        is_asked = bool(self._actions)
+        self._is_first_half = True
+        try:
+            if actions:
+                self._has_more = True
+                for action in actions:
+                    action(event)
+                self._has_more = False
+            last(event)
+        finally:
+            self._is_first_half = False
+        if self._actions and not is_asked:
+            if self.env.peek() > now:  # nothing comes in between: no event for simpy
+                self._second_half(event)
+            else:
+                self.env.schedule(_Alarm(self.env, self._second_half), _LATE)
 
     def _second_half(self, _: Event) -> None:
         actions, self._actions = self._actions, []
@@ -83,7 +95,8 @@ class _Alarm(Event):
     What the constructors of simpy check and set one after the other takes longer than all that follows from an event.
     """
 
+    _ok, _value = True, None
+
     def __init__(self, env: Environment, action: Callable[[Event], None]) -> None:
         self.env = env
         self.callbacks = [action]
-        self._ok, self._value = True, None

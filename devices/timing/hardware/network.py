@@ -29,7 +29,7 @@ from ...topology import Link, Route
 from .fair_shares import FairShares
 from .flow_groups import ActiveFlow, FlowGroup, Path
 from .instants import Instants
-from .port_loads import load_changes, loads_of
+from .port_loads import spans_of
 from .ports import NS, UNITS, WHOLE, ActiveLink
 from .profile import Profile
 from .streams import RowName
@@ -38,16 +38,15 @@ from .under_way import flows_under_way, waiting_for_engines
 if TYPE_CHECKING:
     from ..collectives.plan import FlowPhase
 
-_NEVER = 1 << 63
 _PACE, _BEGIN, _END, _RELEASE = range(4)
-_OF_GROUP, _OF_PORT = -2, -1  # in place of a transfer: first the groups whose flows end become those ends
+_OF_SOME, _OF_PORT = -2, -1  # in place of a transfer: first become paths and groups the ends of their flows
 _FEW = 64  # entries of the calendar that are not worth a search for stale ones
 
 
-_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | FlowGroup]
+_CalendarEntry = tuple[int, int, int, int, ActiveFlow | ActiveLink | Path | FlowGroup]
 """of the calendar: instant, transfer, what happens, number of the entry, to whom it happens
 
-An end is stale when its group or flow has got another one since, and so a higher `entry`.
+An end is stale when its path or group has got another one since, and so a higher `entry`.
 """
 
 
@@ -83,7 +82,7 @@ class Network:
         self._calendar: list[_CalendarEntry] = []
         self._entries = 0
         self._most_entries = _FEW  # beyond these, stale ones are looked for
-        self._wakes_at = _NEVER
+        self._alarms: list[int] = []  # when the clock will stop, a heap without equal instants
 
     def request(self, transfer: int, route: Route, size_bytes: int) -> None:
         """Asks now for a transfer; of 0 bytes it takes the latency of the route and nothing else."""
@@ -100,23 +99,23 @@ class Network:
         weight = min(round(phase.moved_bytes * NS * UNITS * WHOLE / work), WHOLE)
         now = self._instants.now()
         for transfer, route in zip(transfers, routes, strict=True):
-            self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work))
+            self._begin(ActiveFlow(transfer, self._path(route, weight), 1, now, work), now)
         self._ask()
 
     @property
     def is_idle(self) -> bool:
         """Whether no transfer is under way or waits."""
-        return not (self._requests or self._released or self._shares.has_changes or self._calendar)
+        return not (self._requests or self._released or self._shares.needs_search or self._calendar)
 
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
-        port = self._by_name.get(link)
-        return [] if port is None else loads_of(port, self._shares.instants)
+        instants = self._shares.instants
+        return spans_of((instants[search], load) for search, load in self.load_changes(link))
 
     def load_changes(self, link: str) -> Iterable[tuple[int, int]]:
         """(search for rates, load from then on in units of `ports`) of a link by name, in order."""
         port = self._by_name.get(link)
-        return () if port is None else load_changes(port, len(self._shares.instants))
+        return () if port is None else self._shares.loads.changes(port, self._shares.searches)
 
     @property
     def searches(self) -> Sequence[int]:
@@ -131,8 +130,9 @@ class Network:
         """
         if self.is_idle:
             return ()
-        if self._requests or self._released or self._shares.has_changes:
+        if self._requests or self._released or self._shares.needs_search:
             return None
+        self._shares.close()  # so that what is to come is told from what has been
         now = self._instants.now()
         coming = [
             (at - now, name(transfer), what, id(subject.path if isinstance(subject, ActiveFlow) else subject))
@@ -140,13 +140,15 @@ class Network:
             if what in (_BEGIN, _RELEASE)
         ]
         flows = flows_under_way(self._paths.values(), name, now)
-        return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now), self._wakes_at - now
+        return tuple(coming), flows, waiting_for_engines(self._ports.values(), name, now)
 
     def _path(self, route: Route, weight: int = WHOLE) -> Path:
         path = self._paths.get((id(route), weight))
         if path is None:
             port_of = self._port_of
-            ports = tuple(dict.fromkeys([port_of.get(id(link)) or self._port(link) for link in route.links]))
+            ports = tuple([port_of.get(id(link)) or self._port(link) for link in route.links])
+            if len(set(ports)) < len(ports):
+                ports = tuple(dict.fromkeys(ports))
             path = self._paths[id(route), weight] = Path(len(self._paths), route, ports, weight)
         return path
 
@@ -167,19 +169,18 @@ class Network:
         now = self._instants.now()
         if self._requests or self._released:
             self._start_transfers(now)
-        if self._shares.has_changes:
-            self._follow_groups(self._shares.find(now))
-            lone_ends = self._shares.lone_ends
-            if lone_ends:
-                for at, flow in lone_ends:
-                    if flow.path.rate:
-                        flow.entry = self._add(at, flow.transfer, _END, flow)
-                lone_ends.clear()
+        if self._shares.needs_search:
+            groups = self._shares.find(now)
+            if groups:
+                self._follow_groups(groups)
+        else:
+            self._shares.close()  # what begins in another second half of this instant is of another search
+        self._follow_paths()
         self._sleep(now)
 
     def _sleep(self, now: int) -> None:
-        """Sees to it that the clock stops at the next entry of the calendar."""
-        calendar = self._calendar
+        """Sees to it that the clock stops at the next entry of the calendar, once."""
+        calendar, alarms = self._calendar, self._alarms
         if len(calendar) > self._most_entries:
             calendar[:] = [entry for entry in calendar if entry[2] != _END or entry[3] == entry[4].entry]
             heapify(calendar)
@@ -187,8 +188,8 @@ class Network:
         while calendar:
             first = calendar[0]
             if first[2] != _END or first[3] == first[4].entry:
-                if first[0] < self._wakes_at:
-                    self._wakes_at = first[0]
+                if not alarms or first[0] < alarms[0]:
+                    heappush(alarms, first[0])
                     self._instants.after(first[0] - now, self._wake)
                 return
             heappop(calendar)
@@ -196,14 +197,20 @@ class Network:
     def _wake(self, event: Event) -> None:
         """Does what the calendar has for this instant."""
         now, calendar = self._instants.now(), self._calendar
-        self._wakes_at = _NEVER
+        heappop(self._alarms)
         while calendar and calendar[0][0] <= now:
             _, transfer, what, entry, subject = heappop(calendar)
             if isinstance(subject, ActiveFlow):
                 if what == _BEGIN:
-                    self._begin(subject)
+                    self._begin(subject, now)
                 elif entry == subject.entry:
                     self._end(subject, now)
+            elif isinstance(subject, Path):
+                if entry == subject.entry:
+                    if transfer >= 0:
+                        self._end(subject.ends.pop()[2], now)
+                    else:
+                        self._end_some(subject.take_ended(now), now)
             elif isinstance(subject, FlowGroup):
                 if entry == subject.entry:
                     self._end_some(subject.take_ended(now), now)
@@ -211,15 +218,14 @@ class Network:
                 self._released.append((subject, transfer))
             elif subject.flows:
                 self._follow_pace(subject, now)
-                self._shares.repace(subject)
-        if not self._shares.has_changes and not self._released:
-            self._sleep(now)
-        elif not self._is_asked and self._instants.is_last():
-            self._second_half()
-        else:
+                self._shares.repace(subject, now)
+        if self._shares.needs_search or self._released:
             self._ask()
+        elif not self._is_asked:
+            self._follow_paths()
+            self._sleep(now)
 
-    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink | FlowGroup) -> int:
+    def _add(self, at: int, transfer: int, what: int, subject: ActiveFlow | ActiveLink) -> int:
         """Writes into the calendar; returns the number of the entry."""
         self._entries += 1
         heappush(self._calendar, (at, transfer, what, self._entries, subject))
@@ -233,8 +239,23 @@ class Network:
             if at is not None and at != group.wakes_at:
                 entries += 1
                 group.wakes_at, group.entry = at, entries
-                heappush(calendar, (at, _OF_GROUP, _END, entries, group))
+                heappush(calendar, (at, _OF_SOME, _END, entries, group))
         self._entries = entries
+
+    def _follow_paths(self) -> None:
+        """The same for the paths that are in no group, of which most have one flow."""
+        ends = self._shares.ends_of_few
+        if not ends:
+            return
+        calendar, entries = self._calendar, self._entries
+        for at, path in ends:
+            if path.rate:  # else it is in a group now
+                entries += 1
+                path.entry = entries
+                transfer = path.ends[0][2].transfer if len(path.ends) == 1 else _OF_SOME
+                heappush(calendar, (at, transfer, _END, entries, path))
+        self._entries = entries
+        ends.clear()
 
     def _follow_pace(self, port: ActiveLink, now: int) -> None:
         change = port.follow_pace(now)
@@ -284,17 +305,16 @@ class Network:
         if path.latency_ns or not flow.size_bytes or not path.ports:
             self._add(now + path.latency_ns, flow.transfer, _BEGIN, flow)
         else:
-            self._begin(flow)
+            self._begin(flow, now)
 
-    def _begin(self, flow: ActiveFlow) -> None:
+    def _begin(self, flow: ActiveFlow, now: int) -> None:
         """The first byte moves; what has no bytes to move has arrived."""
         ports = flow.path.ports
         if not flow.size_bytes or not ports:
             self._listener.arrived(flow.transfer)
             return
-        now = self._instants.now()
-        for port in ports:
-            if port.pace is not None:
+        if flow.path.is_paced:
+            for port in ports:
                 self._follow_pace(port, now)
         self._shares.begin(flow, now)
 
@@ -310,7 +330,7 @@ class Network:
         bottleneck = flow.bottleneck(now)
         if bottleneck is not flow.path.slowest:
             self.bottlenecks[flow.transfer] = bottleneck.link
-        self._shares.end(flow)
+        self._shares.end(flow, now)
         self._listener.arrived(flow.transfer)
 
 

@@ -7,38 +7,59 @@ it is computed when somebody asks.
     weight    2 of g            1 of g       of flows on the port: 1 for each whose whole rate is bytes
     rate      10       6                     of group g
     load      20       12       6
+
+Flows in no group are few: what they make of the load is written down when it changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import merge
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from operator import itemgetter
 
 from .flow_groups import FlowGroup
 from .ports import UNITS, WHOLE, ActiveLink
 
-
-def loads_of(port: ActiveLink, instants: Sequence[int]) -> list[tuple[int, int, float]]:
-    """(from, to, bytes/s) in order, without the times in which it carries nothing; `instants` are those of searches."""
-    return spans_of((instants[search], load) for search, load in load_changes(port, len(instants)))
+LoadRecord = tuple[ActiveLink, int, FlowGroup | None, int]
+"""of a port from a search on: the weight that the flows of a group have there, or the load of flows in no group"""
 
 
-def load_changes(port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
-    """(search, load in units of rate and parts of `WHOLE` from then on) of the first so many searches, in order."""
-    weights: dict[FlowGroup, list[tuple[int, int]]] = {}
-    for search, group, weight in zip(port.changed_in, port.changed_groups, port.changed_weights, strict=True):
-        weights.setdefault(group, []).append((search, weight))
-    changes = merge(*[_changes(group, of_group) for group, of_group in weights.items()], key=itemgetter(0))
-    load = 0
-    for search, together in groupby(changes, itemgetter(0)):
-        if search >= searches:  # flows have come or gone, and rates are not found yet
-            break
-        changed = sum(change for _, change in together)
-        if changed:
-            load += changed
-            yield search, load
+class PortLoads:
+    """What has happened at ports, in order: one list, as what is written together is read together by the processor."""
+
+    def __init__(self) -> None:
+        self.records: list[LoadRecord] = []
+        """the last one of a search counts"""
+        self._of_port: dict[ActiveLink, list[LoadRecord]] = {}
+        self._read = 0  # so many records are in it
+
+    def changes(self, port: ActiveLink, searches: int) -> Iterator[tuple[int, int]]:
+        """(search, load in units of rate and parts of `WHOLE` from then on) of the first so many searches, in order."""
+        weights: dict[FlowGroup | None, list[tuple[int, int]]] = {}
+        for _, search, group, weight in self._records_of(port):
+            weights.setdefault(group, []).append((search, weight))
+        of_few = weights.pop(None, [])
+        before_few = [0, *(load for _, load in of_few)]
+        changes = merge(
+            *[_changes(group, of_group) for group, of_group in weights.items() if group is not None],
+            ((search, (load - before) * WHOLE) for (search, load), before in zip(of_few, before_few, strict=False)),
+            key=itemgetter(0),
+        )
+        load = 0
+        for search, together in groupby(changes, itemgetter(0)):
+            if search >= searches:  # flows have come or gone, and rates are not found yet
+                break
+            changed = sum(change for _, change in together)
+            if changed:
+                load += changed
+                yield search, load
+
+    def _records_of(self, port: ActiveLink) -> list[LoadRecord]:
+        for record in islice(self.records, self._read, None):
+            self._of_port.setdefault(record[0], []).append(record)
+        self._read = len(self.records)
+        return self._of_port.get(port, [])
 
 
 def spans_of(changes: Iterable[tuple[int, int]]) -> list[tuple[int, int, float]]:

@@ -1,4 +1,4 @@
-"""Links at work: what crosses a port, the copies that wait for its engines, and what it has carried.
+"""Links at work: what crosses a port, and the copies that wait for its engines.
 
 A rate counts units of 1 / `UNITS` bytes/s, which up to 40 flows divide without a rest. So a flow that shares ends
 exactly when arithmetic says: floating-point numbers would round, and an end that rounds up by 1e-16 of its time is a
@@ -7,7 +7,6 @@ nanosecond late. Where a rate has a rest, a flow loses less than 1e-15 bytes/s.
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from fractions import Fraction
 from math import lcm
@@ -45,7 +44,7 @@ class Crossing:
 
 
 class ActiveLink:
-    """A link at work, or port: who crosses it, the copies that wait for its engines, its changes over time.
+    """A link at work, or port: who crosses it, and the copies that wait for its engines.
 
     A port that is *watched* may be full; one that is not watched is not. It is full if no flow of it could get more.
     """
@@ -54,18 +53,17 @@ class ActiveLink:
 
     __slots__ = (
         "capacity",
-        "changed_groups",
-        "changed_in",
-        "changed_weights",
         "component",
         "crossings",
+        "few",
         "flows",
         "free_engines",
+        "has_engines",
         "is_full",
         "is_watched",
         "left",
         "link",
-        "lone",
+        "load",
         "mark",
         "pace",
         "paths",
@@ -80,23 +78,21 @@ class ActiveLink:
         self.watched_to = -1  # the last change of pace that the calendar knows
         self.capacity = link.bandwidth_bytes_per_s * UNITS
         self.flows = 0
-        self.paths: dict[Path, None] = {}  # with flows
+        self.few: dict[Path, None] = {}  # with flows in no group: then there are no groups here
+        self.paths: dict[Path, None] = {}  # of groups
         self.crossings: dict[FlowGroup, Crossing] = {}
         self.is_watched = self.is_full = False
-        self.lone: Path | None = None  # whose flow is the only one here, and is in no group
         self.component: Component | None = None
         self.left = 0  # while rates are found: the capacity that is not given away
         self.waits = 0  # while rates are found: the flows without a rate
         self.mark = 0  # the last search that came here
+        self.has_engines = link.copy_engines > 0
         self.free_engines = link.copy_engines
         self.queue: deque[ActiveFlow] = deque()
-        # The weights of the flows that a group had here, since which search.
-        self.changed_in = array("q")
-        self.changed_groups: list[FlowGroup] = []
-        self.changed_weights = array("q")
+        self.load = 0  # of flows in no group
 
-    def load(self) -> int:
-        """The rate of all its flows."""
+    def load_of_groups(self) -> int:
+        """The rate of all flows of groups."""
         return sum(crossing.count * crossing.group.rate for crossing in self.crossings.values())
 
     def follow_pace(self, now: int) -> int | None:

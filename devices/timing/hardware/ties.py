@@ -71,10 +71,8 @@ class Ties:
     """Which groups several ports limit, and which of these ports it is said to be."""
 
     def __init__(self) -> None:
-        self._groups = 0  # so many are tied
-
-    def __bool__(self) -> bool:
-        return self._groups > 0
+        self.groups = 0
+        """so many are tied"""
 
     def decide(self, settled: Iterable[FlowGroup], changed: Iterable[ActiveLink], mark: int, now: int) -> None:
         """Gives limits to groups that have got rates, and to those that a search from `changed` ports comes to."""
@@ -83,19 +81,19 @@ class Ties:
                 continue
             if len(group.full) > 1:
                 if not group.is_tied:
-                    self._groups += 1
+                    self.groups += 1
                     _tie(group)
                 continue
             self.untie(group)
             group.take_limit(group.full[0], now)
-        if self._groups:
+        if self.groups:
             for group, port in _tied_limits(changed, mark):
                 group.take_limit(port, now)
 
     def untie(self, group: FlowGroup) -> None:
         """Not more than one port limits a group any longer."""
         if group.is_tied:
-            self._groups -= 1
+            self.groups -= 1
             group.is_tied = False
             component_of(group.ports[0]).tied.pop(group, None)
 

@@ -23,7 +23,7 @@ def flows_under_way(paths: Iterable[Path], name: RowName, now: int) -> Hashable:
         if path.flows:
             virtual = path.virtual_at(now)
             for end, _, flow in path.ends:
-                left[flow] = end - virtual - path.rate * (now - flow.began_ns)
+                left[flow] = end - virtual
     return tuple(
         (name(flow.transfer), id(flow.path), left[flow], _limits(flow, now))
         for flow in sorted(left, key=attrgetter("number"))

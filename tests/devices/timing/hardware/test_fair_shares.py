@@ -1,17 +1,18 @@
-"""Groups of flows give, to the nanosecond and to the unit of rate, what a search over all flows gives."""
+"""Groups of flows, and few in none, give to the nanosecond and the unit of rate what a search over all flows gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from simpy import Environment, Event, Timeout
 
 from partita.devices.profiles import Profiles, RandomWindows, Window
-from partita.devices.timing.hardware import fair_shares
+from partita.devices.timing.hardware import fair_shares, few_paths
 from partita.devices.timing.hardware.fair_rates import Search
 from partita.devices.timing.hardware.flow_groups import FlowGroup
 from partita.devices.timing.hardware.network import Listener, Network
@@ -21,9 +22,10 @@ from partita.devices.topology import Link, Route
 
 from .flow_by_flow import FlowByFlow
 
-MOST_EVENTS = 2_000
+MOST_TOLD = 2_000  # starts and ends
 RATES = [[10**9], [10**9, 2 * 10**9], [3 * 10**9 + 1, 7 * 10**8, 10**10], [3, 7]]
 SIZES: list[st.SearchStrategy[int]] = [st.just(1000), st.sampled_from([0, 1, 500, 1000]), st.integers(0, 10**5)]
+_ONE_PATCH = [HealthCheck.function_scoped_fixture]  # the same for all draws
 TIMES: list[st.SearchStrategy[int]] = [st.just(0), st.sampled_from([0, 100, 500]), st.integers(0, 5000)]
 
 
@@ -101,13 +103,14 @@ class Played:
         self.network = network(env, self, profile)
         self._env, self._requests = env, traffic.requests
         self.told: list[tuple[str, int, int, int]] = []
-        self.idle: list[bool] = []
+        idle: dict[int, bool] = {}  # by instant
         for number, request in enumerate(self._requests):
             if request.after is None:
                 self._at(request.at, number)
-        while env.peek() < float("inf") and len(self.idle) < MOST_EVENTS:
+        while env.peek() < float("inf") and len(self.told) < MOST_TOLD:
             env.step()
-            self.idle.append(self.network.is_idle)
+            idle[int(env.now)] = self.network.is_idle
+        self.idle = [(at, now) for (_, before), (at, now) in pairwise([(0, True), *idle.items()]) if now != before]
         self.bottlenecks = self.network.bottlenecks
         self.loads = {link.name: self.network.loads(link.name) for link in traffic.links}
 
@@ -166,31 +169,42 @@ def between_hosts(draw: st.DrawFn) -> Traffic:
     return Traffic(links, first + more, [])
 
 
-@given(traffic())
-def test_groups_are_flow_by_flow(traffic: Traffic) -> None:
-    """Starts, ends, order, bottlenecks, loads."""
-    check(traffic)
+@pytest.fixture(params=[0, 2, few_paths.MOST_PATHS], ids="{} few paths".format)
+def most_few(request: pytest.FixtureRequest) -> Iterator[int]:
+    """So many paths of a component get their rates one by one; others are in groups."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few_paths, "MOST_PATHS", request.param)
+        patch.setattr(few_paths, "MOST_A_PORT", min(request.param, few_paths.MOST_A_PORT))
+        yield request.param
 
 
-@settings(max_examples=20)
-@given(traffic(most=150))
-def test_many_flows_too(traffic: Traffic) -> None:
-    """Enough of them that heaps and the calendar drop what is stale."""
-    check(traffic)
+@pytest.mark.usefixtures("most_few")
+class TestDrawnNetworks:
+    """Whatever paths are few, ends, order, bottlenecks and loads are those of a search over all flows."""
 
+    @given(traffic())
+    @settings(max_examples=60, suppress_health_check=_ONE_PATCH)
+    def test_groups_are_flow_by_flow(self, traffic: Traffic) -> None:
+        """Starts, ends, order, bottlenecks, loads."""
+        check(traffic)
 
-@settings(max_examples=60)
-@given(between_hosts())
-def test_pairs_of_hosts(traffic: Traffic) -> None:
-    """Few flows over few ports, and as many groups as there are pairs."""
-    check(traffic)
+    @settings(max_examples=20, suppress_health_check=_ONE_PATCH)
+    @given(traffic(most=150))
+    def test_many_flows_too(self, traffic: Traffic) -> None:
+        """Enough of them that heaps and the calendar drop what is stale."""
+        check(traffic)
 
+    @settings(max_examples=60, suppress_health_check=_ONE_PATCH)
+    @given(between_hosts())
+    def test_pairs_of_hosts(self, traffic: Traffic) -> None:
+        """Few flows over few ports, and as many groups as there are pairs."""
+        check(traffic)
 
-@settings(max_examples=60)
-@given(traffic(most=4))
-def test_very_few_flows(traffic: Traffic) -> None:
-    """Begins and ends in one instant, ends at once, lone flows that get company."""
-    check(traffic)
+    @settings(max_examples=60, suppress_health_check=_ONE_PATCH)
+    @given(traffic(most=4))
+    def test_very_few_flows(self, traffic: Traffic) -> None:
+        """Begins and ends in one instant, ends at once, lone flows that get company."""
+        check(traffic)
 
 
 def star(rates: Sequence[int], flows: int) -> Traffic:
@@ -221,6 +235,32 @@ def test_a_lone_flow_gets_company() -> None:
             check(Traffic([a, b, c], [Request(other, 700, at, None), Request(alone, 1000, 0, None)], []))
 
 
+def test_components_stay_apart_and_go_into_groups() -> None:
+    """Sixty pairs that begin at once, of which some share ports; then so many that all are joined."""
+    links = [Link(f"l{k}", "there", "wire", 10**9 + k % 3, 0) for k in range(60)]
+    apart = [Request(Route((links[k], links[k ^ 1])), 1000 + k, 0, None) for k in range(60)]
+    joined = [Request(Route((links[k], links[(k + 2) % 60])), 500 + k, 700 + k % 2, None) for k in range(60)]
+    check(Traffic(links, apart, []))
+    check(Traffic(links, apart + joined, []))
+
+
+def test_the_clock_stops_once_for_each_instant() -> None:
+    """Ends that come earlier than those before them do not leave stops behind that beget others."""
+    stops: list[int] = []
+
+    class Counted(Network):
+        def _wake(self, event: Event) -> None:
+            stops.append(int(event.env.now))
+            super()._wake(event)
+
+    links = [Link(f"l{k}", "there", "wire", 10**9, 0) for k in range(40)]
+    Played(
+        Counted,
+        Traffic(links, [Request(Route((link,)), 10**5 - 1000 * k, k, None) for k, link in enumerate(links)], []),
+    )
+    assert len(stops) == len(set(stops)) == 40
+
+
 def test_what_is_stale_is_dropped() -> None:
     """However often rates have changed, the calendar and the heaps of groups hold a few entries a flow at most."""
     alive, flows = 50, 1500
@@ -228,7 +268,7 @@ def test_what_is_stale_is_dropped() -> None:
     network = played.network
     assert isinstance(network, Network)
     groups = network._shares._grouping._groups.values()
-    assert len(played.idle) == MOST_EVENTS  # so that it has not come to its end
+    assert MOST_TOLD <= len(played.told) < 2 * flows  # so that it has not come to its end
     assert len(network._calendar) < 4 * alive + 64
     assert all(len(group.ends) + len(group.bounds) < 8 * alive + 64 for group in groups)
 
@@ -242,6 +282,8 @@ def test_a_search_leaves_out_what_is_slower(monkeypatch: pytest.MonkeyPatch) -> 
             super().__init__(wide, changed, mark, level)
             looked_at.append(len(self.groups))
 
+    monkeypatch.setattr(few_paths, "MOST_PATHS", 0)
+    monkeypatch.setattr(few_paths, "MOST_A_PORT", 0)
     monkeypatch.setattr(fair_shares, "Search", Watched)
     slow, wide, out = (Link(name, "there", "wire", rate, 0) for name, rate in (("s", 80), ("w", 1000), ("o", 2000)))
     crowd = [Link(f"c{k}", "there", "wire", 10**9, 0) for k in range(8)]
