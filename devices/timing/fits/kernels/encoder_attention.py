@@ -24,6 +24,7 @@ class EncoderRows(KernelRows):
     TEXTS = {"dtype": ("bf16",)}
     COUNTS = ("batch", "seq_len", "heads", "head_dim")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
