@@ -36,7 +36,7 @@ def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats: 
     """How much each donor counts, 1 in all."""
     away = np.array([distance(spec, donor.spec) for donor in donors])
     weights: Floats = np.exp(-(away - away.min()) / donors[0].family.DECAY)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:
