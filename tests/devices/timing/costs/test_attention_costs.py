@@ -71,7 +71,12 @@ def test_half_counts_as_bf16() -> None:
         ("prefill", "H100-SXM", {"batch": 0}, "batch = 0 must be at least 1"),
         ("encoder", "H100-SXM", {"kv_heads": 8}, "kv_heads = 8 without causal must be heads = 32"),
         ("encoder", "H100-SXM", {"window": 128}, "neither window nor cache"),
-        ("latent decode", "H100-SXM", {"phase": "training"}, "phase 'training' is not known; it must be one of prefill"),
+        (
+            "latent decode",
+            "H100-SXM",
+            {"phase": "training"},
+            "phase 'training' is not known; it must be one of prefill",
+        ),
         ("decode", "H100-SXM", {"cache_dtype": "int8"}, "cache 'int8' is not known; it must be one of bf16, fp8"),
     ],
 )
