@@ -1,4 +1,4 @@
-"""Costs of attention in serving frameworks: measured and unmeasured GPUs, what makes one longer, and what is refused."""
+"""Costs of attention in serving frameworks: measured and other GPUs, what makes one longer, what is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_measured_gpus_are_fitted_and_others_transferred_to(case: str) -> None:
     assert (fitted.provenance, near.provenance) == ("fitted", "transferred")
     assert 0.8 < near.time_ns / fitted.time_ns < 1.25
     for said in (fitted, near):
-        assert said.low_ns is not None and said.high_ns is not None
+        assert said.low_ns is not None
+        assert said.high_ns is not None
         assert said.low_ns < said.time_ns < said.high_ns
 
 

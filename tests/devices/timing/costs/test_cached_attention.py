@@ -43,7 +43,8 @@ def test_grouped_heads_take_the_time_of_a_decode(device: str) -> None:
     assert said.time_ns == pytest.approx(
         max(layer.time_ns, said.bytes * 1e9 / device_spec(device).achieved_bytes_per_s), rel=0.05
     )
-    assert said.low_ns is not None and said.high_ns is not None
+    assert said.low_ns is not None
+    assert said.high_ns is not None
     assert said.low_ns < said.time_ns < said.high_ns
 
 

@@ -57,7 +57,7 @@ def test_more_work_takes_longer(family: type[KernelRows]) -> None:
     """More sequences, and longer ones, never take less time by the formula; it is never below the floor."""
     numbers, spec = [number.start for number in family.NUMBERS], device_spec("H100-SXM")
     for name in ("batch", "seq_len" if "seq_len" in family.COUNTS else "context"):
-        times = [float(rows_of(family, **{name: 1 << power}).formula_ns(numbers, spec)[0]) for power in range(0, 12)]
+        times = [float(rows_of(family, **{name: 1 << power}).formula_ns(numbers, spec)[0]) for power in range(12)]
         assert times == sorted(times)
         assert times[0] > numbers[0]
 
