@@ -9,15 +9,18 @@ predict have none, so the choice is told from the shape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....graph.arrays import Floats
+from ...spec import DeviceSpec
 from ...timing.fits.kernels.convolution_algorithms import ALGORITHMS, DIRECT, EXPLICIT, FFT, FUSED, IMPLICIT, WINOGRAD
 from ...timing.fits.kernels.convolutions import FORWARD, Convolutions
+from ...timing.fits.kernels.fastest_algorithm import fastest, times_by_algorithm
 from ...timing.fits.kernels.kernel_model import KernelModel
+from ...timing.fits.kernels.kernel_rows import KernelRows
 from ..fitting.kernels import Lesson, TimedKernels, fit_kernels
 from ..kernel_file import KernelFile, Measured
 from ..validation.rows import COUNT, WHOLE, MeasuredRows
@@ -52,9 +55,12 @@ def rows_of(lines: MeasuredRows) -> Convolutions:
     return Convolutions({"pass": (FORWARD,) * len(lines)}, counts)
 
 
-def labels_of(model: KernelModel[Any], rows: Any, spec: Any) -> tuple[str, ...]:
-    """What the file would call the algorithm that is predicted of each row."""
-    return tuple(LABEL_OF[name] for name in rows.algorithms(model.groups["fp32"].numbers, spec))
+def labels_of(
+    models: Sequence[KernelModel[Any]], rows: KernelRows, spec: DeviceSpec
+) -> tuple[str, ...]:  # Any: rows of every family
+    """What the file would call the algorithm that these models say is the fastest."""
+    assert isinstance(rows, Convolutions)
+    return tuple(LABEL_OF[name] for name in fastest(times_by_algorithm(models, rows, spec)))
 
 
 def _lesson(timed: TimedKernels[Convolutions], labels: tuple[str, ...]) -> Lesson:
@@ -88,5 +94,6 @@ CONVOLUTIONS_FP32 = KernelFile(
     1000.0,
     rows_of,
     labels=(LABEL,),
+    labels_of=labels_of,
     fit=fit,
 )

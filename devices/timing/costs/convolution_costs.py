@@ -25,8 +25,8 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
-from ..fits.kernels.convolution_algorithms import ALGORITHMS
 from ..fits.kernels.convolutions import FORWARD, PASSES, Convolutions
+from ..fits.kernels.fastest_algorithm import fastest, times_by_algorithm
 from ..fits.kernels.kernel_model import KernelModel
 from ..fits.kernels.transferred import weights_of
 from ..fits.layers import with_interval
@@ -148,10 +148,8 @@ def convolution_answer(
     half = np.sqrt(weights @ halves**2 + apart**2 + own**2 + ((1 - measured) * UNMEASURED_SPREAD) ** 2)
     provenance = "fitted" if is_own and bool(measured.all()) else "transferred"
     said = with_interval(np.maximum(np.exp(log_ns), least_kernel_ns(spec)), half, provenance)
-    every = np.array([rows.times_ns(model.group("fp32").numbers, loaded) for model in models])
-    times: Floats = np.exp(np.tensordot(weights, np.log(every), axes=1))
-    names = tuple(ALGORITHMS[i] for i in times.argmin(axis=0))
-    return ConvolutionAnswer(said, names, times, models, is_own)
+    times = times_by_algorithm(models, rows, loaded)
+    return ConvolutionAnswer(said, fastest(times), times, models, is_own)
 
 
 def least_kernel_ns(spec: DeviceSpec) -> float:
