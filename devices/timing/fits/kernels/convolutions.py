@@ -44,13 +44,15 @@ class Convolutions(KernelRows):
         FitNumber("fused", "", 0.75, 0.2, 1.2),
         FitNumber("winograd", "", 0.8, 0.2, 1.3),
         FitNumber("implicit", "", 0.9, 0.2, 1.3),
-        FitNumber("explicit", "", 0.7, 0.2, 1.3),
-        FitNumber("fft", "", 0.7, 0.2, 1.3),
+        FitNumber("explicit", "", 0.25, 0.1, 0.35),
+        FitNumber("fft", "", 0.6, 0.2, 1.3),
         FitNumber("bandwidth", "", 0.6, 0.15, 1),
         FitNumber("filters", "", 0.3, 0.02, 1),
         FitNumber("waves", "", 0.5, 0.01, 1),
     )
     SPREAD = 0.2
+    HAS_RELATIVE_ERRORS = True
+    NUMBER_ROWS = 400
     LAUNCH_SPREAD = 0.4
 
     @property

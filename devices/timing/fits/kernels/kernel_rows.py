@@ -49,7 +49,9 @@ class KernelRows(ABC):
 
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
     interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Numbers
-    are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `LAUNCH_SPREAD`
+    are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `HAS_RELATIVE_ERRORS` says
+    that these errors are said / measured - 1 instead of its log, so that where times scatter much the lower ones are met;
+    they are of at most `NUMBER_ROWS` rows. `LAUNCH_SPREAD`
     is the least half of the interval of a transferred measurement that shows only the launch.
     """
 
@@ -60,6 +62,8 @@ class KernelRows(ABC):
     NUMBERS: ClassVar[Sequence[FitNumber]]
     SPREAD: ClassVar[float] = 0.35
     ROBUST_BEYOND: ClassVar[float] = 0.1
+    HAS_RELATIVE_ERRORS: ClassVar[bool] = False
+    NUMBER_ROWS: ClassVar[int] = 200
     LAUNCH_SPREAD: ClassVar[float] = 0.0
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
