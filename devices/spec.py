@@ -19,7 +19,7 @@ from ..graph.dtypes import DataType, base_type
 from ..graph.ops.device_kinds import device_kind
 from .units import MOST_BYTES, MOST_FLOPS_PER_S, MOST_NS
 
-FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
 
 _FAMILY_OF = {
     DataType.DOUBLE: "fp64",
@@ -35,9 +35,10 @@ _FAMILY_OF = {
     DataType.FLOAT8_E4M3FNUZ: "fp8",
     DataType.FLOAT8_E4M3B11FNUZ: "fp8",
     DataType.FLOAT8_E5M2FNUZ: "fp8",
+    DataType.FLOAT4_E2M1FN: "fp4",
 }
 # The family whose units compute on elements of a narrower one, on hardware without units for the narrow one.
-_WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
+_WIDER = {"fp4": "fp8", "fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
 
 
 def whole(attribute: Attribute[Any], value: object, most: int = MOST_BYTES) -> None:

@@ -8,6 +8,8 @@ from importlib import import_module
 from .kernel_rows import KernelRows
 
 FAMILIES: Mapping[str, str] = {
+    "low_bit_products": "low_bit:LowBitProducts",
+    "expert_layers": "experts:ExpertLayers",
     "products_fp32": "products_fp32:Fp32ProductRows",
     "convolutions": "convolutions:Convolutions",
     "elementwise_fp32": "elementwise:ElementwiseRows",

@@ -17,8 +17,8 @@ Formula and surface are of the kernel alone. Where a measurement holds more, suc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from ....spec import DeviceSpec
 from ..layers import counts as counted, one_of
 from ..sourced import Unit
 
+T = TypeVar("T")
+LEAST_SPREAD = 0.04
+"""half of the 80 % interval, in log time, between two devices of one datasheet: about what B200 and GB200 show"""
 KernelTexts = Mapping[str, Sequence[str]]
 KernelCounts = Mapping[str, Sequence[int] | NDArray[Any]]  # Any: integers of every width
 
@@ -48,11 +51,12 @@ class KernelRows(ABC):
     """Columns of runs of one family.
 
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
-    interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Numbers
-    are fitted with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares. `HAS_RELATIVE_ERRORS` says
-    that these errors are said / measured - 1 instead of its log, so that where times scatter much the lower ones are met;
-    they are of at most `NUMBER_ROWS` rows. `LAUNCH_SPREAD`
-    is the least half of the interval of a transferred measurement that shows only the launch.
+    interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Where
+    the nearest of them is nearer than `NEAR` (natural logs of the datasheets' ratio) it is less (`spread_at`).
+    A donor counts 1/e of one that is nearer by `DECAY`. Numbers are fitted to at most `NUMBER_ROWS` rows, with errors of
+    more than `ROBUST_BEYOND`, in log time, counting less than their squares; with `HAS_RELATIVE_ERRORS` an error is
+    said / measured - 1 instead of its log, so that the lower ones of times that scatter much are met. `LAUNCH_SPREAD` is
+    the least half of the interval of a transferred measurement that shows only the launch.
     """
 
     PART: ClassVar[str]
@@ -61,6 +65,8 @@ class KernelRows(ABC):
     COUNTS: ClassVar[Sequence[str]]
     NUMBERS: ClassVar[Sequence[FitNumber]]
     SPREAD: ClassVar[float] = 0.35
+    NEAR: ClassVar[float] = 0.0
+    DECAY: ClassVar[float] = 1.0
     ROBUST_BEYOND: ClassVar[float] = 0.1
     HAS_RELATIVE_ERRORS: ClassVar[bool] = False
     NUMBER_ROWS: ClassVar[int] = 200
@@ -68,6 +74,7 @@ class KernelRows(ABC):
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
         """InvalidArgumentError for a text that is not known, a count below 1, and columns of unequal length."""
+        self._made: dict[Hashable, object] = {}
         rows = len(next(iter({**texts, **counts}.values())))
         self.texts = {name: one_of(texts[name], known, name) for name, known in self.TEXTS.items()}
         self.counts: dict[str, Numbers] = {name: counted(counts[name], name, rows) for name in self.COUNTS}
@@ -88,6 +95,19 @@ class KernelRows(ABC):
         """The rows of all parts, one after another."""
         texts = {name: tuple(text for part in parts for text in part.texts[name]) for name in cls.TEXTS}
         return cls(texts, {name: np.concatenate([part.counts[name] for part in parts]) for name in cls.COUNTS})
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` returns, made once for these rows under that key: a fit asks a thousand times about the same."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(T, self._made[key])
+
+    @classmethod
+    def spread_at(cls, distance: float) -> float:
+        """Half of the interval that a transfer adds, from a device whose datasheet is that far away."""
+        if cls.NEAR == 0:
+            return cls.SPREAD
+        return float(np.hypot(LEAST_SPREAD, cls.SPREAD * -np.expm1(-((distance / cls.NEAR) ** 2))))
 
     def of_type(self, name: str, value: str) -> NDArray[np.bool_]:
         """Which rows have that text."""

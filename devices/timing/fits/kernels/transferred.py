@@ -4,7 +4,7 @@
                                              times its surface; the mean in log time, nearer datasheets counting more
 
 The interval has what the donors differ by, what each does not know, and at least what leaving each measured device out
-in turn has shown (`KernelRows.SPREAD`).
+in turn has shown (`KernelRows.spread_at`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,6 @@ from ..prediction import Prediction
 from ..products import bf16_peak
 from .kernel_model import KernelModel, R, at_least
 
-DECAY = 1.0
-"""natural logs of the datasheets' ratio by which a donor counts 1/e of one with the same datasheet: assumed"""
-
 
 def distance(one: DeviceSpec, other: DeviceSpec) -> float:
     """How far two datasheets are apart: the norm of the logs of their ratios of peak rates and bandwidth."""
@@ -38,7 +35,7 @@ def distance(one: DeviceSpec, other: DeviceSpec) -> float:
 def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats:  # Any: rows of every family
     """How much each donor counts, 1 in all."""
     away = np.array([distance(spec, donor.spec) for donor in donors])
-    weights: Floats = np.exp(-(away - away.min()) / DECAY)
+    weights: Floats = np.exp(-(away - away.min()) / donors[0].family.DECAY)
     return weights / weights.sum()
 
 
@@ -68,7 +65,7 @@ def transferred_kernels(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceS
 
 def _by_donor(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
     """The weight of each donor, its kernels on `spec` by row, and half of the interval but for what they differ by."""
-    weights = weights_of(donors, spec)
+    weights, nearest = weights_of(donors, spec), min(distance(spec, donor.spec) for donor in donors)
     kernels, halves = zip(*(donor.kernels(rows, spec) for donor in donors), strict=True)
-    half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + type(rows).SPREAD ** 2)
+    half: Floats = np.sqrt(weights @ np.array(halves) ** 2 + type(rows).spread_at(nearest) ** 2)
     return weights, np.array(kernels), half
