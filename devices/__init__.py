@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from .spec import DeviceSpec as DeviceSpec
     from .timing.collectives.collective_time import collective_time as collective_time
     from .timing.collectives.cost import CollectiveCost as CollectiveCost
+    from .timing.costs.convolution_costs import (
+        convolution_algorithm as convolution_algorithm,
+        convolution_cost as convolution_cost,
+    )
     from .timing.costs.explanation import Explanation as Explanation
     from .timing.costs.fitted import FittedSource as FittedSource
     from .timing.costs.grappler import GrapplerSource as GrapplerSource

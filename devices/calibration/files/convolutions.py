@@ -63,7 +63,7 @@ def labels_of(
     return tuple(LABEL_OF[name] for name in fastest(times_by_algorithm(models, rows, spec)))
 
 
-def _lesson(timed: TimedKernels[Convolutions], labels: tuple[str, ...]) -> Lesson:
+def lesson_of(timed: TimedKernels[Convolutions], labels: tuple[str, ...]) -> Lesson:
     """By row how much longer, in log time, the algorithm that ran is said to take than the fastest."""
     names = np.array([LABEL_OF[name] for name in ALGORITHMS], dtype=object)
     ran = names[:, None] == np.array(labels, dtype=object)[None, :]
@@ -80,7 +80,7 @@ def fit(
     measured: Measured, lines: Mapping[str, MeasuredRows], *, source: str, date: str, pooled: bool
 ) -> dict[str, KernelModel[Any]]:
     """The models of each system, taught by the labels of its rows."""
-    lessons = {name: _lesson(timed, lines[name].labels[LABEL]) for name, timed in measured.items()}
+    lessons = {name: lesson_of(timed, lines[name].labels[LABEL]) for name, timed in measured.items()}
     return fit_kernels(measured, source=source, date=date, pooled=pooled, lessons=lessons)
 
 

@@ -51,6 +51,7 @@ class Convolutions(KernelRows):
         FitNumber("waves", "", 0.5, 0.01, 1),
     )
     SPREAD = 0.2
+    DECAY = 5.0
     HAS_RELATIVE_ERRORS = True
     NUMBER_ROWS = 400
     LAUNCH_SPREAD = 0.4
