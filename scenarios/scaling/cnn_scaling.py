@@ -29,7 +29,7 @@ from ...devices.calibration.validation.measured_set import (
 )
 from ...devices.calibration.validation.rows import COUNT, TEXT, Indices, MeasuredRows, read_csv
 from .curves import RATE, ScalingCurve, nearest_curve, one_gpu_rate, rows_of_curves
-from .overheads import NOISE, Overheads, ReplicatedStep, fit_overheads
+from .overheads import NOISE, PRIOR_EXPOSED, Overheads, ReplicatedStep, fit_overheads
 from .simulated import CurveRequest, SimulatedCurve, simulated_curves
 
 ONE_GPU, SEVERAL = "one GPU", "several GPUs"
@@ -82,13 +82,17 @@ def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
 def _unfitted(
     asked: Mapping[ScalingCurve, Indices], rates: Mapping[ScalingCurve, float | None], test: MeasuredRows
 ) -> dict[ScalingCurve, float]:
-    """Seconds of a step on one GPU, by curve that the fit does not have it of, with nothing fitted to steps."""
+    """Seconds of a step on one GPU, by curve that the fit does not have it of, with nothing fitted to steps.
+
+    As much of its transfers is waited for as is assumed of several GPUs before any row is known.
+    """
     requests = {}
     for curve, indices in asked.items():
         setting = curve.setting()
         if rates.get(curve) is None and setting is not None and 1 in test.keys["gpus"][indices]:
             requests[curve] = CurveRequest(setting, curve.batch_per_gpu, (1,), None, 1.0)
-    return {curve: done.steps[1].simulated_s for curve, done in simulated_curves(requests).items()}
+    simulated = simulated_curves(requests)
+    return {curve: done.steps[1].simulated_s + PRIOR_EXPOSED * done.alone_s for curve, done in simulated.items()}
 
 
 def _simulated(
