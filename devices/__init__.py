@@ -47,11 +47,18 @@ if TYPE_CHECKING:
         convolution_algorithm as convolution_algorithm,
         convolution_cost as convolution_cost,
     )
+    from .timing.costs.attention_costs import (
+        decode_attention_cost as decode_attention_cost,
+        latent_attention_cost as latent_attention_cost,
+        prefill_attention_cost as prefill_attention_cost,
+    )
+    from .timing.costs.expert_costs import expert_layer_cost as expert_layer_cost
     from .timing.costs.explanation import Explanation as Explanation
     from .timing.costs.fitted import FittedSource as FittedSource
     from .timing.costs.grappler import GrapplerSource as GrapplerSource
     from .timing.costs.grappler_device import GrapplerDevice as GrapplerDevice
     from .timing.costs.layer_costs import attention_cost as attention_cost, grouped_product_cost as grouped_product_cost
+    from .timing.costs.product_costs import product_cost as product_cost
     from .timing.costs.roofline import RooflineSource as RooflineSource
     from .timing.costs.source import CostSource as CostSource, OpCost as OpCost
     from .timing.events import TimelineEvent as TimelineEvent

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from ....graph.arrays import Floats, Numbers
@@ -120,7 +121,7 @@ def _condensed_at(found: _Posterior, points: Floats, most_rows: int) -> FittedSu
     """The surface kept at some of these points."""
     signal = found.numbers.deviation**2
     some = np.sort(np.random.default_rng(0).permutation(len(points))[:MOST_CANDIDATES])
-    kept = some[_pivots(signal * matern(points[some], points[some]), most_rows)]
+    kept = some[_pivots(points[some], signal, most_rows)]
     among, across = (signal * matern(left, points[kept]) for left in (points[kept], found.points))
     residual, variance = _condensed(among, across, signal, found.residuals, found.noise)
     return FittedSurface(kept, rounded(residual, variance), found.numbers)
@@ -166,7 +167,7 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     decay = np.exp(-r)
     covariance = signal * (1 + r) * decay
     factor = cho_factor(covariance + (noise + 1e-8) * np.eye(len(r)), lower=True, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(r)), check_finite=False)
+    inverse = _inverse(factor[0])
     weights = inverse @ residuals
     surplus = np.outer(weights, weights) - inverse
     pull = surplus * (3 * signal) * decay  # times the squared distance in a feature: the change with its length
@@ -175,6 +176,13 @@ def _unlikelihood(logs: Floats, points: Floats, residuals: Floats) -> tuple[floa
     value = residuals @ weights / 2 + np.log(np.diag(factor[0])).sum() + off @ off / 2
     gradient = np.append(off / LENGTH_SPREAD - by_length, [-np.sum(surplus * covariance), -noise * np.trace(surplus)])
     return float(value), gradient
+
+
+def _inverse(factor: Floats) -> Floats:
+    """The inverse of the matrix of a lower Cholesky factor."""
+    half, _ = dpotri(factor, lower=1)
+    lower = np.tril(half)
+    return np.asarray(lower + np.tril(lower, -1).T, dtype=np.float64)
 
 
 def _outliers(
@@ -205,21 +213,25 @@ def _outliers_of_block(covariance: Floats, residuals: Floats, noise: float) -> t
 
 def _left_out(covariance: Floats, residuals: Floats, noise: Floats) -> tuple[Floats, Floats]:
     """By row how far it is from what the others say, and the variance of that (Rasmussen and Williams, 5.12)."""
-    inverse = np.linalg.inv(covariance + np.diag(noise))
+    inverse = _inverse(cho_factor(covariance + np.diag(noise), lower=True, check_finite=False)[0])
     variance = 1 / np.diag(inverse)
     return (inverse @ residuals) * variance, variance
 
 
-def _pivots(covariance: Floats, most: int) -> Numbers:
-    """The rows of a pivoted Cholesky factor: each the least determined by those before it, in order of rows."""
-    left = np.diag(covariance).copy()
+def _pivots(points: Floats, signal: float, most: int) -> Numbers:
+    """The rows of a pivoted Cholesky factor of the covariance: each the least determined by those before it, in order.
+
+    Only the columns of rows that are kept are made, a tenth of the whole covariance.
+    """
+    left = np.full(len(points), signal)
     factor = np.zeros((len(left), min(most, len(left))))
     kept: list[int] = []
     for column in range(factor.shape[1]):
         row = int(np.argmax(left))
-        if left[row] <= 1e-6 * covariance[0, 0]:
-            break  # the same product again
-        factor[:, column] = (covariance[:, row] - factor[:, :column] @ factor[row, :column]) / np.sqrt(left[row])
+        if left[row] <= 1e-6 * signal:
+            break  # the same kernel again
+        covariance = signal * matern(points, points[row : row + 1])[:, 0]
+        factor[:, column] = (covariance - factor[:, :column] @ factor[row, :column]) / np.sqrt(left[row])
         left -= factor[:, column] ** 2
         left[row] = 0.0
         kept.append(row)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .....errors import InvalidArgumentError
 from .....graph.arrays import Floats
 
 TILE_ROWS = (16, 64, 128)
@@ -40,7 +41,12 @@ class ExpertLoad(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def busiest(tokens: int, top_k: int, experts: int, gpus: int, exponent: float) -> ExpertLoad:
-    """The load of the busiest of `gpus`; the exponent 0 is balanced."""
+    """The load of the busiest of `gpus`; the exponent 0 is balanced. InvalidArgumentError for what cannot be dealt."""
+    if experts % gpus or top_k > experts:
+        raise InvalidArgumentError(
+            f"{experts} experts cannot be dealt to {gpus} GPUs with {top_k} for each token: the GPUs must divide them, "
+            "and a token has at most all of them"
+        )
     if exponent == 0:
         return _balanced(tokens, top_k, experts, gpus)
     rows = _drawn(tokens, top_k, experts, exponent).reshape(DRAWS, gpus, experts // gpus)

@@ -97,11 +97,19 @@ class ExpertLayers(KernelRows):
     @property
     def weight_bytes(self) -> Floats:
         """Weights of the active experts."""
-        return self.load[1] * self.size("products") * self.size("hidden") * self.inner * self._width("weight_bytes")
+        return self.once("weights", lambda: self.load[1] * self._elements * self._width("weight_bytes"))
+
+    @property
+    def _elements(self) -> Floats:
+        """Weights of one expert on this GPU."""
+        return self.size("products") * self.size("hidden") * self.inner
 
     @property
     def token_bytes(self) -> Floats:
         """Tokens read, permuted, read and written by both launches, and gathered."""
+        return self.once("tokens", self._token_bytes)
+
+    def _token_bytes(self) -> Floats:
         hidden, inner, inputs = self.size("hidden"), self.inner, self._width("input_bytes")
         outside = 2 * RESULT_BYTES * self.size("tokens") * hidden
         at_hidden = self.load[0] * hidden * (2 * inputs + 2 * RESULT_BYTES)

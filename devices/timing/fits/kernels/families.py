@@ -13,6 +13,11 @@ FAMILIES: Mapping[str, str] = {
     "products_fp32": "products_fp32:Fp32ProductRows",
     "convolutions": "convolutions:Convolutions",
     "elementwise_fp32": "elementwise:ElementwiseRows",
+    "prefill_attention": "prefill_attention:PrefillRows",
+    "encoder_attention": "encoder_attention:EncoderRows",
+    "decode_attention": "decode_attention:DecodeRows",
+    "latent_prefill": "latent_attention:LatentPrefillRows",
+    "latent_decode": "latent_attention:LatentDecodeRows",
 }
 """by part the module and class of its rows, as in {"decode_attention": "decode_attention:DecodeRows"}"""
 
