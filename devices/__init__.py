@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from .spec import DeviceSpec as DeviceSpec
     from .timing.collectives.collective_time import collective_time as collective_time
     from .timing.collectives.cost import CollectiveCost as CollectiveCost
-    from .timing.costs.convolution_costs import (
-        convolution_algorithm as convolution_algorithm,
-        convolution_cost as convolution_cost,
-    )
     from .timing.costs.attention_costs import (
         decode_attention_cost as decode_attention_cost,
         latent_attention_cost as latent_attention_cost,
         prefill_attention_cost as prefill_attention_cost,
+    )
+    from .timing.costs.convolution_costs import (
+        convolution_algorithm as convolution_algorithm,
+        convolution_cost as convolution_cost,
     )
     from .timing.costs.expert_costs import expert_layer_cost as expert_layer_cost
     from .timing.costs.explanation import Explanation as Explanation

@@ -89,7 +89,7 @@ CONVOLUTIONS_FP32 = KernelFile(
     "convolutions_fp32.csv",
     Convolutions,
     "gpu",
-    {name: COUNT for name in ("batch", "in_channels", "out_channels", "kernel", "size", "stride")} | {"padding": WHOLE},
+    dict.fromkeys(("batch", "in_channels", "out_channels", "kernel", "size", "stride"), COUNT) | {"padding": WHOLE},
     "latency_us",
     1000.0,
     rows_of,

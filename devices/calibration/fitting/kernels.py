@@ -133,9 +133,13 @@ def _fit_together(measured: Mapping[str, TimedKernels[R]], lessons: Mapping[str,
     fits = {}
     for name, timed in measured.items():
         few = np.sqrt((len(timed.rows) + 1) / max(len(timed.rows) - len(numbers[name]), 1))
-        spreads = (_spread(residuals[name], few), _spread(shown[name].launches, few) if len(shown[name].launches) else 0.0)
+        launches = shown[name].launches
         fits[name] = GroupFit(
-            numbers[name], spreads[0], ranges_of(timed.rows.ranged), surfaces.get(name), launch_spread=spreads[1]
+            numbers[name],
+            _spread(residuals[name], few),
+            ranges_of(timed.rows.ranged),
+            surfaces.get(name),
+            launch_spread=_spread(launches, few) if len(launches) else 0.0,
         )
     return fits
 

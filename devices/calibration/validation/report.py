@@ -6,8 +6,8 @@ notes       "gemm_bf16: nothing is known of the devices of 12 of 812 rows"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections import Counter
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 

@@ -6,8 +6,8 @@
     on P100-SXM2, which nobody measured                                                         "transferred"
 
 The rows that fits are of are forward passes of 3 x 3 filters moved by 1. The formulas hold for others as well, so all
-passes, filters, strides, layouts and groups follow them, with an interval that is wider by `UNMEASURED_SPREAD`. Images of
-the rows were zeros, which GPUs under a power limit compute at a higher clock than numbers; so the rate that formulas
+passes, filters, strides, layouts and groups follow them, with an interval that is wider by `UNMEASURED_SPREAD`. Images
+of the rows were zeros, which GPUs under a power limit compute at a higher clock than numbers; so the rate that formulas
 take shares of is the one that the device keeps under load (`sustained_clock`).
 """
 
@@ -76,16 +76,14 @@ def convolution_cost(
     """Time of one pass over a convolution in float32 (not TF32) on a GPU.
 
     Outputs of `size` x `size` pixels and filters of `kernel` x `kernel` points; `direction` is "forward", "to_input" or
-    "to_filter". All kernels of the fastest algorithm are in it, transforms among them; neither a launch of the host, nor
-    a bias, nor a change of layout is. Operations are those of the definition, whatever the algorithm. `calibration` None
-    is the catalog's. InvalidArgumentError for a size below 1, and UnknownCost for a CPU and where no GPU has a fit.
+    "to_filter". All kernels of the fastest algorithm are in it, transforms among them; neither a launch of the host,
+    nor a bias, nor a change of layout is. Operations are those of the definition, whatever the algorithm. `calibration`
+    None is the catalog's. InvalidArgumentError for a size below 1, UnknownCost for a CPU and where no GPU has a fit.
     """
     rows = _rows(direction, images, channels, filters, size, kernel, stride, groups)
     said = convolution_answer(spec, rows, is_measured(rows), calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(
-        round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
-    )
+    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))
 
 
 def convolution_algorithm(

@@ -28,8 +28,8 @@ DIRECT, IMPLICIT, EXPLICIT = "direct", "implicit product", "explicit product"
 FUSED, WINOGRAD, FFT = "fused Winograd", "Winograd", "FFT"
 ALGORITHMS = (DIRECT, IMPLICIT, EXPLICIT, FUSED, WINOGRAD, FFT)
 FUSED_NEEDS = 50
-"""the compute capability of Maxwell, times 10: fused Winograd kernels are in its machine code; those of several kernels run on
-Kepler too (tensorflow/tensorflow#9339: "On K80s this makes a big difference")"""
+"""the compute capability of Maxwell, times 10: fused Winograd kernels are in its machine code; those of several kernels
+run on Kepler too (tensorflow/tensorflow#9339: "On K80s this makes a big difference")"""
 WORD = 4.0
 _TILES = ((128, 128, 1.0), (128, 64, 0.95), (128, 32, 0.85))
 """of implicit products: pixels, filters, and the share of the rate that the tile reaches"""

@@ -116,9 +116,7 @@ class Convolutions(KernelRows):
         """With what a call on an idle GPU loses."""
         return kernel_ns + idle_ns(numbers, spec)
 
-    def shown_ns(
-        self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float], spec: DeviceSpec
-    ) -> Floats:
+    def shown_ns(self, time_ns: Floats, formula_ns: Floats, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """The kernels' part of it; NaN where they take less than is lost, which varies by more than they take."""
         idle = idle_ns(numbers, spec)
         return np.where(formula_ns < idle, np.nan, time_ns * formula_ns / (formula_ns + idle))

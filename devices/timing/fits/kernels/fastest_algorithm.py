@@ -1,7 +1,7 @@
 """Which algorithm of a convolution is the fastest, by the fits of one or of several GPUs.
 
-    times_by_algorithm([V100's model], rows, V100)       its own numbers
-    times_by_algorithm([P4's, V100's], rows, T4)         the mean in log time, as `transferred` weighs donors
+times_by_algorithm([V100's model], rows, V100)       its own numbers
+times_by_algorithm([P4's, V100's], rows, T4)         the mean in log time, as `transferred` weighs donors
 """
 
 from __future__ import annotations

@@ -53,10 +53,10 @@ class KernelRows(ABC):
     `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
     interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Where
     the nearest of them is nearer than `NEAR` (natural logs of the datasheets' ratio) it is less (`spread_at`).
-    A donor counts 1/e of one that is nearer by `DECAY`. Numbers are fitted to at most `NUMBER_ROWS` rows, with errors of
-    more than `ROBUST_BEYOND`, in log time, counting less than their squares; with `HAS_RELATIVE_ERRORS` an error is
-    said / measured - 1 instead of its log, so that the lower ones of times that scatter much are met. `LAUNCH_SPREAD` is
-    the least half of the interval of a transferred measurement that shows only the launch.
+    A donor counts 1/e of one that is nearer by `DECAY`. Numbers are fitted to at most `NUMBER_ROWS` rows, with errors
+    of more than `ROBUST_BEYOND`, in log time, counting less than their squares; with `HAS_RELATIVE_ERRORS` an error is
+    said / measured - 1 instead of its log, so that the lower ones of times that scatter much are met. `LAUNCH_SPREAD`
+    is the least half of the interval of a transferred measurement that shows only the launch.
     """
 
     PART: ClassVar[str]

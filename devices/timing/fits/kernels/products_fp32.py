@@ -18,7 +18,7 @@ import numpy as np
 
 from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
-from ..product_formula import SHARPNESS, SPLIT_FLOORS, Geometry, geometry, soft_maximum
+from ..product_formula import Geometry, geometry, soft_maximum
 from .kernel_rows import FitNumber
 from .launched import LAUNCH, LaunchedRows
 

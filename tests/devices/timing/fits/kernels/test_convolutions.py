@@ -93,7 +93,9 @@ def test_old_generations_have_no_fused_kernels() -> None:
     st.sampled_from([1, 3, 5, 7]),
     st.sampled_from([1, 2]),
 )
-def test_the_fastest_decides(direction: str, images: int, side: int, deep: int, wide: int, kernel: int, by: int) -> None:
+def test_the_fastest_decides(
+    direction: str, images: int, side: int, deep: int, wide: int, kernel: int, by: int
+) -> None:
     """The formula is the least of positive times, twice the rates half of it, and more images are not faster."""
     shape = {"rows": side, "columns": side, "channels": deep, "filters": wide, "tall": kernel, "broad": kernel}
     row, more = (one(direction, images=count, stride=by, **shape) for count in (images, 2 * images))
