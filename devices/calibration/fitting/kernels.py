@@ -26,7 +26,7 @@ from ...timing.fits.kernels.kernel_rows import KernelRows
 from ...timing.fits.layers import ranges_of
 from ...timing.fits.products import bf16_peak
 from ...timing.fits.surface import Features, Surface
-from .surfaces import OF_KERNELS, condensed_for, fit_surface
+from .surfaces import OF_KERNELS, Effort, condensed_for, fit_surface
 
 LEAST_SURFACE_ROWS = 12
 """with fewer, nothing can be said about lengths"""
@@ -199,6 +199,10 @@ def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple
     return tuple(float(f"{number:.6g}") for number in np.exp(best.x))
 
 
+def _effort(rows: KernelRows) -> Effort:
+    return OF_KERNELS._replace(most_rows=rows.KEPT_ROWS)
+
+
 def _kept(rows: R, spec: DeviceSpec, kept: Numbers, surface: Any) -> KernelSurface[R]:
     some = rows.take(kept)
     return KernelSurface(some, Surface(some.features(spec), surface.residuals, surface.numbers))
@@ -211,7 +215,7 @@ def _alone(
     surfaces: dict[str, KernelSurface[R] | None] = {}
     for name, timed in measured.items():
         if len(timed.rows) >= LEAST_SURFACE_ROWS:
-            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], OF_KERNELS)
+            fitted = fit_surface(timed.rows.features(timed.spec), residuals[name], _effort(timed.rows))
             surfaces[name] = _kept(timed.rows, timed.spec, fitted.kept, fitted)
     return surfaces
 
@@ -233,7 +237,8 @@ def _pooled(
     asked = [_on(rows, part.spec) for part in parts]
     ends = np.cumsum([len(part.rows) for part in parts]).tolist()
     own = [slice(end - len(part.rows), end) for end, part in zip(ends, parts, strict=True)]
-    for name, part, fitted in zip(measured, parts, condensed_for(features, every, asked, own), strict=True):
+    fits = condensed_for(features, every, asked, own, _effort(rows))
+    for name, part, fitted in zip(measured, parts, fits, strict=True):
         surfaces[name] = _kept(rows, part.spec, fitted.kept, fitted)
     return surfaces
 

@@ -48,7 +48,11 @@ def kernel_set(of: KernelFile) -> MeasuredSet:
 def _by_duration(of: KernelFile, rows: MeasuredRows) -> Mapping[str, Mapping[str, Indices]]:
     """Rows that take long apart from the others, in which floors and launches count as much as the kernel."""
     is_long = rows.measured[of.latency] * of.ns_per_unit > LONG_NS
-    return {"duration": {"over 200 us": np.flatnonzero(is_long), "up to 200 us": np.flatnonzero(~is_long)}}
+    splits = {"duration": {"over 200 us": np.flatnonzero(is_long), "up to 200 us": np.flatnonzero(~is_long)}}
+    for key in (of.system, *of.by):
+        long = {name: np.flatnonzero(is_long & (rows.keys[key] == name)) for name in rows.distinct(key)}
+        splits[f"{key} over 200 us"] = {name: found for name, found in long.items() if len(found)}
+    return splits
 
 
 def _jobs(of: KernelFile, fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[Job]:

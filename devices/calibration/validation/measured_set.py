@@ -79,8 +79,9 @@ class MeasuredSet:
 
     `files` are the file names (patterns) that belong to the set. `parts` names the part of the report that each row to
     predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
-    of a prediction in a file; `by` names key columns by whose values the report splits the errors, the system first; `by_measured` returns further splits
-    by what was measured: rows by name, by the name of the split.
+    of a prediction in a file; `by` names key columns by whose values the report splits errors, the system first, and
+    `by_measured` returns further splits by what was measured:
+    rows by name, by the name of the split.
     """
 
     name: str

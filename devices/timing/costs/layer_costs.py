@@ -26,6 +26,7 @@ from ..fits.layer_model import LayerColumns, LayerModel
 from ..fits.layers import with_interval
 from ..fits.prediction import Prediction
 from ..fits.products import TRANSFERRED_SPREAD, ProductModel, Products, bf16_peak
+from .few_rows import held_by_bytes
 from .source import OpCost, UnknownCost
 
 MOST_SIDE = 8192
@@ -110,12 +111,13 @@ def answer_of(spec: DeviceSpec, part: str, asked: LayerColumns, calibration: Lay
     fits = calibration.device(spec.name)
     model = getattr(fits, part, None)
     if model is not None:
-        return LayerAnswer(model.predict(asked), model)
+        return LayerAnswer(held_by_bytes(model.predict(asked), asked, model.ranges, spec), model)
     donor = next(iter(calibration.having(part)), None)
     if donor is None:
         raise UnknownCost(f"no device of the calibration has a fit of {part}; calibrate one from rows of {part}")
     products = getattr(fits, "products", None)
-    return LayerAnswer(_transferred(donor, part, asked, _Target(spec, products)), getattr(donor, part), donor.spec.name)
+    model, said = getattr(donor, part), _transferred(donor, part, asked, _Target(spec, products))
+    return LayerAnswer(held_by_bytes(said, asked, model.ranges, spec), model, donor.spec.name)
 
 
 class LayerFits(Protocol):

@@ -19,7 +19,7 @@ import numpy as np
 
 from .....graph.arrays import Floats
 from ....spec import DeviceSpec
-from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, Machine, Sizes, times_ns
+from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, Machine, ConvolutionSizes, times_ns
 from .kernel_rows import FitNumber, KernelRows
 
 FORWARD, TO_INPUT, TO_FILTER = "forward", "to_input", "to_filter"
@@ -61,7 +61,7 @@ class Convolutions(KernelRows):
         """One: all passes are of the same arithmetic."""
         return ("fp32",) * len(self)
 
-    def sizes(self) -> Sizes:
+    def sizes(self) -> ConvolutionSizes:
         """The rows as the pixels that are gone over, and what is summed for each."""
         is_back, is_sum = self.of_type("pass", TO_INPUT), self.of_type("pass", TO_FILTER)
         stride, groups = self.size("stride"), self.size("groups")
@@ -70,7 +70,7 @@ class Convolutions(KernelRows):
         deep, points = np.where(is_back, filters, channels), self.size("tall") * self.size("broad")
         pixels = self.size("images") * out
         depth = np.where(is_sum, pixels, deep * points / np.where(is_back, np.minimum(stride**2, points), 1.0))
-        return Sizes(
+        return ConvolutionSizes(
             self.size("images"),
             self.size("rows") * np.where(is_back, stride, 1.0),
             self.size("columns") * np.where(is_back, stride, 1.0),
@@ -127,7 +127,7 @@ class Convolutions(KernelRows):
         return np.asarray(idle / (idle + kernel_ns), dtype=np.float64)
 
     def features(self, spec: DeviceSpec) -> dict[str, Floats]:
-        """Sizes, and how much of Winograd's tiles lies outside of the image."""
+        """ConvolutionSizes, and how much of Winograd's tiles lies outside of the image."""
         return {
             **{f"log2 {name}": np.log2(self.size(name)) for name in ("images", "channels", "filters")},
             "log2 pixels": np.log2(self.size("rows") * self.size("columns")) / 2,

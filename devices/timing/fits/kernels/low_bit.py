@@ -67,6 +67,7 @@ class LowBitProducts(KernelRows):
         FitNumber("split", "ns", 2000, 100, 1e6),
     )
     SPREAD, NEAR, DECAY = 0.6, 0.8, 0.4
+    KEPT_ROWS = 200
 
     def _width(self, field: str) -> Floats:
         """A field of the type of each row."""
