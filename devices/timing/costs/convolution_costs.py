@@ -31,7 +31,7 @@ from ..fits.kernels.kernel_model import KernelModel
 from ..fits.kernels.transferred import weights_of
 from ..fits.layers import with_interval
 from ..fits.prediction import Prediction
-from .source import OpCost, UnknownCost
+from .source import OpCost, Provenance, UnknownCost
 
 UNMEASURED_SPREAD = 0.25
 """half of the 80 % interval that a pass, filter, stride, layout or group that no row has adds in log time: assumed"""
@@ -144,7 +144,7 @@ def convolution_answer(
     apart = np.sqrt(weights @ (np.log(kernels) - log_ns) ** 2)
     own = 0.0 if is_own else Convolutions.SPREAD
     half = np.sqrt(weights @ halves**2 + apart**2 + own**2 + ((1 - measured) * UNMEASURED_SPREAD) ** 2)
-    provenance = "fitted" if is_own and bool(measured.all()) else "transferred"
+    provenance: Provenance = "fitted" if is_own and bool(measured.all()) else "transferred"
     said = with_interval(np.maximum(np.exp(log_ns), least_kernel_ns(spec)), half, provenance)
     times = times_by_algorithm(models, rows, loaded)
     return ConvolutionAnswer(said, fastest(times), times, models, is_own)

@@ -148,7 +148,7 @@ def _waves(blocks: Floats, slots: float, whole: float) -> Floats:
 class _TiledProducts(NamedTuple):
     """Products of m x k by k x n."""
 
-    count: Floats | float
+    products: Floats | float
     m: Floats
     n: Floats
     k: Floats
@@ -159,7 +159,7 @@ def _tiled_ns(of: _TiledProducts, tiles: tuple[tuple[int, int, float], ...], rat
     """Products in tiles, by the best of the tiles; those that may be split sum parts of k on units left idle."""
     times = []
     for m, n, share in tiles:
-        blocks = of.count * np.ceil(of.m / m) * np.ceil(of.n / n)
+        blocks = of.products * np.ceil(of.m / m) * np.ceil(of.n / n)
         slots = units * per_unit
         parts = np.ones_like(blocks)
         if splits is not None:

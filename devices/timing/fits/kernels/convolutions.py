@@ -19,7 +19,7 @@ import numpy as np
 
 from .....graph.arrays import Floats
 from ....spec import DeviceSpec
-from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, Machine, ConvolutionSizes, times_ns
+from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, ConvolutionSizes, Machine, times_ns
 from .kernel_rows import FitNumber, KernelRows
 
 FORWARD, TO_INPUT, TO_FILTER = "forward", "to_input", "to_filter"

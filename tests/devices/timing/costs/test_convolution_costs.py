@@ -27,7 +27,7 @@ def wide(cost: OpCost) -> float:
     assert cost.low_ns is not None
     assert cost.high_ns is not None
     assert cost.low_ns <= cost.time_ns <= cost.high_ns
-    return cost.high_ns / cost.low_ns
+    return float(cost.high_ns / cost.low_ns)
 
 
 def test_a_measured_gpu_is_surer_than_others() -> None:
