@@ -61,18 +61,18 @@ def expert_layer_cost(
     one_of([dtype], DTYPES, "dtype")
     calibration = Calibration.of_catalog() if calibration is None else calibration
     counts = {
-        "tokens": [tokens],
-        "hidden": [hidden],
-        "intermediate": [intermediate],
-        "experts": [experts],
-        "top_k": [top_k],
-        "tp": [tp],
-        "ep": [ep],
-        "products": [3 if gated else 2],
-        "skew": skews([skew or 0.0]),
+        "tokens": tokens,
+        "hidden": hidden,
+        "intermediate": intermediate,
+        "experts": experts,
+        "top_k": top_k,
+        "tp": tp,
+        "ep": ep,
+        "products": 3 if gated else 2,
+        "skew": int(skews([skew or 0.0])[0]),
     }
     kernel = _kernel(spec, dtype, calibration) if kernel is None else kernel
-    rows = ExpertLayers({"dtype": [dtype], "kernel": [kernel]}, counts)
+    rows = ExpertLayers({"dtype": [dtype], "kernel": [kernel]}, {name: [size] for name, size in counts.items()})
     if spec.launches_kernels:
         rate_of(spec, dtype)
     return kernel_cost(spec, rows, calibration)

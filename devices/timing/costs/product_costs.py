@@ -12,6 +12,7 @@ from __future__ import annotations
 from math import ceil, floor
 
 import numpy as np
+from attrs import evolve
 
 from ....errors import InvalidArgumentError
 from ....graph.suggestions import suggestion
@@ -60,14 +61,11 @@ def product_cost(
 def _bf16_cost(spec: DeviceSpec, m: int, n: int, k: int, calibration: Calibration) -> OpCost:
     if not spec.launches_kernels:
         raise UnknownCost(f"{spec.name} is a {spec.kind}, and single products are modelled on GPUs; ask for a GPU")
-    sizes = [np.array([size]) for size in (m, n, k, 1)]
+    asked = Products(np.array([m]), np.array([n]), np.array([k]), np.array([1]))
     fits = calibration.device(spec.name)
-    asked = Products(*sizes)
     own = None if fits is None else fits.products
     said = (
-        own.predict(asked)
-        if own is not None
-        else _transferred(spec, Products(*sizes, is_transferred=True), calibration)
+        own.predict(asked) if own is not None else _transferred(spec, evolve(asked, is_transferred=True), calibration)
     )
     time_ns, low_ns, high_ns = (max(float(spec.kernel_floor_ns), float(column[0])) for column in said[:3])
     return OpCost(

@@ -92,7 +92,7 @@ class ExpertLayers(KernelRows):
     @property
     def flops(self) -> Floats:
         """Operations of the busiest GPU."""
-        return 2 * self.load[0] * self.size("products") * self.size("hidden") * self.inner
+        return np.asarray(2 * self.load[0] * self._elements)
 
     @property
     def weight_bytes(self) -> Floats:
@@ -102,7 +102,7 @@ class ExpertLayers(KernelRows):
     @property
     def _elements(self) -> Floats:
         """Weights of one expert on this GPU."""
-        return self.size("products") * self.size("hidden") * self.inner
+        return np.asarray(self.size("products") * self.size("hidden") * self.inner)
 
     @property
     def token_bytes(self) -> Floats:
@@ -114,7 +114,7 @@ class ExpertLayers(KernelRows):
         outside = 2 * RESULT_BYTES * self.size("tokens") * hidden
         at_hidden = self.load[0] * hidden * (2 * inputs + 2 * RESULT_BYTES)
         at_inner = self.load[0] * inner * (2 * inputs + 2 * RESULT_BYTES * (self.size("products") - 1))
-        return outside + at_hidden + at_inner
+        return np.asarray(outside + at_hidden + at_inner)
 
     @property
     def bytes(self) -> Floats:
@@ -149,7 +149,7 @@ class ExpertLayers(KernelRows):
         weights = shares * self.weight_bytes / (memory * bandwidth * (1 + (l2 - 1) * in_l2))
         launches = soft_maximum_4(arithmetic, waves * (start_ns + turns * step_ns), weights).min(axis=1).sum(axis=0)
         each = expert_ns * self.size("experts") / self.size("ep") + token_ns * self.size("tokens")
-        return floor_ns + launches + self.token_bytes / (memory * moving) + each
+        return np.asarray(floor_ns + launches + self.token_bytes / (memory * moving) + each)
 
     def _in_l2(self, spec: DeviceSpec) -> Floats:
         """Near 1 where the weights fit in the L2, near 0 where they do not."""

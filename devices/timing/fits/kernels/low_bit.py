@@ -140,7 +140,7 @@ class LowBitProducts(KernelRows):
         speed = memory * bandwidth * np.where(g.in_l2, l2, 1.0)
         moved = np.maximum(g.moved, g.cta_bytes * max(1.0, filling * spec.sm_count)) / speed
         times = soft_maximum_4(arithmetic, loop, moved) + split_ns * g.is_split
-        return floor_ns + times.min(axis=0) + self.quantised_bytes / (memory * quantising)
+        return np.asarray(floor_ns + times.min(axis=0) + self.quantised_bytes / (memory * quantising))
 
     def features(self, spec: DeviceSpec) -> dict[str, Floats]:
         """Sizes, idle SMs of the last wave, how much of the L2 weights and their copies take, odd m."""

@@ -35,9 +35,8 @@ def distance(one: DeviceSpec, other: DeviceSpec) -> float:
 def weights_of(donors: Sequence[KernelModel[Any]], spec: DeviceSpec) -> Floats:  # Any: rows of every family
     """How much each donor counts, 1 in all."""
     away = np.array([distance(spec, donor.spec) for donor in donors])
-    shares = np.exp(-(away - away.min()) / donors[0].family.DECAY)
-    weights: Floats = shares / shares.sum()
-    return weights
+    weights: Floats = np.exp(-(away - away.min()) / donors[0].family.DECAY)
+    return np.asarray(weights / weights.sum())
 
 
 def transferred(donors: Sequence[KernelModel[R]], rows: R, spec: DeviceSpec) -> Prediction:

@@ -11,7 +11,15 @@ from partita.devices.timing.fits.kernels.experts import ExpertLayers, skews
 
 B200 = device_spec("B200-SXM")
 NUMBERS = [number.start for number in ExpertLayers.NUMBERS]
-SIZES = {"tokens": 256, "hidden": 4096, "intermediate": 2048, "experts": 128, "top_k": 8, "tp": 1, "ep": 1}
+SIZES: dict[str, Any] = {
+    "tokens": 256,
+    "hidden": 4096,
+    "intermediate": 2048,
+    "experts": 128,
+    "top_k": 8,
+    "tp": 1,
+    "ep": 1,
+}
 
 
 def layer(dtype: str = "bf16", **changed: Any) -> ExpertLayers:  # Any: sizes
@@ -26,7 +34,7 @@ def time_ns(of: ExpertLayers) -> float:
 
 
 @pytest.mark.parametrize("change", [{"ep": 4}, {"tp": 4}, {"products": 2}, {"hidden": 2048}, {"intermediate": 1024}])
-def test_less_work_takes_less_time(change: dict[str, int]) -> None:
+def test_less_work_takes_less_time(change: dict[str, Any]) -> None:
     """Experts on more GPUs, in parts, without a gate, smaller ones."""
     assert NUMBERS[0] < time_ns(layer(**change)) < time_ns(layer())
 
@@ -40,7 +48,8 @@ def test_more_tokens_and_a_wider_type_take_longer() -> None:
 
 def test_skew_makes_the_busiest_slower_and_leaves_experts_out() -> None:
     """With the experts on many GPUs the busiest one has more rows; on one GPU fewer weights are read."""
-    many, alone = {"ep": 16, "tokens": 4096}, {"tokens": 32}
+    many: dict[str, Any] = {"ep": 16, "tokens": 4096}
+    alone: dict[str, Any] = {"tokens": 32}
     skew = int(skews([1.2])[0])
     assert time_ns(layer(**many, skew=skew)) > time_ns(layer(**many))
     assert layer(**alone, skew=skew).weight_bytes[0] < layer(**alone).weight_bytes[0]
