@@ -322,38 +322,14 @@ def layer_of(c: CostContext) -> Layer | None:
 
 def computed_in(op: str) -> DataType | None:
     """The type that the factors of an op are rounded to; None for one that computes in the types of its tensors."""
-    return _COMPUTED_IN[op] if op in _COMPUTED_IN else None  # nearly all have none: no KeyError is made
+    if op not in _COMPUTED_IN:  # as nearly all: no KeyError is made
+        return None
+    return _COMPUTED_IN[op]
 
 
 def factor_bytes(c: CostContext) -> int:
     """Bytes of an element of the first input, as the op reads it."""
     return item_size(_COMPUTED_IN.get(c.op) or c.input_types[0])
-
-
-class Counters(NamedTuple):
-    """What counts one run of an op, found once for many: operations, bytes, and nanoseconds that it waits or None.
-
-    The functions raise IndexError or ValueError where shapes do not fit the op.
-    """
-
-    flops: CountFunction
-    bytes: CountFunction
-    waits: CountFunction | None
-
-
-def counters_of(op: str) -> Counters:
-    """The counters of an op; those of `flops_of`, `bytes_of` and `waits_ns`."""
-    if is_free(op) or is_on_host(op):
-        return Counters(_nothing, _nothing, _WAITS.get(op))
-    return Counters(_FLOPS.get(op) or elements_written, _BYTES.get(op) or _all_bytes, _WAITS.get(op))
-
-
-def _nothing(c: CostContext) -> int:
-    return 0
-
-
-def _all_bytes(c: CostContext) -> int:
-    return input_bytes(c) + output_bytes(c)
 
 
 def waits_ns(c: CostContext) -> int:

@@ -24,6 +24,7 @@ from ....graph.dtypes import DataType
 from ....graph.ops.properties import NodeProperties
 from ....graph.ops.record import record_of
 from ...kernels import op_cost
+from ...kernels.counters import counters_of
 from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
 from ...kernels.op_cost import Convolution, CostContext, Layer, PortDims, Product
 from ...spec import DeviceSpec
@@ -61,7 +62,7 @@ from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, co
 T = TypeVar("T")
 
 
-class _Asked(NamedTuple, Generic[T]):
+class _AskedOp(NamedTuple, Generic[T]):
     """A request, its context, and the product or kernel that it asks about."""
 
     request: CostRequest
@@ -92,26 +93,26 @@ class FittedSource:
 
     def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
         """The cost of each request; products and kernels of a device that are alike are asked for together."""
-        products: defaultdict[tuple[int, OpProductTerms], list[_Asked[Product]]] = defaultdict(list)
-        runs: defaultdict[tuple[int, tuple[str, ...]], list[_Asked[OpRun]]] = defaultdict(list)
-        streams: defaultdict[tuple[int, str], list[_Asked[OpFacts]]] = defaultdict(list)
-        convolutions: defaultdict[int, list[_Asked[Convolution]]] = defaultdict(list)
+        products: defaultdict[tuple[int, OpProductTerms], list[_AskedOp[Product]]] = defaultdict(list)
+        runs: defaultdict[tuple[int, tuple[str, ...]], list[_AskedOp[OpRun]]] = defaultdict(list)
+        streams: defaultdict[tuple[int, str], list[_AskedOp[OpFacts]]] = defaultdict(list)
+        convolutions: defaultdict[int, list[_AskedOp[Convolution]]] = defaultdict(list)
         for request in batch:
             if self._cache.get(request) is not None:
                 continue
             c, spec = context(*request[:3]), request.spec
             known = self._facts(c.op, spec)
             if known.may_be_convolution and (convolution := float32_convolution(c, spec)) is not None:
-                convolutions[id(spec)].append(_Asked(request, c, convolution))
+                convolutions[id(spec)].append(_AskedOp(request, c, convolution))
                 continue
             product = op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
             run = self._run(c, product, spec, known)
             if run is not None:
-                runs[id(spec), run.key].append(_Asked(request, c, run))
+                runs[id(spec), run.key].append(_AskedOp(request, c, run))
             elif product is not None and known.may_be_product:
-                products[id(spec), terms_of(c, product, spec)].append(_Asked(request, c, product))
+                products[id(spec), terms_of(c, product, spec)].append(_AskedOp(request, c, product))
             elif known.may_stream:
-                streams[id(spec), stream_kind(c)].append(_Asked(request, c, known))
+                streams[id(spec), stream_kind(c)].append(_AskedOp(request, c, known))
             else:
                 self._cache.put(request, self._alone(c, spec, known))
         for (_, kind), moving in streams.items():
@@ -236,7 +237,7 @@ class FittedSource:
             record_of(op).in_place,
             None if memory is None else memory.numbers(kind_of(op)),
             "guessed" if memory is None or not op_cost.is_stated(op) else memory.provenance,
-            op_cost.counters_of(op),
+            counters_of(op),
         )
 
     def _has(self, part: str) -> bool:
@@ -249,14 +250,14 @@ class FittedSource:
             self._rates[key] = spec.achieved_flops_per_s(key[1], matrix=op_cost.is_matrix(c.op))
         return self._rates[key]
 
-    def _ask_convolutions(self, asked: Sequence[_Asked[Convolution]]) -> None:
+    def _ask_convolutions(self, asked: Sequence[_AskedOp[Convolution]]) -> None:
         """Enters the costs of convolutions on one device."""
         requests, contexts, convolutions = zip(*asked, strict=True)
         costs = convolution_costs(contexts, convolutions, requests[0].spec, self._calibration)
         for request, cost in zip(requests, costs, strict=True):
             self._cache.put(request, cost)
 
-    def _ask_kernels(self, rows: Sequence[_Asked[OpRun]]) -> None:
+    def _ask_kernels(self, rows: Sequence[_AskedOp[OpRun]]) -> None:
         """Enters the costs of kernels of one device that are alike."""
         spec = rows[0].request.spec
         assert self._kernels is not None  # `_run` found none otherwise
@@ -271,10 +272,10 @@ class FittedSource:
             known = self._facts(c.op, spec)
             self._cache.put(request, known.cost(c, known.counts(c), times, provenance))
 
-    def _ask_streams(self, kind: str, rows: Sequence[_Asked[OpFacts]]) -> None:
+    def _ask_streams(self, kind: str, rows: Sequence[_AskedOp[OpFacts]]) -> None:
         """Enters the costs of ops of one device that stream like the same measured kernel."""
         spec = rows[0].request.spec
-        counted: list[tuple[_Asked[OpFacts], tuple[int, int]]] = []
+        counted: list[tuple[_AskedOp[OpFacts], tuple[int, int]]] = []
         for row in rows:
             try:
                 counted.append((row, row.what.counts(row.c)))
@@ -304,14 +305,14 @@ class FittedSource:
         product = op_cost.product_of(c) if known.may_be_product else None
         if product is None:
             return self._alone(c, spec, known)
-        return self._priced(terms_of(c, product, spec), [_Asked(request, c, product)], spec)[0]
+        return self._priced(terms_of(c, product, spec), [_AskedOp(request, c, product)], spec)[0]
 
-    def _ask(self, terms: OpProductTerms, rows: Sequence[_Asked[Product]]) -> None:
+    def _ask(self, terms: OpProductTerms, rows: Sequence[_AskedOp[Product]]) -> None:
         """Enters the costs of products of one device with the same terms."""
         for row, cost in zip(rows, self._priced(terms, rows, rows[0].request.spec), strict=True):
             self._cache.put(row.request, cost)
 
-    def _priced(self, terms: OpProductTerms, rows: Sequence[_Asked[Product]], spec: DeviceSpec) -> list[OpCost]:
+    def _priced(self, terms: OpProductTerms, rows: Sequence[_AskedOp[Product]], spec: DeviceSpec) -> list[OpCost]:
         model = self.model_of_products(spec)
         assert model is not None  # `_product` found none otherwise
         said = model.predict(products_in_columns([row.what for row in rows], terms))

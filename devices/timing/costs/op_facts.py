@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from ....errors import NotFoundError
 from ...catalog import device_spec
 from ...kernels import op_cost
+from ...kernels.counters import Counters
 from ...kernels.op_cost import CostContext
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
@@ -65,7 +66,7 @@ class OpFacts(NamedTuple):
     is_elementwise: bool
     numbers: MemoryNumbers | None
     provenance: Provenance
-    counters: op_cost.Counters
+    counters: Counters
 
     def counts(self, c: CostContext) -> tuple[int, int]:
         """Operations and bytes; InvalidArgumentError where shapes do not fit the op."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from partita.graph.dtypes import DataType, Dims
 
 
 def use(
-    op: str, inputs: Sequence[Dims], outputs: Sequence[Dims], dtype: DataType = DataType.FLOAT, **attrs: object
+    op: str, inputs: Sequence[Dims], outputs: Sequence[Dims], dtype: DataType = DataType.FLOAT, **attrs: Any
 ) -> CostContext:
     """A use of an op on tensors of one type."""
     return CostContext(op, attrs, tuple(inputs), tuple(outputs), (dtype,) * len(inputs), (dtype,) * len(outputs))
@@ -79,10 +80,10 @@ def test_kinds_of_streams(op: str, inputs: Sequence[Dims], kind: str) -> None:
 
 def test_attention_in_parts_does_its_operations() -> None:
     """Without a mask the products of the parts are the operations of the whole; a mask spares nothing."""
-    attrs = {"window": 0, "query_offset": 0, "key_offset": 0, "sequence_first": False}
+    attrs: dict[str, Any] = {"window": 0, "query_offset": 0, "key_offset": 0, "sequence_first": False}
     for causal in (False, True):
         q = (2, 128, 4, 64)
-        c = use("Partita>FlashAttention", [q, q, q], [q, (2, 4, 128)], **attrs, causal=causal)
+        c = use("Partita>FlashAttention", [q, q, q], [q, (2, 4, 128)], causal=causal, **attrs)
         runs = kernels_of_parts(c)
         of_products = [run.sizes for run in runs if run.part == PRODUCTS]
         counted = sum(2 * s["batch"] * s["m"] * s["n"] * s["k"] for s in of_products)
