@@ -77,6 +77,7 @@ class Measured:
 PUBLISHED = "published"
 LOWERED = "lowered"
 IN_PLACE = "in place"
+ROOFLINE = "roofline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Case:
     """A row to be measured: `key` ("set-up/1 device") selects it.
 
     `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, `LOWERED` for our own of
-    the same graph lowered, `IN_PLACE` for numpy that writes into one array, or "".
+    the same graph lowered, `IN_PLACE` for numpy that writes into one array, `ROOFLINE` for times of ops by a datasheet,
+    or "".
     """
 
     key: str

@@ -323,7 +323,9 @@ def layer_of(c: CostContext) -> Layer | None:
 
 def computed_in(op: str) -> DataType | None:
     """The type that the factors of an op are rounded to; None for one that computes in the types of its tensors."""
-    return _COMPUTED_IN.get(op)
+    if op not in _COMPUTED_IN:  # as nearly all: no KeyError is made
+        return None
+    return _COMPUTED_IN[op]
 
 
 def factor_bytes(c: CostContext) -> int:

@@ -72,6 +72,8 @@ class OpTable(MutableMapping[str, T]):
             self._load(family)
 
     def __getitem__(self, op: str) -> T:
+        if op in self._entries:  # asked for again and again
+            return self._entries[op]
         if op not in self:  # which imports the family of the op
             raise KeyError(op)
         return self._entries[op]

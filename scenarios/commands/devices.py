@@ -14,6 +14,7 @@ from ...devices.catalog import Sourced, aliases_of, device_names, device_spec, l
 from ...devices.link import LinkSpec
 from ...devices.spec import FAMILIES, DeviceSpec
 from ...devices.timing.fits.calibration import PARTS
+from ...devices.timing.fits.kernels.families import FAMILIES as KERNEL_FAMILIES
 from ...devices.units import format_bytes, format_ns, format_rate
 from ...graph.suggestions import suggestion
 from ..report import NOT_CALIBRATED
@@ -80,7 +81,7 @@ def _print_devices(specs: list[DeviceSpec], screen: Screen) -> None:
 def _fitted_parts(spec: DeviceSpec) -> list[str]:
     """What has a model in the catalog that was fitted to measurements of this device."""
     fits = Calibration.of_catalog().device(spec.name)
-    return [] if fits is None else [part.replace("_", " ") for part in PARTS if getattr(fits, part) is not None]
+    return [] if fits is None else [part.replace("_", " ") for part in (*PARTS, *KERNEL_FAMILIES) if part in fits.table]
 
 
 def _spec_lines(spec: DeviceSpec) -> Iterator[str]:
@@ -94,6 +95,8 @@ def _spec_lines(spec: DeviceSpec) -> Iterator[str]:
     shares = spec.matrix_efficiency, spec.vector_efficiency, spec.memory_efficiency
     matrix, vector, memory = (f"{100 * share:.0f} %" for share in shares)
     yield f"  reached  {matrix} of the peak by matrix ops, {vector} by other ops, {memory} by memory traffic"
+    if spec.sustained_clock < 1:
+        yield f"  clock  {100 * spec.sustained_clock:.0f} % of that of the peaks is kept under load"
     if spec.sm_count:
         yield f"  SMs  {spec.sm_count}"
     if spec.l2_bytes:

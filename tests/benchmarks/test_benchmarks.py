@@ -23,6 +23,7 @@ from benchmarks.rows import (
     IN_PLACE,
     LOWERED,
     PUBLISHED,
+    ROOFLINE,
     Case,
     Figure,
     Kind,
@@ -82,7 +83,7 @@ def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
     """
     measured = Row(case, trio.run(case.measure, bench))
     assert isinstance(measured.measured.ours.value, float | int)
-    if case.peer in (PUBLISHED, LOWERED, IN_PLACE):
+    if case.peer in (PUBLISHED, LOWERED, IN_PLACE, ROOFLINE):
         assert measured.ratio() is not None
         return
     assert measured.measured.peer is None

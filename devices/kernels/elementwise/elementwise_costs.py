@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..kernel_run import streams_as
 from ..op_cost import CostContext, bytes_moved, elements_read, elementwise, flops, free, moves, output_bytes
 
 free("BroadcastGradientArgs")
+streams_as("mul", "Mul", "MulNoNan")
+streams_as("div", "Div", "RealDiv", "DivNoNan", "Xdivy")
+streams_as("pow", "Pow")
+streams_as("tanh", "Tanh", "Sigmoid", "Exp", "Erf")
 moves("Cast", "OnesLike", "ZerosLike")
 bytes_moved("OnesLike", "ZerosLike")(output_bytes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ..kernel_run import KernelRun, rows_run, runs_as
 from ..op_cost import CostContext, elements_read, flops
 
 flops("BiasAddGrad")(elements_read)  # a sum over all axes but that of the channels
@@ -13,6 +14,12 @@ flops("BiasAddGrad")(elements_read)  # a sum over all axes but that of the chann
 def softmax(c: CostContext) -> int:
     """Per element: maximum, subtraction, exponential, sum, division (or subtraction of the logarithm)."""
     return 5 * c.elements_in()
+
+
+@runs_as("Softmax", "LogSoftmax")
+def softmax_run(c: CostContext) -> KernelRun:
+    """Along the last axis."""
+    return rows_run(c, "softmax")
 
 
 @flops("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits")

@@ -7,6 +7,7 @@ it sees: a causal one does about half of the square. Keys that no query sees are
 from __future__ import annotations
 
 from ....graph.ops.transformers.attention_sizes import VisibleKeys
+from ..kernel_run import KernelRun, rows_run, runs_as, streams_as
 from ..op_cost import CostContext, Layer, bytes_moved, flops, input_bytes, layers, output_bytes
 
 LEAST_QUERIES = 64
@@ -74,6 +75,21 @@ def attention_bytes(c: CostContext) -> int:
     seen = visible.span(queries - 1, keys)[1] - visible.span(0, keys)[0] if queries else 0
     unseen = sum(c.bytes_in(port) // keys * (keys - seen) for port in (1, 2)) if keys else 0
     return input_bytes(c) + output_bytes(c) - unseen
+
+
+@runs_as("Partita>LayerNorm", "Partita>RMSNorm")
+def norm_run(c: CostContext) -> KernelRun:
+    """A layer norm reads and writes each element once; an RMS norm has one mean less, which no row tells."""
+    return rows_run(c, "layer_norm")
+
+
+@runs_as("Partita>LayerNormGrad", "Partita>RMSNormGrad")
+def norm_gradient_run(c: CostContext) -> KernelRun:
+    """The input and the output's gradient are read, the input's gradient is written."""
+    return rows_run(c, "layer_norm", 3)
+
+
+streams_as("gelu", "Partita>Gelu")
 
 
 @flops("Partita>RMSNorm")

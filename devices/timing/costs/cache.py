@@ -33,6 +33,10 @@ class CostCache:
         properties, inputs, outputs, spec = request
         return self._costs[id(properties), inputs, outputs, id(spec)]
 
+    def keep(self, thing: object) -> None:
+        """Keeps an object alive whose id something else is found by."""
+        self._kept[id(thing)] = thing
+
     def put(self, request: CostRequest, cost: OpCost) -> OpCost:
         """Enters a cost and returns it."""
         properties, inputs, outputs, spec = request

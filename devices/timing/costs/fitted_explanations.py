@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ....graph.dtypes import DataType
 from ...kernels.op_cost import CostContext, Product, bytes_of, is_layer, is_matrix
 from ...spec import DeviceSpec
 from ..fits.memory_bound import MemoryBoundModel, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import NearRow, ProductModel
 from .explanation import ExplainedNumber, Explanation
-from .source import OpCost
+from .source import OpCost, rate_type
 
 _UNKNOWN = OpCost(0, 0, 0, "fitted")  # the caller enters the cost
 
@@ -37,7 +38,7 @@ def explain_product(c: CostContext, product: Product, model: ProductModel, spec:
         f"{said.tile[0]} x {said.tile[1]}, k in {_count(said.split_k, 'part')}, {_count(said.waves, 'wave')}",
         tuple(ExplainedNumber(name, f"{value:.6g} {unit}".rstrip(), source) for name, value, unit in said.numbers),
         _rows(model, said.nearest),
-        assumed=tuple(_assumed(product, terms, model, is_outside=said.is_outside_range)),
+        assumed=tuple(_assumed(c, product, terms, model, is_outside=said.is_outside_range)),
         terms={
             "arithmetic": f"{said.arithmetic_ns:.0f} ns",
             "k-loop": f"{said.loop_ns:.0f} ns",
@@ -60,8 +61,12 @@ def _rows(model: ProductModel, nearest: Sequence[NearRow]) -> str:
     return f"{len(model.surface.rows.m)} stored; the nearest m x n x k: {near}"
 
 
-def _assumed(product: Product, terms: OpProductTerms, model: ProductModel, *, is_outside: bool) -> Iterator[str]:
+def _assumed(
+    c: CostContext, product: Product, terms: OpProductTerms, model: ProductModel, *, is_outside: bool
+) -> Iterator[str]:
     """What makes a product different from those that the model was fitted to."""
+    if rate_type(c) is DataType.HALF and not terms.is_transferred:
+        yield "float16 as bf16: the same units at the same rate, whose layouts and sizes were measured"
     if is_outside:
         yield "a size lies outside the fitted range: the formula speaks, and the interval is wider"
     if terms.rate_ratio != 1 or terms.item_bytes != 2:

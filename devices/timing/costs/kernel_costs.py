@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ....graph.suggestions import suggestion
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
-from ..fits.kernels.kernel_model import KernelModel
+from ..fits.kernels.kernel_model import KernelModel, at_least
 from ..fits.kernels.kernel_rows import KernelRows
 from ..fits.kernels.transferred import transferred_kernels
 from ..fits.prediction import Prediction
@@ -56,7 +56,7 @@ def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: KernelFits | 
     fits = calibration.device(spec.name)
     own = fits.kernels(part) if isinstance(fits, DeviceFits) else None
     if own is not None and own.has(rows):
-        return KernelAnswer(own.predict_kernels(rows), (own,))
+        return KernelAnswer(at_least(own.predict_kernels(rows), rows.floor_ns(spec)), (own,))
     models = [model for each in calibration.having(part) if (model := each.kernels(part)) is not None]
     donors = [model for model in models if model.has(rows)]
     if not donors:

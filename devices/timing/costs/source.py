@@ -173,9 +173,12 @@ def rate_type(c: CostContext) -> DataType:
     rounded = computed_in(c.op)
     if rounded is not None:
         return rounded
-    sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
+    types = c.input_types
+    if types and types.count(types[0]) == len(types) and item_size(types[0]):
+        return types[0]
+    sized = [i for i, dtype in enumerate(types) if item_size(dtype)]
     if len(sized) == 1:
-        return c.input_types[sized[0]]
+        return types[sized[0]]
     if sized:
         return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
     return c.output_types[0] if c.output_types else DataType.FLOAT

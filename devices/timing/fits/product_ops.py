@@ -4,7 +4,8 @@
         ->  m 64, n 256, k 128, layout TN, 4 bytes an element, 0.5 of the bf16 rate (tf32), transferred
 
 `kernels/op_cost.py` says which product an op is. A model is fitted to bf16 products: another element type scales its
-rates by the peak of the type's units and its bytes by the size of an element. The bytes of a convolution are those of
+rates by the peak of the type's units and its bytes by the size of an element; float16, which has the same units, runs
+as bf16 where the peaks are the same. The bytes of a convolution are those of
 its image, filter and result and not those of the patches that an implicit product stands for, which the size of an
 element accounts for. So it does where an op rounds its factors and not its result. Convolutions and batches have no
 measured rows, so they are "transferred" too.
@@ -39,9 +40,10 @@ def terms_of(c: CostContext, product: Product, spec: DeviceSpec) -> OpProductTer
     if product.is_implicit or computed_in(c.op) is not None:
         m, n, k, batch = product[:4]
         item_bytes = bytes_of(c) / (batch * (m * k + k * n + m * n))
-    rate = spec.peak_flops_per_s[spec.family(dtype, matrix=True)]
-    is_measured = base_type(dtype) is DataType.BFLOAT16 and product.batch == 1 and not product.is_implicit
-    return OpProductTerms(item_bytes, rate / bf16_peak(spec), not is_measured)
+    rate, peak = spec.peak_flops_per_s[spec.family(dtype, matrix=True)], bf16_peak(spec)
+    runs_as_bf16 = base_type(dtype) in (DataType.BFLOAT16, DataType.HALF) and rate == peak
+    is_measured = runs_as_bf16 and product.batch == 1 and not product.is_implicit
+    return OpProductTerms(item_bytes, rate / peak, not is_measured)
 
 
 def products_in_columns(rows: Sequence[Product], terms: OpProductTerms) -> Products:

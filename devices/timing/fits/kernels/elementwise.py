@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .....graph.arrays import Floats
+from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
 from ..layers import soft_maximum
 from .kernel_rows import FitNumber
@@ -38,6 +38,7 @@ class ElementwiseRows(LaunchedRows):
     """Kernels on arrays of rows x columns in float32."""
 
     PART, WHAT = "elementwise_fp32", "kernels bound by memory in float32"
+    FORMULA = "bytes / (bandwidth * share), or what the SMs take for elements, rows and steps"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"op": (*OF_TWO_ARRAYS, *OF_ONE_ARRAY, *NORMS)}
     COUNTS = ("rows", "columns")
     NUMBERS = (
@@ -57,6 +58,13 @@ class ElementwiseRows(LaunchedRows):
         return self.groups[0] in NORMS
 
     @property
+    def ranged(self) -> Mapping[str, Numbers]:
+        """Elements where the shape makes no difference, else both sizes."""
+        if len(self) and self.is_norm:
+            return self.counts
+        return {"elements": self.counts["rows"] * self.counts["columns"]}
+
+    @property
     def elements(self) -> Floats:
         """Elements by row."""
         return self.size("rows") * self.size("columns")
@@ -65,13 +73,13 @@ class ElementwiseRows(LaunchedRows):
     def flops(self) -> Floats:
         """One operation an element, of softmax 5 and of layer norm 8."""
         each = {"softmax": 5.0, "layer_norm": 8.0}
-        return self.elements * np.array([each.get(op, 1.0) for op in self.texts["op"]])
+        return np.asarray(self.elements * np.array([each.get(op, 1.0) for op in self.texts["op"]]), dtype=np.float64)
 
     @property
     def bytes(self) -> Floats:
         """Each array once."""
         arrays = np.array([3.0 if op in OF_TWO_ARRAYS else 2.0 for op in self.texts["op"]])
-        return self.elements * arrays * ITEM_BYTES
+        return np.asarray(self.elements * arrays * ITEM_BYTES, dtype=np.float64)
 
     def datasheet_ns(self, spec: DeviceSpec) -> Floats:
         """The bytes by the bandwidth."""

@@ -100,33 +100,38 @@ class KernelModel(Generic[R]):
     def timed_ns(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
         """What a measurement as those of the fit says of kernels that take so long on `spec`."""
         times = np.empty(len(rows))
-        for fit, of in self._by_group(rows):
-            times[of] = rows.take(of).timed_ns(kernel_ns[of], fit.numbers, spec)
+        for fit, of, some in self._by_group(rows):
+            times[of] = some.timed_ns(kernel_ns[of], fit.numbers, spec)
         return times
 
     def launch_shares(self, rows: R, kernel_ns: Floats, spec: DeviceSpec) -> Floats:
         """By row the share of such a measurement that is not the kernel's."""
         shares = np.empty(len(rows))
-        for fit, of in self._by_group(rows):
-            shares[of] = rows.take(of).launch_share(kernel_ns[of], fit.numbers, spec)
+        for fit, of, some in self._by_group(rows):
+            shares[of] = some.launch_share(kernel_ns[of], fit.numbers, spec)
         return shares
 
     def _launch_spreads(self, rows: R) -> Floats:
         spreads = np.empty(len(rows))
-        for fit, of in self._by_group(rows):
+        for fit, of, _ in self._by_group(rows):
             spreads[of] = fit.launch_spread
         return spreads
 
-    def _by_group(self, rows: R) -> Iterator[tuple[GroupFit, NDArray[np.bool_]]]:
+    def _by_group(self, rows: R) -> Iterator[tuple[GroupFit, NDArray[np.bool_], R]]:
+        """The fit of each group, its rows as a mask, and themselves."""
+        names = list(dict.fromkeys(rows.groups))
+        if len(names) == 1:
+            yield self.group(names[0]), np.ones(len(rows), dtype=np.bool_), rows
+            return
         groups = np.array(rows.groups, dtype=object)
-        for group in dict.fromkeys(rows.groups):
-            yield self.group(group), groups == group
+        for group in names:
+            of = groups == group
+            yield self.group(group), of, rows.take(of)
 
     def parts(self, rows: R, spec: DeviceSpec) -> tuple[Floats, Floats, Floats]:
         """By row the formula on `spec`, the log of the surface's factor, and half of the 80 % interval in log time."""
         formula_ns, mean, half = (np.empty(len(rows)) for _ in range(3))
-        for fit, of in self._by_group(rows):
-            some = rows.take(of)
+        for fit, of, some in self._by_group(rows):
             formula_ns[of] = some.formula_ns(fit.numbers, spec)
             mean[of], half[of] = _residuals(fit, some, spec)
         return formula_ns, mean, half
@@ -160,8 +165,8 @@ def at_least(said: Prediction, floor_ns: float) -> Prediction:
     """The same, but no time below the floor."""
     if not floor_ns:
         return said
-    times = (np.maximum(column, floor_ns) for column in said[:3])
-    return Prediction(*times, said.provenance)
+    time_ns, low_ns, high_ns = (np.maximum(column, floor_ns) for column in said[:3])
+    return Prediction(time_ns, low_ns, high_ns, said.provenance)
 
 
 def _residuals(fit: GroupFit, rows: KernelRows, spec: DeviceSpec) -> tuple[Floats, Floats]:

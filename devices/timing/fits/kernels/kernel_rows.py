@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -50,16 +51,19 @@ class FitNumber(NamedTuple):
 class KernelRows(ABC):
     """Columns of runs of one family.
 
-    `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are. `SPREAD` is half of the 80 %
-    interval, in log time, that a time transferred from other devices has at least: from leaving each device out. Where
-    the nearest of them is nearer than `NEAR` (natural logs of the datasheets' ratio) it is less (`spread_at`).
-    A donor counts 1/e of one that is nearer by `DECAY`. Numbers are fitted with errors of more than `ROBUST_BEYOND`, in
-    log time, counting less than their squares. `LAUNCH_SPREAD` is the least half of the interval of a transferred
-    measurement that shows only the launch.
+    `PART` is the name of its table in `[fits]`, `WHAT` says in errors what the rows are, `FORMULA` in explanations what
+    the time is made of. `SPREAD` is half of the 80 % interval, in log time, that a time transferred from other devices
+    has at least: from leaving each device out. Where the nearest of them is nearer than `NEAR` (natural logs of the
+    datasheets' ratio) it is less (`spread_at`). A donor counts 1/e of one that is nearer by `DECAY`. `LAUNCH_SPREAD` is
+    the least half of the interval of a transferred measurement that shows only the launch. Numbers are fitted to at
+    most `NUMBER_ROWS` rows, with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares;
+    with `HAS_RELATIVE_ERRORS` an error is said / measured - 1 instead of its log, so that the lower ones of times that
+    scatter much are met.
     """
 
     PART: ClassVar[str]
     WHAT: ClassVar[str]
+    FORMULA: ClassVar[str] = "the formula of the kernel"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {}
     COUNTS: ClassVar[Sequence[str]]
     NUMBERS: ClassVar[Sequence[FitNumber]]
@@ -71,6 +75,8 @@ class KernelRows(ABC):
     LIKELIHOOD_ROWS: ClassVar[int] = 200
     """rows of a group that the lengths of its surface are the likeliest of"""
     ROBUST_BEYOND: ClassVar[float] = 0.1
+    HAS_RELATIVE_ERRORS: ClassVar[bool] = False
+    NUMBER_ROWS: ClassVar[int] = 200
     LAUNCH_SPREAD: ClassVar[float] = 0.0
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:
@@ -118,7 +124,7 @@ class KernelRows(ABC):
         """A column of counts as floats."""
         return self.counts[name].astype(np.float64)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The group of each row: its texts, unless a family says otherwise."""
         return tuple("/".join(texts) for texts in zip(*self.texts.values(), strict=True)) or ("all",) * len(self)

@@ -5,9 +5,9 @@
     a kernel of 40 us            54 us           40 us
 
 An event is recorded, the host launches one kernel (which takes it `host`), the kernel begins after the share `gap` of
-that, and a second event is recorded after it: the longer of host, and gap and kernel is measured. Both belong to the framework and its machine.
-A step that keeps the GPU busy has neither, so the cost of an op is the kernel alone, and at least the floor of kernels:
-`kernel_floor` of the device, or `ASSUMED_FLOOR_NS`.
+that, and a second event is recorded after it: the longer of host, and gap and kernel is measured. Both belong to the
+framework and its machine. A step that keeps the GPU busy has neither, so the cost of an op is the kernel alone, and at
+least the floor of kernels: `kernel_floor` of the device, or `ASSUMED_FLOOR_NS`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     bmm      (batch, m, k) by (batch, k, n)
 
 The formula is that of tiles (`product_formula.py`), with the rate as a share of the datasheet's at the clock that the
-device keeps under load (`sustained_clock`). Sizes that do not divide by four are read in smaller pieces, which a turn of
-the k-loop waits for.
+device keeps under load (`sustained_clock`), which falls further while a kernel runs for long (`fade`). What alignment
+changes is left to the surface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
-from ..product_formula import SHARPNESS, SPLIT_FLOORS, Geometry, geometry, soft_maximum
+from ..product_formula import Geometry, geometry, soft_maximum
 from .kernel_rows import FitNumber
 from .launched import LAUNCH, LaunchedRows
 
@@ -33,6 +33,7 @@ class Fp32ProductRows(LaunchedRows):
     """Products in float32."""
 
     PART, WHAT = "products_fp32", "products in float32"
+    FORMULA = "the soft maximum of arithmetic, k-loop and bytes, with the fastest tile"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"op": ("linear", "bmm")}
     COUNTS = ("batch", "m", "n", "k")
     NUMBERS = (
