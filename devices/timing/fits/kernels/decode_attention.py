@@ -61,7 +61,7 @@ class DecodeRows(KernelRows):
     @property
     def tokens(self) -> Floats:
         """Tokens of the cache that are read."""
-        return np.minimum(self.size("window"), self.size("context"))
+        return np.asarray(np.minimum(self.size("window"), self.size("context")))
 
     @property
     def by_head(self) -> Floats:
