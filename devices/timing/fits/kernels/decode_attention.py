@@ -61,7 +61,8 @@ class DecodeRows(KernelRows):
     @property
     def tokens(self) -> Floats:
         """Tokens of the cache that are read."""
-        return np.minimum(self.size("window"), self.size("context"))
+        seen: Floats = np.minimum(self.size("window"), self.size("context"))
+        return seen
 
     @property
     def by_head(self) -> Floats:
