@@ -200,7 +200,7 @@ def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple
 
 
 def _effort(rows: KernelRows) -> Effort:
-    return OF_KERNELS._replace(most_rows=rows.KEPT_ROWS)
+    return OF_KERNELS._replace(likelihood_rows=rows.LIKELIHOOD_ROWS, most_rows=rows.KEPT_ROWS)
 
 
 def _kept(rows: R, spec: DeviceSpec, kept: Numbers, surface: Any) -> KernelSurface[R]:

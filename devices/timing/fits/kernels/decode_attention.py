@@ -39,6 +39,7 @@ class DecodeRows(KernelRows):
     TEXTS = TYPES
     COUNTS = ("batch", "context", "heads", "kv_heads", "head_dim", "window")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 8000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),

@@ -72,6 +72,8 @@ class KernelRows(ABC):
     DECAY: ClassVar[float] = 1.0
     KEPT_ROWS: ClassVar[int] = 110
     """rows of the surface of a group, which a file holds"""
+    LIKELIHOOD_ROWS: ClassVar[int] = 200
+    """rows of a group that the lengths of its surface are the likeliest of"""
     ROBUST_BEYOND: ClassVar[float] = 0.1
     HAS_RELATIVE_ERRORS: ClassVar[bool] = False
     NUMBER_ROWS: ClassVar[int] = 200
