@@ -68,7 +68,7 @@ class DecodeRows(KernelRows):
     def by_head(self) -> Floats:
         """1 where each query head is a task, else 0."""
         group = self.size("heads") / self.size("kv_heads")
-        return ((group > MOST_GROUP) | (group == 1)).astype(np.float64)
+        return np.asarray((group > MOST_GROUP) | (group == 1), dtype=np.float64)
 
     @property
     def flops(self) -> Floats:
