@@ -48,6 +48,10 @@ if TYPE_CHECKING:
         latent_attention_cost as latent_attention_cost,
         prefill_attention_cost as prefill_attention_cost,
     )
+    from .timing.costs.convolution_costs import (
+        convolution_algorithm as convolution_algorithm,
+        convolution_cost as convolution_cost,
+    )
     from .timing.costs.expert_costs import expert_layer_cost as expert_layer_cost
     from .timing.costs.explanation import Explanation as Explanation
     from .timing.costs.fitted import FittedSource as FittedSource

@@ -11,6 +11,7 @@ they share a covariance; so are kernels of a family. Of allreduce_vtrain.csv dev
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,12 @@ def collective_tables(folder: Path, date: str) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def kernel_tables(folder: Path, date: str) -> dict[str, dict[str, Any]]:
-    """The tables of families of kernels, by device and part."""
+def kernel_tables(folder: Path, date: str, only: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The tables of families of kernels, by device and part; of those asked for alone, where any is."""
     tables: dict[str, dict[str, Any]] = {}
     for of in KERNEL_FILES:
         path = folder / of.file
-        if path.exists():
+        if path.exists() and (not only or of.family.PART in only):
             for system, model in of.models(of.read([path], False), of.file, date).items():
                 tables.setdefault(device_spec(system).name, {})[of.family.PART] = write_model(model)
     return tables
@@ -119,7 +120,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="PART", help="a part of the fits; repeatable")
     arguments = parser.parse_args()
     folder, date, only = arguments.folder, arguments.date, arguments.only
-    tables = kernel_tables(folder, date) if not only or {*only} & {of.family.PART for of in KERNEL_FILES} else {}
+    tables = kernel_tables(folder, date, only)
     if not only or {*only} - {of.family.PART for of in KERNEL_FILES}:
         of_device = {name: rows for name in device_names() if (rows := measurements(folder, name)).used}
         collectives = collective_tables(folder, date)

@@ -41,7 +41,7 @@ class KernelFile:
 
     `rows_of` makes rows of lines; lines that `is_modelled` leaves out (a mask) are neither fitted nor predicted. `fit`
     makes the models, device by device, from the rows and the lines that they are of, with their labels. With `pooled`
-    all systems share a surface (`fit_kernels`).
+    all systems share a surface (`fit_kernels`). `labels_of` says which first label models expect of rows on a device.
     """
 
     name: str
@@ -53,6 +53,7 @@ class KernelFile:
     ns_per_unit: float
     rows_of: Callable[[MeasuredRows], KernelRows]
     labels: Sequence[str] = ()
+    labels_of: Callable[[Sequence[KernelModel[Any]], KernelRows, DeviceSpec], tuple[str, ...]] | None = None
     is_modelled: Callable[[MeasuredRows], Any] | None = None  # Any: a mask
     fit: Fit = _fit
     pooled: bool = True

@@ -97,10 +97,11 @@ class Convolution(NamedTuple):
 class Layer(NamedTuple):
     """An op as a whole layer of which there are fits: the part of a calibration that has them, and the kind of layer.
 
-    `sizes` are the columns of `timing/fits/attention.py` ("attention") or `timing/fits/grouped.py` ("grouped").
+    `sizes` are the columns of `timing/fits/attention.py` ("attention"), `timing/fits/grouped.py` ("grouped") or of the
+    family of kernels of that part (`timing/fits/kernels`).
     """
 
-    part: Literal["attention", "grouped"]
+    part: Literal["attention", "grouped", "decode_attention", "latent_decode"]
     kind: str
     sizes: Mapping[str, int]
 

@@ -4,9 +4,9 @@
                        ... on 2, 4, 8 GPUs: 422, 852, 1734                      with others: overheads of replicas
     rows to predict    DGX-1 P100, ResNet-50, 64 images, 8 GPUs                 8 x 64 images / simulated step
 
-The row of one GPU calibrates the kernels of a curve and is met exactly, so such rows are a part of their own. A curve
-whose row of one GPU is missing takes the factor of the curve with the same model of GPU that is most like it. The null
-model `linear` multiplies the rate of one GPU.
+The row of one GPU calibrates the kernels of a curve and is met exactly, so such rows are a part of their own. Where the
+fit does not have it, one GPU is simulated with nothing fitted to any step (`UNFITTED`), and several take the factor of
+the curve with the same model of GPU that is most like theirs. The null model `linear` multiplies the rate of one GPU.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from ...devices.calibration.validation.measured_set import (
     PredictedBounds,
     RowPredictions,
 )
-from ...devices.calibration.validation.rows import COUNT, TEXT, MeasuredRows, read_csv
+from ...devices.calibration.validation.rows import COUNT, TEXT, Indices, MeasuredRows, read_csv
 from .curves import RATE, ScalingCurve, nearest_curve, one_gpu_rate, rows_of_curves
-from .overheads import NOISE, Overheads, ReplicatedStep, fit_overheads
+from .overheads import NOISE, PRIOR_EXPOSED, Overheads, ReplicatedStep, fit_overheads
 from .simulated import CurveRequest, SimulatedCurve, simulated_curves
 
 ONE_GPU, SEVERAL = "one GPU", "several GPUs"
 LINEAR = "linear"
+UNFITTED = "simulated"
 TRANSFER_DEVIATION = 0.35
-"""of log time, where the factor of kernels is that of another curve"""
+"""of log time, where the factor of kernels is that of another curve, or where there is none"""
 _KEYS = {"platform": TEXT, "variable_update": TEXT, "data": TEXT, "model": TEXT, "batch_per_gpu": COUNT, "gpus": COUNT}
 _BOUND = 1.2816  # deviations on each side of which 80 % of a normal distribution lie
 
@@ -62,18 +63,36 @@ def _answer(fit: MeasuredRows, test: MeasuredRows) -> RowPredictions:
     known, asked = rows_of_curves(fit), rows_of_curves(test)
     rates = {curve: one_gpu_rate(fit, rows) for curve, rows in known.items()}
     simulated, donors = _simulated(fit, test, {curve: rate for curve, rate in rates.items() if rate is not None})
-    overheads = _fitted(fit, simulated)
+    overheads, unfitted = _fitted(fit, simulated), _unfitted(asked, rates, test)
     said = [_PredictedRate(np.nan, np.nan, UNKNOWN)] * len(test)
     linear = np.full(len(test), np.nan)
     for curve, indices in asked.items():
         for row in indices.tolist():
             gpus = int(test.keys["gpus"][row])
             linear[row] = (rates.get(curve) or np.nan) * gpus
-            if curve in simulated and gpus in simulated[curve].steps:
+            if gpus == 1 and curve in unfitted:
+                said[row] = _PredictedRate(1 / unfitted[curve] * curve.batch_per_gpu, TRANSFER_DEVIATION, UNFITTED)
+            elif curve in simulated and gpus in simulated[curve].steps:
                 said[row] = _of_row(curve, simulated[curve].steps[gpus], overheads, donors.get(curve))
     rate, spread = np.array([it.rate for it in said]), np.array([it.deviation for it in said])
     bounds = PredictedBounds(rate, rate * np.exp(-_BOUND * spread), rate * np.exp(_BOUND * spread))
     return RowPredictions({RATE: bounds}, tuple(it.provenance for it in said), {LINEAR: {RATE: linear}})
+
+
+def _unfitted(
+    asked: Mapping[ScalingCurve, Indices], rates: Mapping[ScalingCurve, float | None], test: MeasuredRows
+) -> dict[ScalingCurve, float]:
+    """Seconds of a step on one GPU, by curve that the fit does not have it of, with nothing fitted to steps.
+
+    As much of its transfers is waited for as is assumed of several GPUs before any row is known.
+    """
+    requests = {}
+    for curve, indices in asked.items():
+        setting = curve.setting()
+        if rates.get(curve) is None and setting is not None and 1 in test.keys["gpus"][indices]:
+            requests[curve] = CurveRequest(setting, curve.batch_per_gpu, (1,), None, 1.0)
+    simulated = simulated_curves(requests)
+    return {curve: done.steps[1].simulated_s + PRIOR_EXPOSED * done.alone_s for curve, done in simulated.items()}
 
 
 def _simulated(
@@ -133,11 +152,14 @@ def _parts(fit: MeasuredRows | None, test: MeasuredRows) -> Sequence[str | None]
 
 
 def _folds(rows: MeasuredRows, count: int) -> Sequence[Fold]:
-    """The rows of several GPUs, curve by curve: predicted from the row of one GPU and from other curves."""
+    """The rows of several GPUs, curve by curve, from the row of one GPU and from other curves; those of one GPU from
+    rows of several, to which no kernel is fitted."""
+    several, one = (np.flatnonzero(of) for of in (rows.keys["gpus"] > 1, rows.keys["gpus"] == 1))
     curves = [indices[rows.keys["gpus"][indices] > 1] for indices in rows_of_curves(rows).values()]
     curves = [indices for indices in curves if len(indices)]
     folds = [np.sort(np.concatenate(curves[k::count])) for k in range(min(count, len(curves)))]
-    return [Fold(SEVERAL, np.setdiff1d(np.arange(len(rows)), test), test) for test in folds]
+    parts = [Fold(SEVERAL, np.setdiff1d(np.arange(len(rows)), test), test) for test in folds]
+    return [*parts, Fold(ONE_GPU, several, one)] if len(one) else parts
 
 
 CNN_SCALING = MeasuredSet(

@@ -56,10 +56,11 @@ class ScaledKernels:
 
 
 class SimulatedCurve(NamedTuple):
-    """The factor of kernels, and by number of GPUs the simulated step."""
+    """The factor of kernels, by number of GPUs the simulated step, and seconds of one GPU's step without kernels."""
 
     factor: float
     steps: Mapping[int, ReplicatedStep]
+    alone_s: float
 
 
 class CurveRequest(NamedTuple):
@@ -117,7 +118,7 @@ def curves_of_setting(requests: Sequence[CurveRequest]) -> list[SimulatedCurve]:
             if count in request.counts:
                 step_s = played.step_s(request.images, factor)
                 of_request[count] = ReplicatedStep(played.gpu, count, played.setting.hosts, step_s, transfers_s)
-    return [SimulatedCurve(factor, of_request) for factor, of_request in zip(factors, steps, strict=True)]
+    return [SimulatedCurve(factor, of_request, one_s) for factor, of_request in zip(factors, steps, strict=True)]
 
 
 class _CalibratedStep:

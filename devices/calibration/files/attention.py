@@ -83,7 +83,7 @@ def latent_decode_rows(lines: MeasuredRows) -> LatentDecodeRows:
 def _file(
     name: str, family: type[KernelRows], keys: Sequence[str], rows_of: Callable[[MeasuredRows], KernelRows]
 ) -> KernelFile:
-    """A file of aiconfigurator's measurements, in milliseconds; columns of types are texts, the others whole numbers."""
+    """A file of aiconfigurator's measurements, in milliseconds; types are texts, all other columns whole numbers."""
     kinds = {key: TEXT if key.endswith("dtype") else WHOLE if key in ("step", "window_size") else COUNT for key in keys}
     return KernelFile(name, f"{name}.csv", family, "system", kinds, "latency_ms", 1e6, rows_of)
 

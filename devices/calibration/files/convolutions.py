@@ -9,15 +9,18 @@ predict have none, so the choice is told from the shape.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....graph.arrays import Floats
+from ...spec import DeviceSpec
 from ...timing.fits.kernels.convolution_algorithms import ALGORITHMS, DIRECT, EXPLICIT, FFT, FUSED, IMPLICIT, WINOGRAD
 from ...timing.fits.kernels.convolutions import FORWARD, Convolutions
+from ...timing.fits.kernels.fastest_algorithm import fastest, times_by_algorithm
 from ...timing.fits.kernels.kernel_model import KernelModel
+from ...timing.fits.kernels.kernel_rows import KernelRows
 from ..fitting.kernels import Lesson, TimedKernels, fit_kernels
 from ..kernel_file import KernelFile, Measured
 from ..validation.rows import COUNT, WHOLE, MeasuredRows
@@ -52,12 +55,15 @@ def rows_of(lines: MeasuredRows) -> Convolutions:
     return Convolutions({"pass": (FORWARD,) * len(lines)}, counts)
 
 
-def labels_of(model: KernelModel[Any], rows: Any, spec: Any) -> tuple[str, ...]:
-    """What the file would call the algorithm that is predicted of each row."""
-    return tuple(LABEL_OF[name] for name in rows.algorithms(model.groups["fp32"].numbers, spec))
+def labels_of(
+    models: Sequence[KernelModel[Any]], rows: KernelRows, spec: DeviceSpec
+) -> tuple[str, ...]:  # Any: rows of every family
+    """What the file would call the algorithm that these models say is the fastest."""
+    assert isinstance(rows, Convolutions)
+    return tuple(LABEL_OF[name] for name in fastest(times_by_algorithm(models, rows, spec)))
 
 
-def _lesson(timed: TimedKernels[Convolutions], labels: tuple[str, ...]) -> Lesson:
+def lesson_of(timed: TimedKernels[Convolutions], labels: tuple[str, ...]) -> Lesson:
     """By row how much longer, in log time, the algorithm that ran is said to take than the fastest."""
     names = np.array([LABEL_OF[name] for name in ALGORITHMS], dtype=object)
     ran = names[:, None] == np.array(labels, dtype=object)[None, :]
@@ -74,7 +80,7 @@ def fit(
     measured: Measured, lines: Mapping[str, MeasuredRows], *, source: str, date: str, pooled: bool
 ) -> dict[str, KernelModel[Any]]:
     """The models of each system, taught by the labels of its rows."""
-    lessons = {name: _lesson(timed, lines[name].labels[LABEL]) for name, timed in measured.items()}
+    lessons = {name: lesson_of(timed, lines[name].labels[LABEL]) for name, timed in measured.items()}
     return fit_kernels(measured, source=source, date=date, pooled=pooled, lessons=lessons)
 
 
@@ -83,10 +89,11 @@ CONVOLUTIONS_FP32 = KernelFile(
     "convolutions_fp32.csv",
     Convolutions,
     "gpu",
-    {name: COUNT for name in ("batch", "in_channels", "out_channels", "kernel", "size", "stride")} | {"padding": WHOLE},
+    dict.fromkeys(("batch", "in_channels", "out_channels", "kernel", "size", "stride"), COUNT) | {"padding": WHOLE},
     "latency_us",
     1000.0,
     rows_of,
     labels=(LABEL,),
+    labels_of=labels_of,
     fit=fit,
 )

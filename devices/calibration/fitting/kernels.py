@@ -32,8 +32,8 @@ LEAST_SURFACE_ROWS = 12
 """with fewer, nothing can be said about lengths"""
 PULL = 0.02
 """weight of the start in the fit of numbers: keeps one where no row says anything of it"""
-MOST_NUMBER_ROWS, MOST_TRIES = 200, 30
-"""for the fit of numbers: rows, and steps of the search"""
+MOST_TRIES = 30
+"""steps of the search for numbers"""
 LEAST_SPREAD, UNKNOWN_SPREAD = 0.01, 0.3
 """of the 80 % interval of a formula in log time, half: at least, and where no row shows its kernel"""
 
@@ -170,10 +170,11 @@ def _spread(residuals: Floats, few: float) -> float:
 
 
 def _some(timed: TimedKernels[Any]) -> TimedKernels[Any]:  # Any: rows of every family
-    """At most `MOST_NUMBER_ROWS` of the rows."""
-    if len(timed.rows) <= MOST_NUMBER_ROWS:
+    """At most `NUMBER_ROWS` of the rows."""
+    most = timed.rows.NUMBER_ROWS
+    if len(timed.rows) <= most:
         return timed
-    some = np.sort(np.random.default_rng(0).permutation(len(timed.rows))[:MOST_NUMBER_ROWS])
+    some = np.sort(np.random.default_rng(0).permutation(len(timed.rows))[:most])
     return TimedKernels(timed.rows.take(some), timed.time_ns[some], timed.spec)
 
 
@@ -184,13 +185,14 @@ def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple
     start, least, most = (
         np.log([getattr(number, field) for number in numbers]) for field in ("start", "least", "most")
     )
-    measured = np.log(timed.time_ns)
+    measured, is_relative = np.log(timed.time_ns), timed.rows.HAS_RELATIVE_ERRORS
 
     def errors(logs: Floats) -> Floats:
         tried = tuple(np.exp(logs))
         said = timed.rows.timed_ns(timed.rows.formula_ns(tried, timed.spec), tried, timed.spec)
+        off = np.log(said) - measured
         further = np.empty(0) if lesson is None else lesson(tried)
-        return np.concatenate([np.log(said) - measured, PULL * (logs - start), further])
+        return np.concatenate([np.expm1(off) if is_relative else off, PULL * (logs - start), further])
 
     bounds, robust = (least - 1e-9, most + 1e-9), timed.rows.ROBUST_BEYOND
     best = least_squares(errors, start, bounds=bounds, loss="soft_l1", f_scale=robust, max_nfev=MOST_TRIES)
@@ -198,7 +200,7 @@ def fit_numbers(timed: TimedKernels[Any], lesson: Lesson | None = None) -> tuple
 
 
 def _effort(rows: KernelRows) -> Effort:
-    return OF_KERNELS._replace(most_rows=rows.KEPT_ROWS)
+    return OF_KERNELS._replace(likelihood_rows=rows.LIKELIHOOD_ROWS, most_rows=rows.KEPT_ROWS)
 
 
 def _kept(rows: R, spec: DeviceSpec, kept: Numbers, surface: Any) -> KernelSurface[R]:

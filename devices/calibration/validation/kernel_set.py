@@ -73,13 +73,17 @@ def _answer(of: KernelFile, fit: MeasuredRows, test: MeasuredRows) -> RowPredict
     whole = unknown(test, NULLS)
     columns = [column.copy() for column in whole.columns[of.latency]]
     nulls = {name: by[of.latency].copy() for name, by in whole.nulls.items()}
-    provenance = list(whole.provenance)
+    provenance, labels = list(whole.provenance), [""] * len(test)
     for system, lines in of.by_system(test).items():
         at, spec = test.where(of.system, system), spec_of(system)
         if spec is None:
             continue
         rows = of.rows_of(lines)
         said, named = _said(models, system, rows)
+        if of.labels_of is not None:
+            own = [models[system]] if system in models else list(models.values())
+            for row, label in zip(at, of.labels_of(own, rows, spec), strict=True):
+                labels[row] = label
         sheet = rows.datasheet_ns(spec) / of.ns_per_unit
         nulls[NULLS[0]][at] = sheet
         nulls[NULLS[1]][at] = np.maximum(sheet, least.get(system, floor))
@@ -88,7 +92,9 @@ def _answer(of: KernelFile, fit: MeasuredRows, test: MeasuredRows) -> RowPredict
         for row, text in zip(at, named, strict=True):
             provenance[row] = text
     bounds = PredictedBounds(*columns)
-    return RowPredictions({of.latency: bounds}, tuple(provenance), {n: {of.latency: c} for n, c in nulls.items()})
+    said_labels = {} if of.labels_of is None else {of.labels[0]: tuple(labels)}
+    columns_of_nulls = {name: {of.latency: column} for name, column in nulls.items()}
+    return RowPredictions({of.latency: bounds}, tuple(provenance), columns_of_nulls, labels=said_labels)
 
 
 def _said(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from ....graph.arrays import Floats
 from .rows import Indices, MeasuredRows
@@ -39,11 +39,13 @@ class RowPredictions:
     """Predictions of some rows: by measured column, with a provenance each; and by null model and column.
 
     Null models are there to compare with. A row about which nothing is known is NaN and has provenance "unknown".
+    `labels` are predicted labels by their column, "" where none is predicted.
     """
 
     columns: Mapping[str, PredictedBounds]
     provenance: tuple[str, ...]
     nulls: Mapping[str, Mapping[str, Floats]]
+    labels: Mapping[str, tuple[str, ...]] = field(factory=dict, kw_only=True)
 
     def take(self, rows: Indices) -> RowPredictions:
         """What is said of these rows."""
@@ -51,6 +53,7 @@ class RowPredictions:
             {name: PredictedBounds(*(part[rows] for part in bounds)) for name, bounds in self.columns.items()},
             tuple(self.provenance[row] for row in rows),
             {null: {name: column[rows] for name, column in by.items()} for null, by in self.nulls.items()},
+            labels={name: tuple(column[row] for row in rows) for name, column in self.labels.items()},
         )
 
 
@@ -121,6 +124,7 @@ def assembled(rows: MeasuredRows, jobs: Sequence[Job], answers: Sequence[RowPred
     columns = {name: PredictedBounds(*(part.copy() for part in bounds)) for name, bounds in whole.columns.items()}
     nulls = {null: {name: column.copy() for name, column in by.items()} for null, by in whole.nulls.items()}
     provenance = list(whole.provenance)
+    labels = {name: [""] * len(rows) for answer in answers for name in answer.labels}
     for job, answer in zip(jobs, answers, strict=True):
         for name, bounds in answer.columns.items():
             for mine, theirs in zip(columns[name], bounds, strict=True):
@@ -130,4 +134,9 @@ def assembled(rows: MeasuredRows, jobs: Sequence[Job], answers: Sequence[RowPred
                 nulls[null][name][job.rows] = column
         for row, text in zip(job.rows, answer.provenance, strict=True):
             provenance[row] = text
-    return RowPredictions(columns, tuple(provenance), nulls)
+        for name, texts in answer.labels.items():
+            for row, text in zip(job.rows, texts, strict=True):
+                labels[name][row] = text
+    return RowPredictions(
+        columns, tuple(provenance), nulls, labels={name: tuple(texts) for name, texts in labels.items()}
+    )

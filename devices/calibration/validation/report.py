@@ -6,9 +6,10 @@ notes       "gemm_bf16: nothing is known of the devices of 12 of 812 rows"
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,34 @@ def notes(validation: Validation) -> list[str]:
         missing = sum(text == UNKNOWN for text in part.answer.provenance)
         if missing:
             lines.append(f"{name}: nothing is known of the devices of {missing} of {len(part.rows)} rows")
+        lines += [
+            f"{name}: {label} is right of {share.right_percent:.1f} % of {share.rows} rows; "
+            f"always {share.commonest}: {share.commonest_percent:.1f} %"
+            for label, share in right_labels(part).items()
+        ]
     return lines
+
+
+class RightLabels(NamedTuple):
+    """How many rows have a label, of how many it is predicted, and how many have the commonest one."""
+
+    rows: int
+    right_percent: float
+    commonest: str
+    commonest_percent: float
+
+
+def right_labels(part: ValidatedPart) -> dict[str, RightLabels]:
+    """By column of labels, of those that are predicted and known."""
+    shares = {}
+    for name, said in part.answer.labels.items():
+        pairs = [pair for pair in zip(said, part.rows.labels.get(name, ()), strict=False) if all(pair)]
+        if not pairs:
+            continue
+        commonest, count = Counter(known for _, known in pairs).most_common(1)[0]
+        right = sum(text == known for text, known in pairs)
+        shares[name] = RightLabels(len(pairs), 100 * right / len(pairs), commonest, 100 * count / len(pairs))
+    return shares
 
 
 def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
@@ -56,6 +84,7 @@ def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
         **errors._asdict(),
         "worst": None if errors.worst is None else _row(part, column, errors.worst),
         "by": {key: _by(part, rows, column) for key, rows in _splits(part).items()},
+        "labels": {name: share._asdict() for name, share in right_labels(part).items()},
         "null_models": [
             {"name": name, "mape_percent": mape_percent(by[column], measured)} for name, by in part.answer.nulls.items()
         ],

@@ -95,7 +95,7 @@ def convolution_filter_product(c: CostContext) -> Product:
 
 def _pass(c: CostContext, direction: str, image: Dims, result: Dims, filter_dims: Dims) -> Convolution:
     """From the shapes of the forward pass; ValueError unless they are of images, which have 4 dimensions."""
-    tall, broad, depth, features = filter_dims
+    tall, broad, depth, _ = filter_dims
     layout = "NCHW" if c.attrs.get("data_format") == b"NCHW" else "NHWC"
     rows, columns = (2, 3) if layout == "NCHW" else (1, 2)
     channels = _channels(c, image)

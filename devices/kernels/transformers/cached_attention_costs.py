@@ -6,7 +6,14 @@ query share out the rows over the whole device (Dao et al., Flash-Decoding, 2023
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, bytes_moved, flops, output_bytes
+from math import prod
+
+from ..op_cost import CostContext, Layer, bytes_moved, flops, layers, output_bytes
+
+LATENT, ROTARY = 512, 64
+"""numbers of a row of latent attention whose kernels were measured: the first are keys and values, the last keys"""
+_HALF = 2
+"""bytes of an element of the caches that were measured"""
 
 
 def _seen(c: CostContext) -> int:
@@ -28,3 +35,19 @@ def cached_attention_bytes(c: CostContext) -> int:
     rows = c.inputs[1][2]
     seen = sum(c.bytes_in(port) // rows * _seen(c) for port in range(1, len(c.inputs) - 1)) if rows else 0
     return c.bytes_in(0) + seen + output_bytes(c)
+
+
+@layers("Partita>CachedAttention")
+def cached_attention_layer(c: CostContext) -> Layer | None:
+    """Grouped heads with keys and values of one width, or latent rows of `LATENT` + `ROTARY`; 16-bit rows alone."""
+    (batch, heads, depth), (_, kv_heads, rows, _) = c.inputs[0], c.inputs[1]
+    elements = prod(c.inputs[1])
+    if not elements or not batch * heads or c.bytes_in(1) != _HALF * elements:
+        return None
+    value_size = c.outputs[0][2]
+    if len(c.inputs) == len(("query", "keys", "values", "position")):
+        sizes = {"batch": batch, "context": rows, "heads": heads, "kv_heads": kv_heads, "head_dim": depth}
+        return Layer("decode_attention", "decode", {**sizes, "window": _seen(c)}) if value_size == depth else None
+    is_latent = (kv_heads, depth, value_size) == (1, LATENT + ROTARY, LATENT) and _seen(c) == rows
+    sizes = {"batch": batch, "context": rows, "heads": heads}
+    return Layer("latent_decode", "decode", sizes) if is_latent else None

@@ -46,7 +46,7 @@ def prefill_attention_cost(
     cache_dtype: str | None = None,
     calibration: Calibration | None = None,
 ) -> OpCost:
-    """Time of the attention of one layer in a prefill: `batch` sequences of `seq_len` new tokens, nothing cached before.
+    """Time of the attention of one layer in a prefill: `batch` sequences of `seq_len` new tokens, with an empty cache.
 
     Includes the rotary embedding of queries and keys and the write of keys and values to the paged cache; the
     projections before and after it are products of their own. `window` 0 is none, else a query sees that many tokens.

@@ -6,8 +6,8 @@
     on P100-SXM2, which nobody measured                                                         "transferred"
 
 The rows that fits are of are forward passes of 3 x 3 filters moved by 1. The formulas hold for others as well, so all
-passes, filters, strides, layouts and groups follow them, with an interval that is wider by `UNMEASURED_SPREAD`. Images of
-the rows were zeros, which GPUs under a power limit compute at a higher clock than numbers; so the rate that formulas
+passes, filters, strides, layouts and groups follow them, with an interval that is wider by `UNMEASURED_SPREAD`. Images
+of the rows were zeros, which GPUs under a power limit compute at a higher clock than numbers; so the rate that formulas
 take shares of is the one that the device keeps under load (`sustained_clock`).
 """
 
@@ -25,13 +25,13 @@ from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
-from ..fits.kernels.convolution_algorithms import ALGORITHMS
 from ..fits.kernels.convolutions import FORWARD, PASSES, Convolutions
+from ..fits.kernels.fastest_algorithm import fastest, times_by_algorithm
 from ..fits.kernels.kernel_model import KernelModel
 from ..fits.kernels.transferred import weights_of
 from ..fits.layers import with_interval
 from ..fits.prediction import Prediction
-from .source import OpCost, UnknownCost
+from .source import OpCost, Provenance, UnknownCost
 
 UNMEASURED_SPREAD = 0.25
 """half of the 80 % interval that a pass, filter, stride, layout or group that no row has adds in log time: assumed"""
@@ -76,16 +76,14 @@ def convolution_cost(
     """Time of one pass over a convolution in float32 (not TF32) on a GPU.
 
     Outputs of `size` x `size` pixels and filters of `kernel` x `kernel` points; `direction` is "forward", "to_input" or
-    "to_filter". All kernels of the fastest algorithm are in it, transforms among them; neither a launch of the host, nor
-    a bias, nor a change of layout is. Operations are those of the definition, whatever the algorithm. `calibration` None
-    is the catalog's. InvalidArgumentError for a size below 1, and UnknownCost for a CPU and where no GPU has a fit.
+    "to_filter". All kernels of the fastest algorithm are in it, transforms among them; neither a launch of the host,
+    nor a bias, nor a change of layout is. Operations are those of the definition, whatever the algorithm. `calibration`
+    None is the catalog's. InvalidArgumentError for a size below 1, UnknownCost for a CPU and where no GPU has a fit.
     """
     rows = _rows(direction, images, channels, filters, size, kernel, stride, groups)
     said = convolution_answer(spec, rows, is_measured(rows), calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(
-        round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
-    )
+    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))
 
 
 def convolution_algorithm(
@@ -146,12 +144,10 @@ def convolution_answer(
     apart = np.sqrt(weights @ (np.log(kernels) - log_ns) ** 2)
     own = 0.0 if is_own else Convolutions.SPREAD
     half = np.sqrt(weights @ halves**2 + apart**2 + own**2 + ((1 - measured) * UNMEASURED_SPREAD) ** 2)
-    provenance = "fitted" if is_own and bool(measured.all()) else "transferred"
+    provenance: Provenance = "fitted" if is_own and bool(measured.all()) else "transferred"
     said = with_interval(np.maximum(np.exp(log_ns), least_kernel_ns(spec)), half, provenance)
-    every = np.array([rows.times_ns(model.group("fp32").numbers, loaded) for model in models])
-    times: Floats = np.exp(np.tensordot(weights, np.log(every), axes=1))
-    names = tuple(ALGORITHMS[i] for i in times.argmin(axis=0))
-    return ConvolutionAnswer(said, names, times, models, is_own)
+    times = times_by_algorithm(models, rows, loaded)
+    return ConvolutionAnswer(said, fastest(times), times, models, is_own)
 
 
 def least_kernel_ns(spec: DeviceSpec) -> float:

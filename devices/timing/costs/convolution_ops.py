@@ -87,7 +87,9 @@ def _shuffled_ns(rows: Convolutions, spec: DeviceSpec) -> Floats:
 
     One of read and write jumps from point to point, and moves a sector for each.
     """
-    elements = rows.size("tall") * rows.size("broad") * rows.size("channels") / rows.size("groups") * rows.size("filters")
+    elements = (
+        rows.size("tall") * rows.size("broad") * rows.size("channels") * rows.size("filters") / rows.size("groups")
+    )
     return least_kernel_ns(spec) + elements * (_SECTOR + WORD) * 1e9 / spec.achieved_bytes_per_s
 
 

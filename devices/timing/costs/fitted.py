@@ -3,6 +3,7 @@
     MatMul (64, 128) x (128, 256), bf16, H100-SXM   ->   "fitted", with the interval of the fit
     the same in float32                             ->   "transferred": rates of tf32, twice the bytes, wider interval
     the same in float32 on a V100-PCIe              ->   "fitted" to float32 products there
+    Partita>Float8MatMul                            ->   "fitted" to fp8 products where the device has them
     Partita>FlashAttention                          ->   as it was fitted on another device, "transferred"
     AddV2 on a V100-PCIe, on an H100-SXM            ->   "fitted" to such kernels there, "transferred" from other GPUs
     Cholesky, a CPU                                 ->   "roofline"
@@ -55,6 +56,7 @@ from .kernel_ops import (
     sum_of_parts,
 )
 from .layer_ops import explain_layer, layer_cost
+from .low_bit_ops import float8_run
 from .op_facts import FitsByDevice, OpFacts, has_part, is_in_catalog
 from .roofline import ceil_ns, explain_roofline, roofline
 from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type
@@ -169,6 +171,9 @@ class FittedSource:
 
     def _run(self, c: CostContext, product: Product | None, spec: DeviceSpec, known: OpFacts) -> OpRun | None:
         """The kernel of a measured family that the op is."""
+        narrow = None if self._kernels is None else float8_run(c, product, spec, self._kernels)
+        if narrow is not None:
+            return narrow
         if known.may_be_run and (known.numbers is None or known.may_stream or rate_type(c) is DataType.FLOAT):
             run = declared_run(c)
             if run is not None and self._is_fitted(run.run.part):

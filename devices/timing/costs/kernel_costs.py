@@ -6,17 +6,30 @@ the same on A30, which nobody measured                              OpCost(..., 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil, floor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ....graph.suggestions import suggestion
 from ...spec import DeviceSpec
-from ..fits.calibration import Calibration
+from ..fits.calibration import Calibration, DeviceFits
 from ..fits.kernels.kernel_model import KernelModel, at_least
 from ..fits.kernels.kernel_rows import KernelRows
 from ..fits.kernels.transferred import transferred_kernels
 from ..fits.prediction import Prediction
 from .source import OpCost, UnknownCost
+
+
+class KernelFits(Protocol):
+    """Finds the models of kernels; `Calibration` does."""
+
+    def device(self, name: str) -> object:
+        """The models of a device; None for one without any."""
+        ...
+
+    def having(self, part: str) -> Iterable[DeviceFits]:
+        """The devices that have a model of that part."""
+        ...
 
 
 class KernelAnswer(NamedTuple):
@@ -31,7 +44,7 @@ class KernelAnswer(NamedTuple):
         return self.said.provenance == "fitted"
 
 
-def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: Calibration | None = None) -> KernelAnswer:
+def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: KernelFits | None = None) -> KernelAnswer:
     """By the device's own model, or by all that have one; UnknownCost for a CPU, and where no device has a fit.
 
     All rows are of one group. `calibration` None is the catalog's.
@@ -41,7 +54,7 @@ def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: Calibration |
         raise UnknownCost(f"{spec.name} is a {spec.kind}, and {rows.WHAT} are modelled on GPUs; ask for a GPU")
     calibration = Calibration.of_catalog() if calibration is None else calibration
     fits = calibration.device(spec.name)
-    own = fits.kernels(part) if fits is not None else None
+    own = fits.kernels(part) if isinstance(fits, DeviceFits) else None
     if own is not None and own.has(rows):
         return KernelAnswer(at_least(own.predict_kernels(rows), rows.floor_ns(spec)), (own,))
     models = [model for each in calibration.having(part) if (model := each.kernels(part)) is not None]

@@ -5,6 +5,8 @@ Partita>FlashAttention, causal, 4096 queries and keys, 8 heads of 128, bf16
     on H100-SXM                 the same times the ratio of products on both, "transferred"
     one query of a long cache   no layer: its bytes decide (`FittedSource`)
 
+Partita>CachedAttention         a decode step as serving frameworks have it (`kernel_layers`)
+
 Fits are of bf16: another type takes as much longer as the peak of its units is lower, and is less sure. No op takes
 less than the floor of a kernel, and its bytes at the bandwidth that the device reaches.
 """
@@ -27,6 +29,7 @@ from ..fits.layer_model import LayerColumns
 from ..fits.layers import octaves_outside
 from ..fits.products import TRANSFERRED_SPREAD, bf16_peak
 from .explanation import ExplainedNumber, Explanation
+from .kernel_layers import explain_kernel_layer, is_kernel_layer, kernel_layer_answer
 from .layer_costs import LayerAnswer, LayerFits, answer_of
 from .source import OpCost, rate_type
 
@@ -39,9 +42,11 @@ _FORMULAS = {
 
 def layer_cost(c: CostContext, layer: Layer, spec: DeviceSpec, calibration: LayerFits) -> OpCost:
     """The time of a layer with the operations and bytes of the op; UnknownCost where no device has such a fit."""
-    answer = answer_of(spec, layer.part, _columns(layer), calibration)
     slower, half = _of_type(c, spec)
-    said = answer.said
+    if is_kernel_layer(layer):
+        said, half = kernel_layer_answer(layer, spec, calibration).said, 0.0  # rows are of 16 bits
+    else:
+        said = answer_of(spec, layer.part, _columns(layer), calibration).said
     time_ns, low_ns, high_ns = (float(column[0]) * slower for column in said[:3])
     wider = np.exp(np.hypot(np.log(high_ns / time_ns), half))
     moved = op_cost.bytes_of(c)
@@ -65,6 +70,8 @@ def _of_type(c: CostContext, spec: DeviceSpec) -> tuple[float, float]:
 
 def explain_layer(c: CostContext, layer: Layer, cost: OpCost, spec: DeviceSpec, calibration: LayerFits) -> Explanation:
     """Sizes, fitted numbers and the device that they are of, and what makes the time less sure."""
+    if is_kernel_layer(layer):
+        return explain_kernel_layer(layer, cost, spec, calibration)
     asked = _columns(layer)
     answer = answer_of(spec, layer.part, asked, calibration)
     model = answer.model

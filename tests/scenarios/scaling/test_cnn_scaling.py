@@ -54,6 +54,16 @@ def test_one_gpu_is_met_and_more_are_predicted(tmp_path: Path) -> None:
     assert np.all((bounds.low < bounds.value) & (bounds.value < bounds.high))
 
 
+def test_one_gpu_is_simulated_with_nothing_fitted(tmp_path: Path) -> None:
+    """Where the fit lacks the row of one GPU, no row of it changes what is said, not even of the same GPU."""
+    asked, other = f"{P100},1,\n", f"{P100.replace('512', '256')},1,1000\n"
+    for given in (f"{K80},1,656\n", f"{K80},1,900\n", f"{K80},1,656\n{other}"):
+        validation = validated(tmp_path, given, asked)
+        rate = predicted(validation)[P100.split(",")[0], 1]
+        assert rate == pytest.approx(2987, rel=0.25)  # images/s, TensorFlow's benchmark page of 2017
+        assert validation.predictions[0].answer.provenance == ("simulated",)
+
+
 def test_measured_cells_reach_no_prediction(tmp_path: Path) -> None:
     """Only keys of the test do; rows of the fit on several GPUs change what others are predicted to be."""
     asked = f"{P100},4,"
@@ -80,11 +90,13 @@ def test_rows_of_nobody_are_unknown(tmp_path: Path) -> None:
 
 
 def test_curves_are_held_out_whole(tmp_path: Path) -> None:
-    """Rows of one GPU calibrate and are not predicted; the report splits errors by platform and network."""
+    """Rows of several GPUs are predicted from those of one, these from none; errors are split by platform, network."""
     given = folder(tmp_path / "fit", f"{GIVEN}{P100},2,5600\n{K80},2,1200\n{K80},4,2300\n")
     report = document(cross_validate(given, 5, sets=[CNN_SCALING]))
-    (entry,) = report["sets"]
+    entry, one = report["sets"]
     assert (entry["part"], entry["rows"], entry["fitted_on_rows"]) == ("several GPUs", 3, 3)
+    assert (one["part"], one["rows"], one["fitted_on_rows"]) == ("one GPU", 2, 3)
+    assert one["mape_percent"] < 40
     assert list(entry["by"]) == ["platform", "model"]
     assert entry["by"]["model"]["AlexNet"]["rows"] == 3
     assert entry["mape_percent"] < 15

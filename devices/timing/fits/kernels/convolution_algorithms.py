@@ -28,8 +28,8 @@ DIRECT, IMPLICIT, EXPLICIT = "direct", "implicit product", "explicit product"
 FUSED, WINOGRAD, FFT = "fused Winograd", "Winograd", "FFT"
 ALGORITHMS = (DIRECT, IMPLICIT, EXPLICIT, FUSED, WINOGRAD, FFT)
 FUSED_NEEDS = 50
-"""the compute capability of Maxwell, times 10: fused Winograd kernels are in its machine code; those of several kernels run on
-Kepler too (tensorflow/tensorflow#9339: "On K80s this makes a big difference")"""
+"""the compute capability of Maxwell, times 10: fused Winograd kernels are in its machine code; those of several kernels
+run on Kepler too (tensorflow/tensorflow#9339: "On K80s this makes a big difference")"""
 WORD = 4.0
 _TILES = ((128, 128, 1.0), (128, 64, 0.95), (128, 32, 0.85))
 """of implicit products: pixels, filters, and the share of the rate that the tile reaches"""
@@ -68,7 +68,7 @@ class Machine(NamedTuple):
     units: float
 
 
-class Sizes(NamedTuple):
+class ConvolutionSizes(NamedTuple):
     """Columns of one pass over convolutions, a group each.
 
     `rows` x `columns` pixels of `images` images of which `deep` channels make `wide` ones with filters of `points`
@@ -112,7 +112,7 @@ class Sizes(NamedTuple):
         return WORD * self.groups * self.points * self.deep * self.wide
 
 
-def times_ns(sizes: Sizes, shares: ConvolutionShares, machine: Machine, has_fused: bool) -> Floats:
+def times_ns(sizes: ConvolutionSizes, shares: ConvolutionShares, machine: Machine, has_fused: bool) -> Floats:
     """A row by algorithm (`ALGORITHMS`), a column by convolution; infinite where an algorithm does not apply."""
     is_3x3 = sizes.has_tiles & (sizes.tall == 3) & (sizes.broad == 3) & (sizes.groups == 1)
     is_fourier = sizes.has_tiles & (sizes.groups == 1) & (np.maximum(sizes.tall, sizes.broad) < _FFT_TILE / 2)
@@ -145,21 +145,21 @@ def _waves(blocks: Floats, slots: float, whole: float) -> Floats:
     return whole * np.ceil(blocks / slots) + (1 - whole) * np.maximum(blocks / slots, 1.0)
 
 
-class _Products(NamedTuple):
+class _TiledProducts(NamedTuple):
     """Products of m x k by k x n."""
 
-    count: Floats | float
+    products: Floats | float
     m: Floats
     n: Floats
     k: Floats
 
 
-def _tiled_ns(of: _Products, tiles: tuple[tuple[int, int, float], ...], rate: float, units: float, per_unit: int,
+def _tiled_ns(of: _TiledProducts, tiles: tuple[tuple[int, int, float], ...], rate: float, units: float, per_unit: int,
               whole: float, splits: NDArray[np.bool_] | None = None) -> Floats:  # fmt: skip
     """Products in tiles, by the best of the tiles; those that may be split sum parts of k on units left idle."""
     times = []
     for m, n, share in tiles:
-        blocks = of.count * np.ceil(of.m / m) * np.ceil(of.n / n)
+        blocks = of.products * np.ceil(of.m / m) * np.ceil(of.n / n)
         slots = units * per_unit
         parts = np.ones_like(blocks)
         if splits is not None:
@@ -169,20 +169,20 @@ def _tiled_ns(of: _Products, tiles: tuple[tuple[int, int, float], ...], rate: fl
     return np.asarray(np.min(times, axis=0), dtype=np.float64)
 
 
-def _as_products(s: Sizes) -> _Products:
+def _as_products(s: ConvolutionSizes) -> _TiledProducts:
     """The implicit product: a row of patches by filters, or patches by the gradients of all pixels."""
     m = np.where(s.is_sum, s.wide, s.pixels)
     n = np.where(s.is_sum, s.deep * s.points, s.wide)
-    return _Products(s.groups, m, n, s.depth)
+    return _TiledProducts(s.groups, m, n, s.depth)
 
 
-def _implicit(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _implicit(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     rate = on.flops * shares.implicit
     product_ns = _tiled_ns(_as_products(s), _TILES, rate, on.units, 2, shares.waves, s.is_sum)
     return _soft(product_ns, (s.image_bytes + s.filter_bytes) / (on.bytes * shares.bandwidth))
 
 
-def _explicit(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _explicit(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     """Patches are written and read; the product is a library's, which splits what is too small to fill the GPU."""
     bandwidth = on.bytes * shares.bandwidth
     patches_ns = 2 * WORD * s.groups * s.pixels * s.points * s.deep / bandwidth
@@ -192,13 +192,13 @@ def _explicit(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
     return patches_ns + _soft(product_ns, (s.image_bytes + s.filter_bytes) / bandwidth)
 
 
-def _direct(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _direct(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     flops = 2.0 * s.groups * np.where(s.is_sum, s.deep * s.points * s.wide, s.pixels * s.wide) * s.depth
     arithmetic_ns = flops / (on.flops * shares.implicit * _DIRECT_RATE)
     return _soft(arithmetic_ns, (s.image_bytes + s.filter_bytes) / (on.bytes * shares.bandwidth))
 
 
-def _fused(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _fused(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     """F(2x2, 3x3) in one kernel behind a transform of the filters: 16 products for the 16 2 x 2 tiles of 8 x 8
     outputs and 32 filters a block."""
     blocks = s.images * np.ceil(s.rows / 8) * np.ceil(s.columns / 8) * np.ceil(s.wide / 32)
@@ -209,11 +209,11 @@ def _fused(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
     return filters_ns + _soft(products_ns, moved / (on.bytes * shares.bandwidth))
 
 
-def _winograd(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _winograd(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     """F(4x4, 3x3) in four kernels: transforms of images and of filters, 36 products of tiles, the transform back."""
     tiles = s.images * np.ceil(s.rows / 4) * np.ceil(s.columns / 4)
     made = np.where(s.is_sum, s.deep, tiles)
-    of = _Products(36.0, s.wide, made, np.where(s.is_sum, tiles, s.deep))
+    of = _TiledProducts(36.0, s.wide, made, np.where(s.is_sum, tiles, s.deep))
     rate, bandwidth = on.flops * shares.winograd, on.bytes * shares.bandwidth
     transformed = 36 * WORD * tiles * (s.deep + s.wide)
     filters = s.filter_bytes * 4
@@ -225,12 +225,12 @@ def _winograd(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
     )
 
 
-def _fft(s: Sizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _fft(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
     """Tiles of 32 x 32 points: a complex product by frequency, 8 operations a multiplication and sum."""
     tall, broad = (np.maximum(_FFT_TILE + 1 - side, 1.0) for side in (s.tall, s.broad))
     tiles = s.images * np.ceil(s.rows / tall) * np.ceil(s.columns / broad)
     made = np.where(s.is_sum, s.deep, tiles)
-    of = _Products(_FREQUENCIES, s.wide, made, np.where(s.is_sum, tiles, s.deep))
+    of = _TiledProducts(_FREQUENCIES, s.wide, made, np.where(s.is_sum, tiles, s.deep))
     rate, bandwidth = on.flops * shares.fft / 4, on.bytes * shares.bandwidth
     transformed = 2 * WORD * _FREQUENCIES * (tiles * (s.deep + s.wide) + s.deep * s.wide)
     products_ns = _tiled_ns(of, _WINOGRAD_TILES, rate, on.units, 4, shares.waves, s.is_sum)

@@ -39,6 +39,7 @@ class DecodeRows(KernelRows):
     TEXTS = TYPES
     COUNTS = ("batch", "context", "heads", "kv_heads", "head_dim", "window")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 8000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),
@@ -60,13 +61,14 @@ class DecodeRows(KernelRows):
     @property
     def tokens(self) -> Floats:
         """Tokens of the cache that are read."""
-        return np.minimum(self.size("window"), self.size("context"))
+        seen: Floats = np.minimum(self.size("window"), self.size("context"))
+        return seen
 
     @property
     def by_head(self) -> Floats:
         """1 where each query head is a task, else 0."""
         group = self.size("heads") / self.size("kv_heads")
-        return ((group > MOST_GROUP) | (group == 1)).astype(np.float64)
+        return np.asarray((group > MOST_GROUP) | (group == 1), dtype=np.float64)
 
     @property
     def flops(self) -> Floats:

@@ -7,7 +7,8 @@ No cache is written and no position is embedded; heads have their own keys and v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,9 +22,10 @@ class EncoderRows(KernelRows):
     """Attention of `batch` sequences of `seq_len` tokens without mask."""
 
     PART, WHAT = "encoder_attention", "encoder attention"
-    TEXTS = {"dtype": ("bf16",)}
+    TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"dtype": ("bf16",)}
     COUNTS = ("batch", "seq_len", "heads", "head_dim")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),

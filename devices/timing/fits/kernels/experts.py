@@ -47,6 +47,7 @@ class ExpertLayers(KernelRows):
     """Layers with `experts` of hidden x intermediate, `products` (3 if gated, else 2) each, cut by tp and ep."""
 
     PART, WHAT = "expert_layers", "expert layers"
+    FORMULA = "floor + both launches, each the soft maximum of arithmetic, tiles and weights, + tokens and experts"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"dtype": DTYPES, "kernel": KERNELS}
     COUNTS = ("tokens", "hidden", "intermediate", "experts", "top_k", "tp", "ep", "products", "skew")
     NUMBERS = (

@@ -55,8 +55,10 @@ class KernelRows(ABC):
     the time is made of. `SPREAD` is half of the 80 % interval, in log time, that a time transferred from other devices
     has at least: from leaving each device out. Where the nearest of them is nearer than `NEAR` (natural logs of the
     datasheets' ratio) it is less (`spread_at`). A donor counts 1/e of one that is nearer by `DECAY`. `LAUNCH_SPREAD` is
-    the least half of the interval of a transferred measurement that shows only the launch. Numbers are fitted with
-    errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares.
+    the least half of the interval of a transferred measurement that shows only the launch. Numbers are fitted to at
+    most `NUMBER_ROWS` rows, with errors of more than `ROBUST_BEYOND`, in log time, counting less than their squares;
+    with `HAS_RELATIVE_ERRORS` an error is said / measured - 1 instead of its log, so that the lower ones of times that
+    scatter much are met.
     """
 
     PART: ClassVar[str]
@@ -70,7 +72,11 @@ class KernelRows(ABC):
     DECAY: ClassVar[float] = 1.0
     KEPT_ROWS: ClassVar[int] = 110
     """rows of the surface of a group, which a file holds"""
+    LIKELIHOOD_ROWS: ClassVar[int] = 200
+    """rows of a group that the lengths of its surface are the likeliest of"""
     ROBUST_BEYOND: ClassVar[float] = 0.1
+    HAS_RELATIVE_ERRORS: ClassVar[bool] = False
+    NUMBER_ROWS: ClassVar[int] = 200
     LAUNCH_SPREAD: ClassVar[float] = 0.0
 
     def __init__(self, texts: KernelTexts, counts: KernelCounts) -> None:

@@ -50,6 +50,7 @@ class LatentPrefillRows(KernelRows):
     TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 12_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
@@ -102,6 +103,7 @@ class LatentDecodeRows(KernelRows):
     TEXTS = TYPES
     COUNTS = ("batch", "context", "heads")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),

@@ -52,6 +52,9 @@ class LowBitProducts(KernelRows):
     """Products of m x k inputs by k x n weights."""
 
     PART, WHAT = "low_bit_products", "products below 16 bits"
+    FORMULA = (
+        "floor + the soft maximum of arithmetic, k-loop and bytes, with the fastest tile and split + quantised bytes"
+    )
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"dtype": DTYPES}
     COUNTS = ("m", "n", "k")
     NUMBERS = (

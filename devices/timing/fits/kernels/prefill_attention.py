@@ -40,6 +40,7 @@ class PrefillRows(KernelRows):
     TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads", "kv_heads", "head_dim", "window")
     SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from partita.actors import BlockingSession
-from partita.devices import cut, device_spec, local_cluster, simulate
+from partita.devices import cut, device_spec, local_cluster, product_cost, simulate
 from partita.devices.timing.costs.fitted import FittedSource
 from partita.devices.timing.costs.roofline import RooflineSource
 from partita.devices.timing.costs.source import CostRequest, CostSource, OpCost
@@ -43,11 +43,22 @@ def test_factors_have_a_byte_an_element_and_the_product_its_own_type() -> None:
     assert cost("Partita>Float8MatMul", "H100-SXM", RooflineSource()).bytes == M * K + K * N + 2 * M * N
 
 
-def test_the_fitted_time_is_scaled_by_the_rates() -> None:
-    """A fit of bfloat16 products is transferred; the time lies between half and all of that of bfloat16."""
-    narrow, wide = (cost(op, "H100-SXM", FittedSource()) for op in ("Partita>Float8MatMul", "MatMul"))
+@pytest.mark.parametrize("device", ["H100-SXM", "B200-SXM"])
+def test_the_time_is_that_of_measured_products(device: str) -> None:
+    """Of fp8 with the input quantised, between half and all of that of bfloat16; operations and bytes are the op's."""
+    narrow, wide = (cost(op, device, FittedSource()) for op in ("Partita>Float8MatMul", "MatMul"))
+    said = product_cost(device_spec(device), m=M, n=N, k=K, dtype="fp8")
+    assert narrow.provenance == said.provenance == "fitted"
+    assert narrow.time_ns == pytest.approx(said.time_ns, abs=1)
+    assert (narrow.flops, narrow.bytes) == cost("Partita>Float8MatMul", device, RooflineSource())[1:3]
+    assert 0.45 * wide.time_ns < narrow.time_ns < 0.8 * wide.time_ns
+
+
+def test_without_measured_ones_products_in_bfloat16_are_scaled_by_the_rates() -> None:
+    """On an A100, which has no such units: half precision, and nothing that was fitted to fp8."""
+    narrow, wide = (cost(op, "A100-80GB", FittedSource()) for op in ("Partita>Float8MatMul", "MatMul"))
     assert narrow.provenance == "transferred"
-    assert 0.45 * wide.time_ns < narrow.time_ns < 0.7 * wide.time_ns
+    assert 0.8 * wide.time_ns < narrow.time_ns < 1.1 * wide.time_ns
 
 
 def test_a_device_without_such_units_computes_in_half_precision() -> None:
