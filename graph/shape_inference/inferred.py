@@ -86,7 +86,7 @@ class InferredShapes:
 
     def read(self, case: int) -> Shapes:
         """The shapes of the inputs of the nodes of a case."""
-        return tuple(self._facts.shapes[fact] for fact in self._cases.inputs[case])
+        return tuple(map(self._facts.shapes.__getitem__, self._cases.inputs[case]))
 
     def written(self, case: int) -> Shapes:
         """The shapes of the outputs of the nodes of a case."""

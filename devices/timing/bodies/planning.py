@@ -165,12 +165,12 @@ class Planner:
         return self._requests(shapes, NodePlaces(shapes.graph, self.cluster).priced_on, nodes)
 
     def _requests(self, shapes: InferredShapes, device: Numbers, nodes: Sequence[int]) -> list[CostRequest]:
-        batch = []
-        for n in nodes:
-            case = int(shapes.case_of[n])
-            inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
-            batch.append(CostRequest(shapes.graph.properties[n], inputs, outputs, self._specs[device[n]]))
-        return batch
+        rows = np.array(nodes, np.int64)
+        properties, specs, read, written = shapes.graph.properties, self._specs, shapes.read, shapes.written
+        return [
+            CostRequest(properties[n], sizes_of(read(case)), sizes_of(written(case)), specs[where])
+            for n, case, where in zip(nodes, shapes.case_of[rows].tolist(), device[rows].tolist(), strict=True)
+        ]
 
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:

@@ -18,22 +18,22 @@ from typing import NamedTuple, Protocol
 
 from attrs import evolve
 
-from ....errors import InvalidArgumentError
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
 from ...kernels.op_cost import CostContext, Layer, PortDims, Product
+from ...kernels.op_counts import OpShapes, counts_of
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.memory_bound import MemoryBoundModel, MemoryNumbers, assumed_memory_bound, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
-from .cache import CostCache
+from .cache import AskedUses, CostCache
 from .classes import op_class
 from .explanation import Explanation
 from .fitted_explanations import explain_memory_bound, explain_product
 from .layer_ops import explain_layer, layer_cost
-from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, CostSource, OpCost, Provenance, context, rate_type
+from .roofline import ceil_ns, explain_roofline, roofline, rooflines
+from .source import CostRequest, CostSource, OpCost, Provenance, context, rates_of
 
 
 class OpFits(Protocol):
@@ -95,22 +95,26 @@ class FittedSource:
         """The cost of each request; the products of a device with the same element type are asked for together."""
         products: defaultdict[tuple[int, OpProductTerms], list[tuple[CostRequest, CostContext, Product]]]
         products = defaultdict(list)
-        facts: dict[tuple[str, int], _OpFacts] = {}
-        for request in batch:
-            if self._cache.get(request) is not None:
+        for asked in self._cache.unanswered(batch):
+            properties, uses, spec = asked
+            facts = self._facts(properties.op, spec)
+            if not facts.may_be_product:
+                self._cache.enter(asked, self._others(properties, uses, spec, facts))
                 continue
-            c, spec = context(*request[:3]), request.spec
-            known = facts.get((c.op, id(spec)))
-            if known is None:
-                known = facts[c.op, id(spec)] = self._facts(c.op, spec)
-            product = op_cost.product_of(c) if known.may_be_product else None
-            if product is None:
-                self._cache.put(request, self._alone(c, spec, known))
-            else:
-                products[id(spec), terms_of(c, product, spec)].append((request, c, product))
+            others = []
+            for shapes in uses:
+                c = context(properties, *shapes)
+                product = op_cost.product_of(c)
+                if product is None:
+                    others.append(shapes)
+                else:
+                    row = CostRequest(properties, *shapes, spec), c, product
+                    products[id(spec), terms_of(c, product, spec)].append(row)
+            rest = AskedUses(properties, others, spec)
+            self._cache.enter(rest, self._others(*rest, facts))
         for (_, terms), rows in products.items():
             self._ask(terms, rows)
-        return [self._cache[request] for request in batch]
+        return self._cache.all_of(batch)
 
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
@@ -169,35 +173,53 @@ class FittedSource:
         said = model.predict(products_in_columns([product for _, _, product in rows], terms))
         columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
         for (request, c, _), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
-            cost = _cost(c, op_cost.flops_of(c), op_cost.bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
+            counts = op_cost.flops_of(c), op_cost.bytes_of(c)
+            cost = _cost(*counts, time_ns, low_ns, high_ns, said.provenance, op_cost.waits_ns(c))
             self._cache.put(request, cost)
 
-    def _alone(self, c: CostContext, spec: DeviceSpec, facts: _OpFacts) -> OpCost:
-        """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""
-        layer, numbers = self._layer(c, spec) if facts.may_be_layer else None, facts.numbers
-        if layer is not None:
-            return layer_cost(c, layer, spec, self._calibration)
-        if numbers is None:
-            return roofline(c, spec)
-        try:
-            flops, moved = op_cost.flops_of(c), op_cost.bytes_of(c)
-        except InvalidArgumentError:
-            return roofline(c, spec)  # which assumes counts
-        rate = spec.achieved_flops_per_s(rate_type(c), matrix=op_cost.is_matrix(c.op))
-        compute_ns = ceil_ns(flops, rate) + numbers.constant_ns
-        time_ns = max(numbers.time_ns(moved), compute_ns)
-        low_ns, high_ns = numbers.bounds_ns(time_ns)
-        return _cost(c, flops, moved, time_ns, low_ns, high_ns, facts.provenance)
+    def _others(
+        self, properties: NodeProperties, uses: Sequence[OpShapes], spec: DeviceSpec, facts: _OpFacts
+    ) -> list[OpCost]:
+        """The costs of uses that are no products: as layers, by their bytes if there are fits, by the roofline."""
+        costs: dict[OpShapes, OpCost] = {}
+        for shapes in uses if facts.may_be_layer else ():
+            c = context(properties, *shapes)
+            layer = self._layer(c, spec)
+            if layer is not None:
+                costs[shapes] = layer_cost(c, layer, spec, self._calibration)
+        rest = [shapes for shapes in uses if shapes not in costs] if costs else uses
+        numbers = facts.numbers
+        priced = (
+            rooflines(properties, rest, spec)
+            if numbers is None
+            else _by_bytes(properties, rest, spec, numbers, facts.provenance)
+        )
+        costs.update(zip(rest, priced, strict=True))
+        return [costs[shapes] for shapes in uses]
+
+
+def _by_bytes(
+    properties: NodeProperties, uses: Sequence[OpShapes], spec: DeviceSpec, numbers: MemoryNumbers, said_by: Provenance
+) -> list[OpCost]:
+    """The costs of uses of one op by their bytes, or by their operations where these take longer."""
+    waits, costs = op_cost.may_wait(properties.op), []
+    for shapes, count, rate in zip(uses, counts_of(properties, uses), rates_of(properties, uses, spec), strict=True):
+        if count is None:
+            costs.append(roofline(context(properties, *shapes), spec))  # which assumes counts
+            continue
+        time_ns = max(numbers.time_ns(count.bytes), ceil_ns(count.flops, rate) + numbers.constant_ns)
+        wait_ns = op_cost.waits_ns(context(properties, *shapes)) if waits else 0
+        costs.append(_cost(*count, time_ns, *numbers.bounds_ns(time_ns), said_by, wait_ns))
+    return costs
 
 
 def _cost(
-    c: CostContext, flops: int, moved: int, time_ns: float, low_ns: float, high_ns: float, provenance: Provenance
+    flops: int, moved: int, time_ns: float, low_ns: float, high_ns: float, provenance: Provenance, wait_ns: int
 ) -> OpCost:
     """Whole nanoseconds, with what the op waits."""
-    wait = op_cost.waits_ns(c)
     time = round(time_ns)
     return OpCost(
-        time + wait, flops, moved, provenance, min(time, floor(low_ns)) + wait, max(time, ceil(high_ns)) + wait
+        time + wait_ns, flops, moved, provenance, min(time, floor(low_ns)) + wait_ns, max(time, ceil(high_ns)) + wait_ns
     )
 
 
