@@ -13,6 +13,7 @@ import numpy as np
 
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
+from ...graph.arrays import distinct
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
@@ -117,7 +118,7 @@ def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: Script
     """The timeline of what was played, with what its planning assumed."""
     cluster, standing = scripts.planner.cluster, scripts.planner.representatives
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
-    numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
+    numbers = distinct(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.devices[number].name for number in numbers]
     linked = used if standing is None else standing.linked(used)
     events = with_blocks(events_of(player, cluster.names), player)

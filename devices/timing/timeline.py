@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError, Reason
-from ...graph.arrays import Numbers
+from ...graph.arrays import Numbers, distinct
 from ..topology import Link
 from ..units import format_bytes, format_ns
 from .covered import Covered
@@ -146,7 +146,7 @@ class Timeline:
         busy = np.zeros(len(first), np.int64)
         computing, copying = columns.of_kind("compute", "collective"), columns.of_kind("copy")
         np.add.at(busy, stream[computing], (columns.duration_ns * columns.runs)[computing])
-        for number in np.unique(stream[copying]).tolist():
+        for number in distinct(stream[copying]).tolist():
             on_stream = copying & (stream == number)
             busy[number] += int(columns.covered_ns(on_stream, np.array([self.makespan_ns]))[0])
         names = [(columns.device.texts[d], columns.stream.texts[s]) for d, s in keys.T.tolist()]

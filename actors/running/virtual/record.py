@@ -13,6 +13,7 @@ from ....devices.timing.playing.replaying import longest_chain_ns
 from ....devices.timing.session_timeline import StepSpan
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
 from ....devices.timing.timeline import LinkLoad, Timeline
+from ....graph.arrays import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ class StepRecord:
         """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
         ran, cluster = self.ran(), self._cluster
         memory = memory_of(ran.log, ran.activations, cluster)
-        numbers = np.unique(np.concatenate([each.body.device for each in ran.activations])).tolist()
+        numbers = distinct(np.concatenate([each.body.device for each in ran.activations])).tolist()
         used = [cluster.names[number] for number in numbers]
         return Timeline(
             events_of(ran, cluster.names),

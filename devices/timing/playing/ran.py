@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from ....graph.analysis.levels import OUTSIDE
+from ....graph.arrays import distinct
 from ....graph.ops.record import NodeClass
 from ..bodies.body import NodePart
 from ..costs.source import FREE
@@ -72,7 +73,7 @@ def ran_steps(activations: Sequence[Activation], entries: Entries) -> RanSteps:
     """What activations have done, which are in the order of their rows; a cause of other rows is left out."""
     log, first, end, _ = entries
     numbers = np.array(log.entries[first:end], np.int64) // KINDS
-    rows = np.unique(numbers[numbers >= 0])
+    rows = distinct(numbers[numbers >= 0])
     base, ran, row_of, bodies = 0, [], _RowNumbers(activations), _Bodies()
     for activation in activations:
         begin = activation.base
