@@ -39,9 +39,12 @@ class Cases:
     def number(self, kind: int, inputs: Sequence[int], outcome: InferenceOutcome, num_outputs: int) -> int:
         """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
         known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
-        nothing = [None] * num_outputs
-        columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
-        outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
+        if len(shapes) == num_outputs and not outcome.values and not outcome.behind:
+            outputs = tuple(map(self._facts.number, shapes))
+        else:
+            nothing = [None] * num_outputs
+            columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
+            outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
         key = kind, tuple(inputs), known, outputs
         number = self._numbers.setdefault(key, len(self.kind))
         if number == len(self.kind):

@@ -109,7 +109,7 @@ class ImportWalk(GraphWalk):
     def _with_context(self, error: PartitaError, n: int, inputs: Sequence[int]) -> PartitaError:
         facts, properties = self.facts, self.graph.properties_of(n)
         known = {i: value for i, fact in enumerate(inputs) if (value := facts.values[fact]) is not None}
-        known |= self._constant_inputs(n) if properties.op_def.record.asks_values else {}
+        known |= self.constants.of(n) if properties.op_def.record.asks_values else {}
         context = context_of(properties, tuple([facts.shapes[fact] for fact in inputs]), known, self.producer)
         return in_context(error, self.graph, n, context)
 

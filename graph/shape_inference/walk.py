@@ -22,11 +22,10 @@ import numpy as np
 from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
-from ..analysis.shape_functions import merge
-from ..analysis.value_rules import is_partial
+from ..analysis.shape_functions import ShapeFunction, merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
-from ..dtypes import Array, DataType, Shapes, numpy_dtype
+from ..dtypes import Shapes
 from ..functions.body import FunctionBody, instantiate_call
 from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
@@ -37,6 +36,7 @@ from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .calls import CallShapes, ShapedCall, TensorShapes, Wanted
 from .cases import Cases
+from .constant_inputs import NOT_VISITED, ConstantInputs
 from .fed import FedShapes, FedTensors
 from .holders import Holders
 from .kind_attrs import check_attrs_of
@@ -48,14 +48,15 @@ from .outcomes import (
     handle_of_any,
     outcome_of,
     passed_on,
+    plain_outcome,
     with_promised,
 )
+from .plain_kinds import plain_function
 from .tensor_facts import UNKNOWN, TensorFacts
 from .tensor_lists import is_nested
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 _CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node
-NOT_VISITED = -1
 
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
@@ -110,6 +111,9 @@ class GraphWalk:
         self.out_start: Numbers = np.concatenate([[0], np.cumsum(num_outputs)])
         self.fact_of = [NOT_VISITED] * int(self.out_start[-1])
         self.fact_of.append(UNKNOWN)  # for edges that leave an output which does not exist
+        self.constants = ConstantInputs(graph, self.out_start, self.fact_of, self.facts)
+        self._libraries = list({id(library): library for library in graph.functions if library}.values())
+        self._plain: dict[int, ShapeFunction | None] = {}  # by kind
         self._join_inputs(num_outputs)
         self._ways = self._choose_ways(num_outputs)
 
@@ -130,12 +134,11 @@ class GraphWalk:
 
     def _choose_ways(self, num_outputs: Numbers) -> Ids:
         graph = self.graph
-        libraries = {id(library): library for library in graph.functions if library}.values()
         alone = [
             node_class is NodeClass.MERGE
             or kind.op_def.record.asks_values
             or (op == "PlaceholderWithDefault" and self.is_step)
-            or any(calls_functions(kind, library) for library in libraries)
+            or self._may_call(kind)
             or self.refine is not None
             for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
         ]
@@ -264,17 +267,29 @@ class GraphWalk:
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
 
+    def _plain_function(self, kind: int) -> ShapeFunction | None:
+        """The function that decides alone of nodes of a kind, if there is one; see `plain_kinds.py`."""
+        if kind not in self._plain:
+            properties = self.graph.kinds[kind]
+            self._plain[kind] = None if self._may_call(properties) else plain_function(properties)
+        return self._plain[kind]
+
+    def _may_call(self, properties: NodeProperties) -> bool:
+        return any(calls_functions(properties, library) for library in self._libraries)
+
     def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> InferenceOutcome:
         if kind == self._receive:
             return passed_on(self.facts, inputs[0])
         if self.graph.classes[kind] is NodeClass.MERGE:
             return self._merge(n, inputs)
-        properties = self.graph.kinds[kind]
+        properties, plain = self.graph.kinds[kind], self._plain_function(kind)
         try:
-            called = self._called(n, properties, inputs)
+            called = self._called(n, properties, inputs) if plain is None else None
             if called is not None:
                 return called
-            constants = self._constant_inputs(n) if properties.op_def.record.asks_values else NOTHING
+            constants = self.constants.of(n) if properties.op_def.record.asks_values else NOTHING
+            if plain is not None:
+                return plain_outcome(plain, properties, inputs, self.facts, constants, producer=self.producer)
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
             if not self.cases.assumed:
@@ -366,34 +381,6 @@ class GraphWalk:
         if isinstance(result, PartitaError):
             raise result
         return result
-
-    def _constant_inputs(self, n: int) -> dict[int, Array]:
-        """Inputs whose value is known and of any type; beyond constants only integers are followed."""
-        values = {i: self._constant(*source) for i, source in enumerate(self.graph.inputs_of(n))}
-        return {i: value for i, value in values.items() if value is not None}
-
-    def _constant(self, n: int, output: int) -> Array | None:
-        """The value of a constant, as far as it is only passed on or cast; or the integers that are followed."""
-        casts: list[DataType] = []
-        while (value := self._own_value(n, output)) is None:
-            properties = self.graph.properties_of(n)
-            if properties.op == "Cast":
-                casts.append(properties.output_types[0])
-            elif not properties.op_def.record.passes_on:
-                return None
-            n, output = self.graph.inputs_of(n)[0]
-        for dtype in reversed(casts):
-            value = value.astype(numpy_dtype(dtype))
-        return value
-
-    def _own_value(self, n: int, output: int) -> Array | None:
-        properties = self.graph.properties_of(n)
-        if properties.op_def.record.node_class is NodeClass.CONSTANT:
-            constant: Array = properties.attrs["value"]
-            return constant
-        fact = self.fact_of[self.out_start[n] + output]
-        value = self.facts.values[fact] if fact != NOT_VISITED else None
-        return None if value is None or is_partial(value) else value
 
 
 _ALONE = int(VisitKind.ALONE)
