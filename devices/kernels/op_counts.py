@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from operator import mul
+from operator import add, mul
 from typing import NamedTuple
 
 from ...errors import InvalidArgumentError
@@ -27,11 +27,8 @@ class OpShapes(NamedTuple):
     outputs: PortDims
 
 
-class OpCount(NamedTuple):
-    """The operations and bytes of one use."""
-
-    flops: int
-    bytes: int
+OpCount = tuple[int, int]
+"""the operations and bytes of one use"""
 
 
 def counts_of(properties: NodeProperties, uses: Sequence[OpShapes]) -> list[OpCount | None]:
@@ -40,14 +37,14 @@ def counts_of(properties: NodeProperties, uses: Sequence[OpShapes]) -> list[OpCo
     ports = len(properties.input_types), len(properties.output_types)
     if all(rule in _IN_COLUMNS for rule in rules) and all((len(i), len(o)) == ports for i, o in uses):
         flops, moved = (_IN_COLUMNS[rule](properties, uses) for rule in rules)
-        return list(map(OpCount, flops, moved))
+        return list(zip(flops, moved, strict=True))
     op, attrs, types = properties.op, properties.attrs, (properties.input_types, properties.output_types)
     return [_count_of(CostContext(op, attrs, *shapes, *types), *rules) for shapes in uses]
 
 
 def _count_of(c: CostContext, flops: CountFunction, moved: CountFunction) -> OpCount | None:
     try:
-        return OpCount(op_cost.counted(flops, c), op_cost.counted(moved, c))
+        return op_cost.counted(flops, c), op_cost.counted(moved, c)
     except InvalidArgumentError:
         return None
 
@@ -99,9 +96,7 @@ _IN_COLUMNS: Mapping[CountFunction, _Columns] = {
     op_cost.no_operations: lambda _, uses: [0] * len(uses),
     op_cost.elements_written: lambda _, uses: _elements(_outputs(uses)),
     op_cost.elements_read: _first_elements,
-    op_cost.tensor_bytes: lambda p, uses: list(
-        map(sum, zip(_input_bytes(p, uses), _output_bytes(p, uses), strict=True))
-    ),
+    op_cost.tensor_bytes: lambda p, uses: list(map(add, _input_bytes(p, uses), _output_bytes(p, uses))),
     op_cost.copied_inputs: _twice(_input_bytes),
     op_cost.copied_outputs: _twice(_output_bytes),
 }

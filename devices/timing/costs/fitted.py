@@ -207,9 +207,10 @@ def _by_bytes(
         if count is None:
             costs.append(roofline(context(properties, *shapes), spec))  # which assumes counts
             continue
-        time_ns = max(numbers.time_ns(count.bytes), ceil_ns(count.flops, rate) + numbers.constant_ns)
+        flops, moved = count
+        time_ns = max(numbers.time_ns(moved), ceil_ns(flops, rate) + numbers.constant_ns)
         wait_ns = op_cost.waits_ns(context(properties, *shapes)) if waits else 0
-        costs.append(_cost(*count, time_ns, *numbers.bounds_ns(time_ns), said_by, wait_ns))
+        costs.append(_cost(flops, moved, time_ns, *numbers.bounds_ns(time_ns), said_by, wait_ns))
     return costs
 
 
