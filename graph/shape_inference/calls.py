@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...errors import PartitaError
 from ..dtypes import Shapes
 from ..functions.body import FunctionBody
+
+if TYPE_CHECKING:
+    from .inferred import InferredShapes
 
 Behind = tuple[Shapes | None, ...]
 """by tensor the shapes behind the handle that it is; None if they are unknown, or it is none"""
@@ -50,20 +53,31 @@ class Wanted(Exception):
         self.call = call
 
 
-CallShapes = dict[ShapedCall, TensorShapes | PartitaError]
-"""results by call, or the error of the call"""
+class CallShapes(dict[ShapedCall, TensorShapes | PartitaError]):
+    """Results by call, or the error of the call; `inside` has the shapes in the bodies that were walked for that.
+
+    Those are known of steps only, since the shapes of an import are no more than its checks need.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: dict[ShapedCall, InferredShapes] = {}
 
 
 class Walk(Protocol):
     """The inference of one graph."""
 
     called: CallShapes
+    is_step: bool
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose results it needs before it can go on."""
 
     def results(self, body: FunctionBody) -> TensorShapes:
         """What is known of the results of a body whose walk is done."""
+
+    def inferred(self) -> InferredShapes:
+        """The shapes of all nodes, once the walk is done."""
 
 
 def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:
@@ -89,3 +103,5 @@ def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:
         if calls:
             call = calls.pop()
             root.called[call] = inference.results(call.body)
+            if inference.is_step:
+                root.called.inside[call] = inference.inferred()

@@ -22,6 +22,7 @@ import numpy as np
 from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
+from ..analysis.joined_bodies import joined_body
 from ..analysis.shape_functions import ShapeFunction, merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
@@ -39,6 +40,7 @@ from .cases import Cases
 from .constant_inputs import NOT_VISITED, ConstantInputs
 from .fed import FedShapes, FedTensors
 from .holders import Holders
+from .inferred import InferredShapes
 from .kind_attrs import check_attrs_of
 from .outcomes import (
     NOTHING,
@@ -92,7 +94,7 @@ class GraphWalk:
         self.is_step = is_step
         self.producer = next(iter(graph.producers), 0) or PRODUCER  # a step of no partitions has none
         self.inside: frozenset[str] = frozenset()
-        self.called: CallShapes = {}  # shared by all nested walks
+        self.called = CallShapes()  # shared by all nested walks
         self.facts = TensorFacts()
         self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
@@ -152,12 +154,18 @@ class GraphWalk:
         """The walk of a function's body; all walks share the shapes of calls."""
         arguments = call.body.arguments
         feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
-        walk = cls(JoinedGraph({"": call.body.graph}), feeds, is_step=caller.is_step)
+        walk = cls(joined_body(call.body), feeds, is_step=caller.is_step)
         walk.inside, walk.called, walk.producer = call.inside, caller.called, caller.producer
         if call.handles:
             numbers = {name: number for number, name in enumerate(walk.graph.names)}
             walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
         return walk
+
+    def inferred(self) -> InferredShapes:
+        """The shapes of all nodes, once the walk is done."""
+        fact_of = np.array(self.fact_of[:-1], np.int32)
+        columns = self.graph, self.case_of, self.cases, self.facts, fact_of, self.out_start
+        return InferredShapes(*columns, self.unused_feeds, self.called)
 
     def results(self, body: FunctionBody) -> TensorShapes:
         """What is known of the results of a body whose walk is done."""
