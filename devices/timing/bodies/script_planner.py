@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
+from ....graph.analysis.joined import JoinedGraph
 from ....graph.analysis.joined_bodies import body_on, stayed_whole
 from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.dtypes import DataType
@@ -38,7 +39,6 @@ from .scripts import Script
 
 if TYPE_CHECKING:
     from ....graph import NameAttrList
-    from ....graph.analysis.joined import JoinedGraph
     from ....graph.functions.body import FunctionBody
     from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
@@ -80,7 +80,8 @@ class ScriptPlanner:
         self._shaped = sorted(self._shapes)
         self._assumed_size = assumed_size
         self._callees: dict[tuple[object, ...], Callee] = {}
-        self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # one per function that a session would compile
+        self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # of functions that a session would cut
+        self._placing = "\n".join([planner.cluster.client.task_name, *planner.cluster.names])
         self._all_counted: dict[int, _Counted] = {}  # by graph
         self._called = CallShapes()
         self._inside = Counter[str]()  # the functions that are being planned
@@ -204,12 +205,20 @@ class ScriptPlanner:
         return known
 
     def _graph(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> JoinedGraph:
-        """The cut body of a function: the same for all its calls, which share the constants in it."""
-        key = id(body), device, resources
-        if key not in self._graphs:
+        """The cut body of a function: the same for all its calls, which share the constants in it.
+
+        A body that stays whole keeps its graph for the next step on such a cluster.
+        """
+        key = self._placing, device, resources
+        joined = body.kept.get(key) or self._graphs.get((body, *key))
+        if not isinstance(joined, JoinedGraph):
             placed = placed_body(Pipeline(self.planner.cluster), body, device, resources)
-            self._graphs[key] = body_on(body, placed.cut().in_order())
-        return self._graphs[key]
+            joined = body_on(body, placed.cut().in_order())
+            if stayed_whole(body, joined):
+                body.kept[key] = joined
+            else:
+                self._graphs[body, *key] = joined
+        return joined
 
     def _counted(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> _Counted:
         """The arguments of a function that are added to instances of collectives, and to nothing else."""
