@@ -110,7 +110,8 @@ class JoinedGraph(NodeColumns):
 
     def on(self, place: str, graph: Graph) -> JoinedGraph:
         """The columns of a graph with the same nodes and edges (`has_columns_of`), which is at `place` now."""
-        placed = copy(self)
+        placed = JoinedGraph.__new__(JoinedGraph)
+        placed.__dict__.update(self.__dict__)  # `copy` does so after a long way round
         placed.places = [place]
         placed.functions, placed.producers = [graph.functions], [graph.versions.producer]
         placed.fed_shapes = graph.fed_shapes and dict(graph.fed_shapes)

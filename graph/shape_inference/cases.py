@@ -60,6 +60,17 @@ class Cases:
                 self.contradictions.add(number)
         return number
 
+    def plain(self, kind: int, inputs: tuple[int, ...], shapes: Shapes) -> int:
+        """`number` where nothing is known but shapes, all sizes of which are."""
+        outputs = tuple(map(self._facts.number, shapes))
+        number = self._numbers.setdefault((kind, inputs, shapes, outputs), len(self.kind))
+        if number == len(self.kind):
+            self.kind.append(kind)
+            self.inputs.append(inputs)
+            self.outputs.append(outputs)
+            self.shapes.append(shapes)
+        return number
+
     def _closed(self, inputs: Sequence[int], shapes: Shapes) -> Shapes:
         """The shapes with all unknown sizes assumed; the same object where nothing is assumed."""
         if self.assumed_size is None or all(shape is not None and None not in shape for shape in shapes):

@@ -33,8 +33,12 @@ class ConstantInputs:
 
     def of(self, n: int) -> dict[int, Array]:
         """The known values of the inputs of a node; beyond constants only integers are followed."""
-        values = {i: self._constant(*source) for i, source in enumerate(self._graph.inputs_of(n))}
-        return {i: value for i, value in values.items() if value is not None}
+        values = {}
+        for i, source in enumerate(self._graph.inputs_of(n)):
+            value = self._constant(*source)
+            if value is not None:
+                values[i] = value
+        return values
 
     def _constant(self, n: int, output: int) -> Array | None:
         """The value of a constant, as far as it is only passed on or cast; or the integers that are followed."""

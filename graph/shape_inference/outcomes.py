@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.dims import common_shape
-from ..analysis.shape_functions import ShapeFunction
 from ..analysis.value_rules import evaluate, follows_values, sizes_value
 from ..dtypes import Array, DataType, Shape, Shapes, numpy_dtype
 from ..ops.properties import NodeProperties
@@ -14,7 +13,6 @@ from ..ops.record import ReadsHandle
 from .calls import Behind, TensorShapes
 from .op_shapes import (
     completed,
-    context_of,
     in_a_step,
     passes_handle_on,
     shapes_behind,
@@ -94,24 +92,6 @@ def _refined(shape: Shape, promised: Shape) -> Shape:
     if shape is None or promised is None or len(shape) != len(promised):
         return promised if shape is None else shape
     return tuple(b if a is None else a for a, b in zip(shape, promised, strict=True))
-
-
-def plain_outcome(
-    function: ShapeFunction,
-    properties: NodeProperties,
-    inputs: Sequence[int],
-    facts: TensorFacts,
-    constants: Mapping[int, Array],
-    *,
-    producer: int,
-) -> InferenceOutcome:
-    """`outcome_of` for a node of which the shape function of its op knows all that is known."""
-    shapes, values = facts.shapes, facts.values
-    known = {i: value for i, number in enumerate(inputs) if (value := values[number]) is not None}
-    if constants:
-        known.update(constants)
-    read = tuple([shapes[number] for number in inputs])
-    return InferenceOutcome(tuple(function(context_of(properties, read, known, producer))))
 
 
 def outcome_of(

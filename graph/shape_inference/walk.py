@@ -23,12 +23,12 @@ from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
 from ..analysis.joined_bodies import joined_body
-from ..analysis.shape_functions import ShapeFunction, merge
+from ..analysis.shape_functions import merge
 from ..arrays import Numbers, owners
 from ..columns import Ids
 from ..dtypes import Shapes
 from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
+from ..library.calls import arguments_of_its_own, called_by, called_function
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
 from ..ops.record import SENDS, Calls, NodeClass
@@ -50,10 +50,9 @@ from .outcomes import (
     handle_of_any,
     outcome_of,
     passed_on,
-    plain_outcome,
     with_promised,
 )
-from .plain_kinds import plain_function
+from .plain_kinds import PlainKinds
 from .tensor_facts import UNKNOWN, TensorFacts
 from .tensor_lists import is_nested
 
@@ -114,8 +113,9 @@ class GraphWalk:
         self.fact_of = [NOT_VISITED] * int(self.out_start[-1])
         self.fact_of.append(UNKNOWN)  # for edges that leave an output which does not exist
         self.constants = ConstantInputs(graph, self.out_start, self.fact_of, self.facts)
-        self._libraries = list({id(library): library for library in graph.functions if library}.values())
-        self._plain: dict[int, ShapeFunction | None] = {}  # by kind
+        self._plain = PlainKinds(graph, self.facts, self.constants)
+        noted = self.holders.nodes() if self.holders is not None else ()
+        self._noted = {*self.fed, *self.promised, *noted}  # nodes of which more is known than their op says
         self._join_inputs(num_outputs)
         self._ways = self._choose_ways(num_outputs)
 
@@ -140,7 +140,7 @@ class GraphWalk:
             node_class is NodeClass.MERGE
             or kind.op_def.record.asks_values
             or (op == "PlaceholderWithDefault" and self.is_step)
-            or self._may_call(kind)
+            or self._plain.may_call(kind)
             or self.refine is not None
             for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
         ]
@@ -251,6 +251,10 @@ class GraphWalk:
     def _visit(self, n: int, key: tuple[int, ...]) -> int:
         """The case of a node, which may be new."""
         kind, inputs = key[0], key[1:]
+        if self.is_step and self.refine is None and n not in self._noted:
+            shapes = self._plain.known_shapes(n, kind, inputs, self.producer)
+            if shapes is not None:
+                return self.cases.plain(kind, inputs, shapes)
         if self.holders is not None and n in self.holders.known:
             outcome = InferenceOutcome(self.holders.known[n])
         elif n in self.promised:
@@ -275,29 +279,19 @@ class GraphWalk:
     def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
         return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
 
-    def _plain_function(self, kind: int) -> ShapeFunction | None:
-        """The function that decides alone of nodes of a kind, if there is one; see `plain_kinds.py`."""
-        if kind not in self._plain:
-            properties = self.graph.kinds[kind]
-            self._plain[kind] = None if self._may_call(properties) else plain_function(properties)
-        return self._plain[kind]
-
-    def _may_call(self, properties: NodeProperties) -> bool:
-        return any(calls_functions(properties, library) for library in self._libraries)
-
     def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> InferenceOutcome:
         if kind == self._receive:
             return passed_on(self.facts, inputs[0])
         if self.graph.classes[kind] is NodeClass.MERGE:
             return self._merge(n, inputs)
-        properties, plain = self.graph.kinds[kind], self._plain_function(kind)
+        properties, plain = self.graph.kinds[kind], self._plain.function(kind)
         try:
             called = self._called(n, properties, inputs) if plain is None else None
             if called is not None:
                 return called
-            constants = self.constants.of(n) if properties.op_def.record.asks_values else NOTHING
             if plain is not None:
-                return plain_outcome(plain, properties, inputs, self.facts, constants, producer=self.producer)
+                return InferenceOutcome(self._plain.shapes(n, kind, inputs, self.producer))
+            constants = self.constants.of(n) if properties.op_def.record.asks_values else NOTHING
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
             if not self.cases.assumed:

@@ -93,7 +93,9 @@ class NodePlaces:
 
     def on_stream(self, duty: Numbers) -> Flags:
         """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""
-        return self._launches & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
+        if not self._launches.any():
+            return np.zeros(len(duty), np.bool_)
+        return self._launches & ((duty == Duty.FREE) | (duty == Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
 
     def routes(self, receives: Numbers) -> dict[int, Route]:
         """The route of every receive whose tensor crosses links."""

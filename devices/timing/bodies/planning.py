@@ -60,6 +60,7 @@ class Planner:
         """which times collectives, None for that of the catalog"""
         self._cost_source = cost_source
         self.times = times
+        self._edges: tuple[Body, Edges] | None = None
         self._specs = [device.spec for device in cluster]
         numbers: dict[int, int] = {}
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
@@ -115,6 +116,7 @@ class Planner:
             warnings=warnings,
             seats=self.seats(shapes, members, site.counted),
         )
+        self._edges = body, edges
         if self.representatives is not None:
             self._stand_for_others(body, places)
         return body
@@ -139,7 +141,9 @@ class Planner:
         return seats
 
     def edges(self, body: Body) -> Edges:
-        """The edges of the graph of a body."""
+        """The edges of the graph of a body; those of the body planned last are there already."""
+        if self._edges is not None and self._edges[0] is body:
+            return self._edges[1]
         on_stream = np.frombuffer(body.on_stream, np.bool_)
         return edges_of(body.graph, body.device, on_stream, HostMemory(body.graph, body.device, self.cluster))
 
@@ -184,9 +188,9 @@ def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:
+    if not any(cost.provenance == "guessed" for cost in costs):
+        return []
     is_guess = np.array([cost.provenance == "guessed" for cost in costs], np.bool_)[cost_of]
     guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
-    if not guessed:
-        return []
     return [f"guessed to cost one operation per output element, as no cost is stated or shapes do not fit it: {listed}"]

@@ -9,9 +9,10 @@ together than one by one has a method `costs` too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from numbers import Integral
 from operator import le
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, cast
 
 from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.dtypes import DataType, item_size
@@ -71,7 +72,6 @@ class CostSource(Protocol):
         ...
 
 
-@runtime_checkable
 class BatchCostSource(CostSource, Protocol):
     """A source that answers many questions together."""
 
@@ -131,9 +131,9 @@ def cost_of(source: CostSource, request: CostRequest) -> OpCost:
 
 def costs_of(source: CostSource, batch: Sequence[CostRequest]) -> list[OpCost]:
     """The cost of each request, asked for together where the source can; checked as by `cost_of`."""
-    if not isinstance(source, BatchCostSource) or _overrides_cost(type(source)):
+    if not _answers_together(type(source)):
         return [cost_of(source, request) for request in batch]
-    costs = source.costs(batch)
+    costs = cast(BatchCostSource, source).costs(batch)
     if len(costs) != len(batch):
         raise InvalidArgumentError(
             f"{type(source).__name__} answered {len(costs)} of {len(batch)} ops asked for together; `costs` must "
@@ -144,12 +144,14 @@ def costs_of(source: CostSource, batch: Sequence[CostRequest]) -> list[OpCost]:
     return [checked_cost(source, request, cost) for request, cost in zip(batch, costs, strict=True)]
 
 
-def _overrides_cost(kind: type) -> bool:
-    """Whether a class answers single questions in another way than the class that it has `costs` from."""
-    return (
-        next(each for each in kind.__mro__ if not vars(each).keys().isdisjoint(("cost", "costs"))).__dict__.get("costs")
-        is None
-    )
+@cache
+def _answers_together(kind: type) -> bool:
+    """Whether sources of a class answer many questions together.
+
+    One that has `costs` from a class whose `cost` it replaces does not: it answers single questions in another way.
+    """
+    answers = (vars(each) for each in kind.__mro__ if "cost" in vars(each) or "costs" in vars(each))
+    return "costs" in next(answers, ())
 
 
 def _are_whole(costs: Sequence[OpCost]) -> bool:
