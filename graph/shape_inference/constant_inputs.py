@@ -5,8 +5,11 @@ axis = Const 0     joined = ConcatV2(x, y, axis)     ->    {2: 0}
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..analysis.joined import JoinedGraph
 from ..analysis.value_rules import is_partial
@@ -31,13 +34,26 @@ class ConstantInputs:
         self._fact_of = fact_of
         self._facts = facts
 
-    def of(self, n: int) -> dict[int, Array]:
-        """The known values of the inputs of a node; beyond constants only integers are followed."""
-        values = {}
-        for i, source in enumerate(self._graph.inputs_of(n)):
-            value = self._constant(*source)
-            if value is not None:
-                values[i] = value
+    @cached_property
+    def _leads_on(self) -> bytes:
+        """By node 1 for constants and for what passes a value on, or casts it: only these can have one unfollowed."""
+        kinds = zip(self._graph.classes, self._graph.ops, self._graph.kinds, strict=True)
+        leads_on = [
+            node_class is NodeClass.CONSTANT or op == "Cast" or kind.op_def.record.passes_on
+            for node_class, op, kind in kinds
+        ]
+        return np.array(leads_on, np.bool_)[self._graph.kind_of].tobytes()
+
+    def of(self, n: int, followed: Container[int] = ()) -> dict[int, Array]:
+        """The known values of the inputs of a node, but of those `followed`; beyond constants only integers are."""
+        graph, leads_on = self._graph, self._leads_on
+        values: dict[int, Array] = {}
+        begin = graph.input_start[n]
+        for i, source in enumerate(graph.input_src[begin : graph.input_start[n + 1]].tolist()):
+            if leads_on[source] and i not in followed:
+                value = self._constant(source, int(graph.input_output[begin + i]))
+                if value is not None:
+                    values[i] = value
         return values
 
     def _constant(self, n: int, output: int) -> Array | None:

@@ -52,7 +52,7 @@ class PlainKinds:
         assert function is not None  # as the kind is plain
         known = {i: value for i, fact in enumerate(inputs) if (value := values[fact]) is not None}
         if properties.op_def.record.asks_values:
-            known.update(self._constants.of(n))
+            known.update(self._constants.of(n, known))
         read = tuple(map(self._facts.shapes.__getitem__, inputs))
         return tuple(function(context_of(properties, read, known, producer)))
 

@@ -171,8 +171,9 @@ class Planner:
     def _requests(self, shapes: InferredShapes, device: Numbers, nodes: Sequence[int]) -> list[CostRequest]:
         rows = np.array(nodes, np.int64)
         properties, specs, read, written = shapes.graph.properties, self._specs, shapes.read, shapes.written
+        sized = sizes_of if shapes.may_be_open else tuple  # known sizes are passed on
         return [
-            CostRequest(properties[n], sizes_of(read(case)), sizes_of(written(case)), specs[where])
+            CostRequest(properties[n], sized(read(case)), sized(written(case)), specs[where])
             for n, case, where in zip(nodes, shapes.case_of[rows].tolist(), device[rows].tolist(), strict=True)
         ]
 
