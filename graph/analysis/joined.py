@@ -114,7 +114,7 @@ class JoinedGraph(NodeColumns):
         placed.__dict__.update(self.__dict__)  # `copy` does so after a long way round
         placed.places = [place]
         placed.functions, placed.producers = [graph.functions], [graph.versions.producer]
-        placed.fed_shapes = graph.fed_shapes and dict(graph.fed_shapes)
+        placed.fed_shapes = None if graph.fed_shapes is None else dict(graph.fed_shapes)
         placed.lowered = dict(graph.lowered)
         placed.devices, placed.device_of = _numbered([_devices(place, graph, graph.live_nodes()[SINK_ID + 1 :])])
         return placed

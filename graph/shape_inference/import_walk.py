@@ -28,10 +28,11 @@ from ..library.calls import flag
 from ..ops.properties import NodeProperties
 from ..ops.record import LOOPS, Calls, NodeClass
 from .calls import ShapedCall, walk_with_calls
+from .constant_inputs import NOT_VISITED
 from .import_errors import in_context
 from .op_shapes import context_of
 from .outcomes import NOTHING, InferenceOutcome
-from .walk import NOT_VISITED, GraphWalk, VisitKind
+from .walk import GraphWalk, VisitKind
 from .written_shapes import with_written
 
 _UNCHECKED = "_disable_call_shape_inference"

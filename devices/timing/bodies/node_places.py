@@ -95,7 +95,8 @@ class NodePlaces:
         """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""
         if not self._launches.any():
             return np.zeros(len(duty), np.bool_)
-        return self._launches & ((duty == Duty.FREE) | (duty == Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
+        follows: Flags = (duty == Duty.FREE) | (duty == Duty.COMPUTE)
+        return self._launches & follows & ~self.is_transfer & ~self.is_call
 
     def routes(self, receives: Numbers) -> dict[int, Route]:
         """The route of every receive whose tensor crosses links."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -36,8 +36,9 @@ from .places import HostMemory
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
-    from ....graph.shape_inference.infer import InferredShapes
+    from ....graph.shape_inference.infer import InferredShapes, Shapes
     from ...cluster import Cluster
+    from ...kernels.op_cost import PortDims
     from ..representatives.representatives import Representatives
     from ..tracing.measured import MeasuredTimes
 
@@ -171,11 +172,16 @@ class Planner:
     def _requests(self, shapes: InferredShapes, device: Numbers, nodes: Sequence[int]) -> list[CostRequest]:
         rows = np.array(nodes, np.int64)
         properties, specs, read, written = shapes.graph.properties, self._specs, shapes.read, shapes.written
-        sized = sizes_of if shapes.may_be_open else tuple  # known sizes are passed on
+        sized = sizes_of if shapes.may_be_open else _known_sizes
         return [
             CostRequest(properties[n], sized(read(case)), sized(written(case)), specs[where])
             for n, case, where in zip(nodes, shapes.case_of[rows].tolist(), device[rows].tolist(), strict=True)
         ]
+
+
+def _known_sizes(shapes: Shapes) -> PortDims:
+    """`sizes_of` for shapes whose sizes are all known."""
+    return cast("PortDims", shapes)
 
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
