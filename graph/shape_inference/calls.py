@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ...errors import PartitaError
 from ..dtypes import Shapes
 from ..functions.body import FunctionBody
-
-if TYPE_CHECKING:
-    from .inferred import InferredShapes
 
 Behind = tuple[Shapes | None, ...]
 """by tensor the shapes behind the handle that it is; None if they are unknown, or it is none"""
@@ -54,14 +51,14 @@ class Wanted(Exception):
 
 
 class CallShapes(dict[ShapedCall, TensorShapes | PartitaError]):
-    """Results by call, or the error of the call; `inside` has the shapes in the bodies that were walked for that.
+    """Results by call, or the error of the call; `inside` has what was inferred in bodies that were walked for that.
 
-    Those are known of steps only, since the shapes of an import are no more than its checks need.
+    It is known of steps only, since the shapes of an import are no more than its checks need.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.inside: dict[ShapedCall, InferredShapes] = {}
+        self.inside: dict[ShapedCall, object] = {}  # `InferredShapes`, which know calls
 
 
 class Walk(Protocol):
@@ -76,7 +73,7 @@ class Walk(Protocol):
     def results(self, body: FunctionBody) -> TensorShapes:
         """What is known of the results of a body whose walk is done."""
 
-    def inferred(self) -> InferredShapes:
+    def inferred(self) -> object:
         """The shapes of all nodes, once the walk is done."""
 
 

@@ -265,4 +265,6 @@ class ScriptPlanner:
         handles = tuple((i, a.behind) for i, a in enumerate(arguments) if a.behind is not None)
         call = ShapedCall(body, tuple(argument.shape for argument in arguments), handles, frozenset())
         shapes = self._called.inside.get(call)
-        return shapes.of_equal(joined) if shapes is not None and stayed_whole(body, joined) else None
+        if not isinstance(shapes, InferredShapes) or not stayed_whole(body, joined):
+            return None
+        return shapes.of_equal(joined)

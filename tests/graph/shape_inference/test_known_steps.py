@@ -177,7 +177,9 @@ def test_a_step_with_calls_is_kept_with_their_results(inferred: list[FedShapes])
     assert len(inferred) == 1
     assert after.by_name() == before.by_name() == {"x": ((2, 4),), "y": ((2, 4),)}
     (call,) = after.called
-    assert after.called.inside[call].by_name()["negative"] == ((2, 4),)
+    inside = after.called.inside[call]
+    assert isinstance(inside, InferredShapes)
+    assert inside.by_name()["negative"] == ((2, 4),)
     assert step_of(graph, {"x:0": (2, 5)}).by_name()["y"] == ((2, 5),)
     kept = ref(graph)
     del graph
