@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from partita.graph import DataType
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.joined_bodies import body_on, joined_body, stayed_whole
 from partita.graph.builder import GraphBuilder
@@ -23,7 +24,7 @@ def body() -> FunctionBody:
     function.signature.input_arg.add(name="x", type=1)
     function.signature.output_arg.add(name="y", type=1)
     for name, op, inputs in (("negated", "Neg", ["x"]), ("squared", "Mul", ["negated:y:0", "negated:y:0"])):
-        function.node_def.add(name=name, op=op, input=inputs).attr["T"].type = 1
+        function.node_def.add(name=name, op=op, input=inputs).attr["T"].type = DataType.FLOAT.value
     graph_def = b.graph_def()
     graph_def.library.function.append(function)
     return instantiate(graph_def_to_graph(graph_def).functions, "twice")

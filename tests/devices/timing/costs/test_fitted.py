@@ -17,7 +17,7 @@ from partita.devices.timing.fits.calibration import DeviceFits
 from partita.devices.timing.fits.memory_bound import MemoryBoundModel, MemoryNumbers
 from partita.devices.timing.fits.product_formula import ProductNumbers
 from partita.devices.timing.fits.products import ProductModel
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import DataType, Dims
 from partita.graph.ops.properties import NodeProperties, properties_of
 
 A100 = device_spec("A100-80GB")
@@ -142,9 +142,9 @@ def test_other_ops_together_are_one_by_one(asked: list[tuple[Any, int, int]], de
 
 
 def _request(properties: NodeProperties, spec: DeviceSpec, m: int, n: int) -> CostRequest:
-    shapes = [(m, n), (), (n,)]
-    ports = [tuple(shapes[: len(types)]) for types in (properties.input_types, properties.output_types)]
-    return CostRequest(properties, *ports, spec)
+    shapes: tuple[Dims, ...] = ((m, n), (), (n,))
+    inputs, outputs = (shapes[: len(types)] for types in (properties.input_types, properties.output_types))
+    return CostRequest(properties, inputs, outputs, spec)
 
 
 def test_a_source_that_replaces_single_costs_is_asked_one_by_one() -> None:
