@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.graph import DataType
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.analysis.joined_bodies import body_on, joined_body, stayed_whole
 from partita.graph.builder import GraphBuilder
@@ -12,6 +11,7 @@ from partita.graph.functions.body import FunctionBody, instantiate
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.protos import FunctionDef
+from partita.graph.protos.types_pb2 import DT_FLOAT
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
@@ -21,10 +21,10 @@ def body() -> FunctionBody:
     b = GraphBuilder()
     function = FunctionDef(ret={"y": "squared:z:0"})
     function.signature.name = "twice"
-    function.signature.input_arg.add(name="x", type=1)
-    function.signature.output_arg.add(name="y", type=1)
+    function.signature.input_arg.add(name="x", type=DT_FLOAT)
+    function.signature.output_arg.add(name="y", type=DT_FLOAT)
     for name, op, inputs in (("negated", "Neg", ["x"]), ("squared", "Mul", ["negated:y:0", "negated:y:0"])):
-        function.node_def.add(name=name, op=op, input=inputs).attr["T"].type = DataType.FLOAT.value
+        function.node_def.add(name=name, op=op, input=inputs).attr["T"].type = DT_FLOAT
     graph_def = b.graph_def()
     graph_def.library.function.append(function)
     return instantiate(graph_def_to_graph(graph_def).functions, "twice")
