@@ -186,6 +186,8 @@ def _known_sizes(shapes: Shapes) -> PortDims:
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
     """The bytes of the tensor of each receive."""
+    if not len(receives):
+        return {}
     cases = list(zip(shapes.case_of[receives].tolist(), shapes.graph.kind_of[receives].tolist(), strict=True))
     of_case: dict[tuple[int, int], int] = {}
     for case, kind in dict.fromkeys(cases):  # receives of different types may have one case
