@@ -77,6 +77,18 @@ class Graph(Columns):
         flags: Flags = np.array([*map(holds, kinds), False], np.bool_)[kind_of]
         return flags
 
+    def has_columns_of(self, other: Graph) -> bool:
+        """Whether two graphs have the same nodes and edges by id; devices may differ, and details are not compared."""
+        return (
+            self._details is other._details is None
+            and self._names == other._names
+            and self._properties == other._properties
+            and self._src == other._src
+            and self._src_output == other._src_output
+            and self._dst == other._dst
+            and self._dst_input == other._dst_input
+        )
+
     def find_node(self, name: str) -> Node | None:
         """The node of that name (the last one added if there are several), or None."""
         node_id = self.find_id(name)

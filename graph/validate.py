@@ -92,20 +92,28 @@ def check_kinds(graph: Columns) -> None:
 def check_given_attrs(
     name: str, signature: OpSignature, attrs: Attrs | AttrMessages, *, may_be_open: bool = False
 ) -> None:
-    """`check_attrs` for nodes that may lack attrs; placeholders are refused unless `may_be_open`."""
-    declared = signature.attrs
+    """`check_attrs` for nodes that may lack attrs; placeholders are refused unless `may_be_open`.
+
+    Attrs that many nodes share are asked for at every stage, and looked at once.
+    """
+    if isinstance(attrs, Attrs) and attrs.fitting is signature:
+        return
+    declared, is_open = signature.attrs, False
     for key in sorted(attrs):
         definition = declared.get(key)
         if definition is None or key.startswith("_") or _fits(attrs, definition):
             continue
         value = _message(attrs, key)
         if value.placeholder and may_be_open:
+            is_open = True
             continue
         try:
             check_value(value, definition)
         except InvalidArgumentError as error:
             place = f"; NodeDef: {node_for_error(name)}; {summarize_op(signature)}"
             raise InvalidArgumentError(f"{error.message}\n\t{place}", node=name, op=signature.name) from None
+    if isinstance(attrs, Attrs) and not is_open:
+        attrs.fitting = signature
 
 
 def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:

@@ -16,7 +16,6 @@ An operation is one addition, multiplication or comparison: a fused multiply-add
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -29,8 +28,7 @@ PortDims = tuple[Dims, ...]
 """the shapes of all inputs, or of all outputs, of a node, every size known"""
 
 
-@dataclass(frozen=True, slots=True)
-class CostContext:
+class CostContext(NamedTuple):
     """One use of an op: attrs, and the shapes and types of flattened inputs and outputs. All sizes are known."""
 
     op: str
@@ -154,7 +152,7 @@ def bytes_moved(*ops: str) -> Callable[[CountFunction], CountFunction]:
 
 def moves(*ops: str) -> None:
     """Registers ops that compute nothing, but read and write."""
-    flops(*ops)(lambda c: 0)
+    flops(*ops)(no_operations)
 
 
 def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
@@ -271,8 +269,12 @@ def flops_of(c: CostContext) -> int:
     """Operations of one run of the op; InvalidArgumentError when its shapes cannot be those of such an op."""
     if is_free(c.op) or is_on_host(c.op):
         return 0
-    count = _FLOPS.get(c.op)
-    return _counted(count, c) if count is not None else elements_written(c)
+    return counted(flops_rule(c.op), c)
+
+
+def flops_rule(op: str) -> CountFunction:
+    """The function that counts the operations of an op that takes time on its device; see `counted`."""
+    return _FLOPS.get(op) or elements_written
 
 
 def product_of(c: CostContext) -> Product | None:
@@ -333,6 +335,11 @@ def factor_bytes(c: CostContext) -> int:
     return item_size(_COMPUTED_IN.get(c.op) or c.input_types[0])
 
 
+def may_wait(op: str) -> bool:
+    """Whether that op waits at all: `waits_ns` is 0 for others."""
+    return op in _WAITS
+
+
 def waits_ns(c: CostContext) -> int:
     """Nanoseconds that one run of the op waits, whatever the device; 0 for nearly all ops."""
     count = _WAITS.get(c.op)
@@ -343,11 +350,16 @@ def bytes_of(c: CostContext) -> int:
     """Bytes that one run of the op reads and writes; InvalidArgumentError when its shapes cannot be right."""
     if is_free(c.op) or is_on_host(c.op):
         return 0
-    count = _BYTES.get(c.op)
-    return _counted(count, c) if count is not None else input_bytes(c) + output_bytes(c)
+    return counted(bytes_rule(c.op), c)
 
 
-def _counted(count: CountFunction, c: CostContext) -> int:
+def bytes_rule(op: str) -> CountFunction:
+    """The function that counts the bytes of an op that takes time on its device; see `counted`."""
+    return _BYTES.get(op) or tensor_bytes
+
+
+def counted(count: CountFunction, c: CostContext) -> int:
+    """What a rule counts; InvalidArgumentError when the shapes cannot be those of such an op."""
     try:
         return count(c)
     except (IndexError, ValueError):
@@ -355,6 +367,11 @@ def _counted(count: CountFunction, c: CostContext) -> int:
             f"no cost for shapes {list(c.inputs)} -> {list(c.outputs)}: they do not fit the op; feed the real shapes",
             op=c.op,
         ) from None
+
+
+def no_operations(_: CostContext) -> int:
+    """Of an op that only moves bytes."""
+    return 0
 
 
 def elements_written(c: CostContext) -> int:
@@ -380,6 +397,11 @@ def input_bytes(c: CostContext) -> int:
 def output_bytes(c: CostContext) -> int:
     """Bytes of all outputs together."""
     return sum(prod(dims) * item_size(dtype) for dims, dtype in zip(c.outputs, c.output_types, strict=True))
+
+
+def tensor_bytes(c: CostContext) -> int:
+    """Bytes of all inputs and outputs together."""
+    return input_bytes(c) + output_bytes(c)
 
 
 def copied_inputs(c: CostContext) -> int:

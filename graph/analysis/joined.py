@@ -108,6 +108,17 @@ class JoinedGraph(NodeColumns):
         part.sender = part.transfers.sender
         return part
 
+    def on(self, place: str, graph: Graph) -> JoinedGraph:
+        """The columns of a graph with the same nodes and edges (`has_columns_of`), which is at `place` now."""
+        placed = JoinedGraph.__new__(JoinedGraph)
+        placed.__dict__.update(self.__dict__)  # `copy` does so after a long way round
+        placed.places = [place]
+        placed.functions, placed.producers = [graph.functions], [graph.versions.producer]
+        placed.fed_shapes = None if graph.fed_shapes is None else dict(graph.fed_shapes)
+        placed.lowered = dict(graph.lowered)
+        placed.devices, placed.device_of = _numbered([_devices(place, graph, graph.live_nodes()[SINK_ID + 1 :])])
+        return placed
+
     def _join_edges(self, edges: EdgeEnds) -> None:
         is_control = edges.src_output == CONTROL_SLOT
         data, control = edges.at(~is_control), edges.at(is_control)

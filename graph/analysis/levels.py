@@ -23,6 +23,7 @@ from .joined import JoinedGraph
 
 OUTSIDE = 0
 """the frame of what is outside all loops"""
+_OF_LOOPS = frozenset({NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION, NodeClass.LOOP_COND})
 
 
 @dataclass(slots=True)
@@ -93,6 +94,9 @@ def has_frames(graph: JoinedGraph) -> bool:
 def frames_of(graph: JoinedGraph) -> Frames:
     """The frames of a graph whose loops are well formed (`control_flow` says what that is)."""
     frames = Frames([Frame("", -1)], [OUTSIDE] * len(graph), {})
+    if not _OF_LOOPS.intersection(graph.classes):
+        frames.all[OUTSIDE].nodes = graph.order().tolist()
+        return frames
     after = [OUTSIDE] * len(graph)
     for n in graph.order().tolist():
         kind = graph.node_class(n)

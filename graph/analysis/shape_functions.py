@@ -93,6 +93,8 @@ def merge(a: Shape, b: Shape) -> Shape:
     """The shape that matches both; InvalidArgumentError when ranks or known sizes differ."""
     if a is None or b is None:
         return b if a is None else a
+    if a == b:
+        return a
     if len(a) != len(b):
         raise InvalidArgumentError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
     for axis, (x, y) in enumerate(zip(a, b, strict=True)):

@@ -136,14 +136,18 @@ def sizes_value(shape: tuple[int | None, ...], dtype: np.dtype[Any]) -> Array:  
     return np.array([np.nan if size is None else size for size in shape])
 
 
+def follows_values(properties: NodeProperties) -> bool:
+    """Whether `evaluate` may know anything of a node: its op has a rule, and an output a type whose values are kept."""
+    return any(numpy_dtype(dtype).kind in _FOLLOWED for dtype in properties.output_types) and properties.op in VALUES
+
+
 def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: InferredValues) -> list[Array | None]:
     """Values of a node's outputs, None for unknown ones; never raises for impossible values.
 
     Partly known values (see above) are accepted and returned.
     """
-    types, rule = properties.output_types, VALUES.get(properties.op)
-    if not any(numpy_dtype(dtype).kind in _FOLLOWED for dtype in types):
-        rule = None  # its values would not be kept
+    types = properties.output_types
+    rule = VALUES.get(properties.op) if follows_values(properties) else None
     try:
         results = None if rule is None else rule(ValueContext(properties, shapes, values))
     except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):

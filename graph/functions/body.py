@@ -9,9 +9,9 @@ The errors are those of TensorFlow's `InstantiateFunction`; cycles and bad names
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, PartitaError
 from ..attrs import encode
@@ -45,6 +45,8 @@ class FunctionBody:
     control_results: tuple[Node, ...]
     attrs: AttrValues
     """attrs of the definition as a whole, such as `_noinline`"""
+    kept: dict[Hashable, object] = field(default_factory=dict, repr=False)
+    """what was found out about the body, by who did; bodies do not change"""
 
     @property
     def argument_types(self) -> PortTypes:

@@ -1,19 +1,23 @@
 """A table of one kind of attachment to ops: shape functions, gradients, kernels or costs.
 
-Modules of the families register entries, and so can users. Looking up an op imports the modules of its family only, so
-that inferring the shape of a matrix product does not import string kernels; iterating imports all families.
+Modules of the families register entries, and so can users. Looking up an op imports modules of its family only, so that
+inferring the shape of a matrix product does not import string kernels: first those that have its name in their text,
+and if none of these registers it, the others. Iterating imports all families.
 
     table: OpTable[ShapeFunction] = OpTable("a shape function", "partita.graph.ops", "_shapes", via=__name__)
-    table.get("MatMul")    imports the modules partita.graph.ops.linalg.*_shapes and returns what they registered
-    len(table)             imports those of all families
+    table.get("ConcatV2")    imports partita.graph.ops.arrays.slicing_shapes, which has "ConcatV2" in it
+    table.get("NoOp")        has no entry: imports the modules partita.graph.ops.control.*_shapes
+    len(table)               imports those of all families
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, MutableMapping
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypeVar
 
@@ -41,6 +45,7 @@ class OpTable(MutableMapping[str, T]):
         self._package = package
         self._ending = ending
         self._loaded = {""}  # "" is the family of ops without one
+        self._waiting: dict[str, dict[str, bytes | None]] = {}  # of other families: modules and texts, None if unknown
         self._entries: dict[str, T] = {}
         self._absent: set[str] = set()  # ops without an entry that were asked for: most are, again and again
         self._origins: dict[str, tuple[T, str]] = {}
@@ -87,7 +92,7 @@ class OpTable(MutableMapping[str, T]):
             return True
         if op in self._absent or not isinstance(op, str):
             return False
-        self._load(record_of(op).family)
+        self._load(record_of(op).family, op)
         if op not in self._entries:
             self._absent.add(op)
         return op in self._entries
@@ -111,16 +116,23 @@ class OpTable(MutableMapping[str, T]):
         self.load_all()
         return len(self._entries)
 
-    def _load(self, family: str) -> None:
-        """Imports the modules of a family once; an import that raised is repeated at the next look-up."""
+    def _load(self, family: str, op: str = "") -> None:
+        """Imports the modules of a family once, with `op` only until one of them has registered that op.
+
+        An import that raised is repeated at the next look-up.
+        """
         if family in self._loaded:
             return
-        package = f"{self._package}.{family}"
-        spec = find_spec(package)
-        for module in iter_modules(spec.submodule_search_locations if spec is not None else ()):
-            if module.name.endswith(self._ending):
-                import_module(f"{package}.{module.name}")
+        if family not in self._waiting:
+            self._waiting[family] = _texts(f"{self._package}.{family}", self._ending)
+        waiting, quoted = self._waiting[family], f'"{op}"'.encode()
+        for module in sorted(waiting, key=lambda name: quoted not in (waiting.get(name) or b"")):
+            if op in self._entries:
+                return
+            import_module(module)
+            waiting.pop(module, None)
         self._loaded.add(family)
+        self._waiting.pop(family, None)
 
     def _registering_module(self) -> str:
         """The module that registers: the innermost caller that is neither this module nor `via`."""
@@ -128,3 +140,20 @@ class OpTable(MutableMapping[str, T]):
         while frame.f_back is not None and frame.f_globals.get("__name__") in self._via:
             frame = frame.f_back
         return str(frame.f_globals.get("__name__"))
+
+
+def _texts(package: str, ending: str) -> dict[str, bytes | None]:
+    """The modules of a package whose names end in `ending`, and their texts; None where the text is not there."""
+    return {f"{package}.{file.stem}": _text(file) for file in _files(package) if file.stem.endswith(ending)}
+
+
+@cache  # eight tables have entries in the modules of costs
+def _files(package: str) -> list[Path]:
+    spec = find_spec(package)
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    return [Path(folder, f"{module.name}.py") for folder in folders for module in iter_modules([folder])]
+
+
+@lru_cache(32)
+def _text(file: Path) -> bytes | None:
+    return file.read_bytes() if file.is_file() else None

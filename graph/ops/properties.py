@@ -52,9 +52,11 @@ class Attrs(Mapping[str, Any]):
     Reading an attr that the node leaves out gives the op's default. Iteration, `len` and `in` ignore such attrs.
     """
 
-    __slots__ = ("_decoded", "_defaults", "_serialised")
+    __slots__ = ("_decoded", "_defaults", "_serialised", "fitting")
 
     def __init__(self, entries: Iterable[bytes], op_def: OpSignature) -> None:
+        self.fitting: OpSignature | None = None
+        """the signature whose declarations all values were found to fit (`graph/validate.py`)"""
         self._serialised = dict(map(split_entry, entries))
         self._defaults = op_def.defaults
         self._decoded: dict[str, Any] = {}

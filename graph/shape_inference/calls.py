@@ -50,20 +50,31 @@ class Wanted(Exception):
         self.call = call
 
 
-CallShapes = dict[ShapedCall, TensorShapes | PartitaError]
-"""results by call, or the error of the call"""
+class CallShapes(dict[ShapedCall, TensorShapes | PartitaError]):
+    """Results by call, or the error of the call; `inside` has what was inferred in bodies that were walked for that.
+
+    It is known of steps only, since the shapes of an import are no more than its checks need.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: dict[ShapedCall, object] = {}  # `InferredShapes`, which know calls
 
 
 class Walk(Protocol):
     """The inference of one graph."""
 
     called: CallShapes
+    is_step: bool
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose results it needs before it can go on."""
 
     def results(self, body: FunctionBody) -> TensorShapes:
         """What is known of the results of a body whose walk is done."""
+
+    def inferred(self) -> object:
+        """The shapes of all nodes, once the walk is done."""
 
 
 def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:
@@ -89,3 +100,5 @@ def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:
         if calls:
             call = calls.pop()
             root.called[call] = inference.results(call.body)
+            if inference.is_step:
+                root.called.inside[call] = inference.inferred()

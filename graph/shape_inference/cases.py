@@ -39,9 +39,12 @@ class Cases:
     def number(self, kind: int, inputs: Sequence[int], outcome: InferenceOutcome, num_outputs: int) -> int:
         """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
         known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
-        nothing = [None] * num_outputs
-        columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
-        outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
+        if len(shapes) == num_outputs and not outcome.values and not outcome.behind:
+            outputs = tuple(map(self._facts.number, shapes))
+        else:
+            nothing = [None] * num_outputs
+            columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
+            outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
         key = kind, tuple(inputs), known, outputs
         number = self._numbers.setdefault(key, len(self.kind))
         if number == len(self.kind):
@@ -55,6 +58,17 @@ class Cases:
                 self.as_stated[number] = outcome.before
             if outcome.contradicts:
                 self.contradictions.add(number)
+        return number
+
+    def plain(self, kind: int, inputs: tuple[int, ...], shapes: Shapes) -> int:
+        """`number` where nothing is known but shapes, all sizes of which are."""
+        outputs = tuple(map(self._facts.number, shapes))
+        number = self._numbers.setdefault((kind, inputs, shapes, outputs), len(self.kind))
+        if number == len(self.kind):
+            self.kind.append(kind)
+            self.inputs.append(inputs)
+            self.outputs.append(outputs)
+            self.shapes.append(shapes)
         return number
 
     def _closed(self, inputs: Sequence[int], shapes: Shapes) -> Shapes:

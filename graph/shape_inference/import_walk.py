@@ -28,10 +28,11 @@ from ..library.calls import flag
 from ..ops.properties import NodeProperties
 from ..ops.record import LOOPS, Calls, NodeClass
 from .calls import ShapedCall, walk_with_calls
+from .constant_inputs import NOT_VISITED
 from .import_errors import in_context
 from .op_shapes import context_of
 from .outcomes import NOTHING, InferenceOutcome
-from .walk import NOT_VISITED, GraphWalk, VisitKind
+from .walk import GraphWalk, VisitKind
 from .written_shapes import with_written
 
 _UNCHECKED = "_disable_call_shape_inference"
@@ -109,7 +110,7 @@ class ImportWalk(GraphWalk):
     def _with_context(self, error: PartitaError, n: int, inputs: Sequence[int]) -> PartitaError:
         facts, properties = self.facts, self.graph.properties_of(n)
         known = {i: value for i, fact in enumerate(inputs) if (value := facts.values[fact]) is not None}
-        known |= self._constant_inputs(n) if properties.op_def.record.asks_values else {}
+        known |= self.constants.of(n) if properties.op_def.record.asks_values else {}
         context = context_of(properties, tuple([facts.shapes[fact] for fact in inputs]), known, self.producer)
         return in_context(error, self.graph, n, context)
 

@@ -21,13 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from ..analysis.joined import JoinedGraph
 from ..dtypes import Shapes as Shapes
 from ..graph import Graph
 from ..tensor_id import parse_tensor_name
-from .calls import CallShapes as CallShapes, walk_with_calls
+from .calls import CallShapes as CallShapes, ShapedCall as ShapedCall, walk_with_calls
 from .fed import FedShapes as FedShapes
 from .inferred import InferredShapes as InferredShapes
 from .walk import GraphWalk, Refine
@@ -79,6 +77,4 @@ def infer_body(
 
 def _inferred(walk: GraphWalk) -> InferredShapes:
     walk_with_calls(walk, lambda call: GraphWalk.of_call(call, walk))
-    fact_of = np.array(walk.fact_of[:-1], np.int32)
-    columns = walk.graph, walk.case_of, walk.cases, walk.facts, fact_of, walk.out_start
-    return InferredShapes(*columns, walk.unused_feeds, walk.called)
+    return walk.inferred()

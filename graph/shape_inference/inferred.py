@@ -19,7 +19,7 @@ from ..dtypes import Array, Shape, Shapes
 from .calls import CallShapes
 from .cases import Cases
 from .op_shapes import ASSUMED_SHAPES
-from .tensor_facts import TensorFacts
+from .tensor_facts import UNKNOWN, TensorFacts
 
 
 class AssumedShape(NamedTuple):
@@ -75,7 +75,8 @@ class InferredShapes:
 
     def of_equal(self, graph: JoinedGraph) -> InferredShapes:
         """These shapes as those of a graph that is equal to theirs in all that they depend on."""
-        equal = copy(self)
+        equal = InferredShapes.__new__(InferredShapes)
+        equal.__dict__.update(self.__dict__)  # `copy` does so after a long way round
         equal.graph = graph
         return equal
 
@@ -86,7 +87,7 @@ class InferredShapes:
 
     def read(self, case: int) -> Shapes:
         """The shapes of the inputs of the nodes of a case."""
-        return tuple(self._facts.shapes[fact] for fact in self._cases.inputs[case])
+        return tuple(map(self._facts.shapes.__getitem__, self._cases.inputs[case]))
 
     def written(self, case: int) -> Shapes:
         """The shapes of the outputs of the nodes of a case."""
@@ -116,6 +117,12 @@ class InferredShapes:
                 values[n, output] = value
         return values
 
+    @property
+    def may_be_open(self) -> bool:
+        """Whether any output has an unknown size."""
+        known = self._facts.shapes[UNKNOWN + 1 :]
+        return any(shape is None or None in shape for shape in known) or bool((self._fact_of == UNKNOWN).any())
+
     def is_open(self, nodes: Ids, outputs: Ids) -> Flags:
         """Which of these outputs have an unknown size."""
         is_open_fact = np.array([shape is None or None in shape for shape in self._facts.shapes], np.bool_)
@@ -134,6 +141,8 @@ class InferredShapes:
         """Every shape with assumed sizes, in the order of nodes and outputs; a fed tensor has the name it is fed by."""
         entries, given = [], given_names(self.graph)
         cases = self._cases.as_stated | self._cases.assumed
+        if not cases:
+            return []
         for n in np.flatnonzero(np.isin(self.case_of, list(cases))).tolist():
             case = int(self.case_of[n])
             before, after = cases[case], self._cases.shapes[case]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..analysis.dims import common_shape
-from ..analysis.value_rules import VALUES, evaluate, sizes_value
+from ..analysis.value_rules import evaluate, follows_values, sizes_value
 from ..dtypes import Array, DataType, Shape, Shapes, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
@@ -42,6 +42,8 @@ class InferenceOutcome:
 
     def complete_in_a_step(self, properties: NodeProperties) -> None:
         """Completes the shapes by what is known of one step, and by what the graph says to take on the clock."""
+        if all(shape is not None and None not in shape for shape in self.shapes):
+            return
         known = in_a_step(properties, self.shapes, self.values)
         self.shapes = with_assumed(properties, known)
         self.before = known if self.shapes is not known else None
@@ -109,7 +111,7 @@ def outcome_of(
     """
     shapes = tuple([facts.shapes[number] for number in inputs])
     known = [facts.values[number] for number in inputs]
-    values: Sequence[Array | None] = evaluate(properties, shapes, known) if properties.op in VALUES else ()
+    values: Sequence[Array | None] = evaluate(properties, shapes, known) if follows_values(properties) else ()
     values_read = {**{i: value for i, value in enumerate(known) if value is not None}, **constants}
     stated = shapes_behind(properties, shapes, is_step=is_step)
     read = (facts.behind[inputs[0]] or None) if inputs and stated is None else None

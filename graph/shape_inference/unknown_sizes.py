@@ -55,6 +55,8 @@ def check_sizes(inferred: InferredShapes, runs: Flags, called: CallSite | None =
     Of several nodes the error names the first in topological order, if possible one that does more than pass it on.
     """
     graph = inferred.graph
+    if not inferred.may_be_open:
+        return
     dst = owners(np.diff(graph.input_start))
     edges = np.flatnonzero(inferred.is_open(graph.input_src, graph.input_output) & runs[dst] & runs[graph.input_src])
     ends = zip(graph.input_src[edges].tolist(), graph.input_output[edges].tolist(), dst[edges].tolist(), strict=True)

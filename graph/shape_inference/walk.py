@@ -22,13 +22,13 @@ import numpy as np
 from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
 from ..analysis.joined import JoinedGraph
+from ..analysis.joined_bodies import joined_body
 from ..analysis.shape_functions import merge
-from ..analysis.value_rules import is_partial
 from ..arrays import Numbers, owners
 from ..columns import Ids
-from ..dtypes import Array, DataType, Shapes, numpy_dtype
+from ..dtypes import Shapes
 from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import arguments_of_its_own, called_by, called_function, calls_functions
+from ..library.calls import arguments_of_its_own, called_by, called_function
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
 from ..ops.record import SENDS, Calls, NodeClass
@@ -37,8 +37,10 @@ from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from .calls import CallShapes, ShapedCall, TensorShapes, Wanted
 from .cases import Cases
+from .constant_inputs import NOT_VISITED, ConstantInputs
 from .fed import FedShapes, FedTensors
 from .holders import Holders
+from .inferred import InferredShapes
 from .kind_attrs import check_attrs_of
 from .outcomes import (
     NOTHING,
@@ -50,12 +52,12 @@ from .outcomes import (
     passed_on,
     with_promised,
 )
+from .plain_kinds import PlainKinds
 from .tensor_facts import UNKNOWN, TensorFacts
 from .tensor_lists import is_nested
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 _CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node
-NOT_VISITED = -1
 
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
@@ -91,7 +93,7 @@ class GraphWalk:
         self.is_step = is_step
         self.producer = next(iter(graph.producers), 0) or PRODUCER  # a step of no partitions has none
         self.inside: frozenset[str] = frozenset()
-        self.called: CallShapes = {}  # shared by all nested walks
+        self.called = CallShapes()  # shared by all nested walks
         self.facts = TensorFacts()
         self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
@@ -110,6 +112,10 @@ class GraphWalk:
         self.out_start: Numbers = np.concatenate([[0], np.cumsum(num_outputs)])
         self.fact_of = [NOT_VISITED] * int(self.out_start[-1])
         self.fact_of.append(UNKNOWN)  # for edges that leave an output which does not exist
+        self.constants = ConstantInputs(graph, self.out_start, self.fact_of, self.facts)
+        self._plain = PlainKinds(graph, self.facts, self.constants)
+        noted = self.holders.nodes() if self.holders is not None else ()
+        self._noted = {*self.fed, *self.promised, *noted}  # nodes of which more is known than their op says
         self._join_inputs(num_outputs)
         self._ways = self._choose_ways(num_outputs)
 
@@ -130,12 +136,11 @@ class GraphWalk:
 
     def _choose_ways(self, num_outputs: Numbers) -> Ids:
         graph = self.graph
-        libraries = {id(library): library for library in graph.functions if library}.values()
         alone = [
             node_class is NodeClass.MERGE
             or kind.op_def.record.asks_values
             or (op == "PlaceholderWithDefault" and self.is_step)
-            or any(calls_functions(kind, library) for library in libraries)
+            or self._plain.may_call(kind)
             or self.refine is not None
             for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
         ]
@@ -149,12 +154,18 @@ class GraphWalk:
         """The walk of a function's body; all walks share the shapes of calls."""
         arguments = call.body.arguments
         feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
-        walk = cls(JoinedGraph({"": call.body.graph}), feeds, is_step=caller.is_step)
+        walk = cls(joined_body(call.body), feeds, is_step=caller.is_step)
         walk.inside, walk.called, walk.producer = call.inside, caller.called, caller.producer
         if call.handles:
             numbers = {name: number for number, name in enumerate(walk.graph.names)}
             walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
         return walk
+
+    def inferred(self) -> InferredShapes:
+        """The shapes of all nodes, once the walk is done."""
+        fact_of = np.array(self.fact_of[:-1], np.int32)
+        columns = self.graph, self.case_of, self.cases, self.facts, fact_of, self.out_start
+        return InferredShapes(*columns, self.unused_feeds, self.called)
 
     def results(self, body: FunctionBody) -> TensorShapes:
         """What is known of the results of a body whose walk is done."""
@@ -240,6 +251,10 @@ class GraphWalk:
     def _visit(self, n: int, key: tuple[int, ...]) -> int:
         """The case of a node, which may be new."""
         kind, inputs = key[0], key[1:]
+        if self.is_step and self.refine is None and n not in self._noted:
+            shapes = self._plain.known_shapes(n, kind, inputs, self.producer)
+            if shapes is not None:
+                return self.cases.plain(kind, inputs, shapes)
         if self.holders is not None and n in self.holders.known:
             outcome = InferenceOutcome(self.holders.known[n])
         elif n in self.promised:
@@ -269,12 +284,14 @@ class GraphWalk:
             return passed_on(self.facts, inputs[0])
         if self.graph.classes[kind] is NodeClass.MERGE:
             return self._merge(n, inputs)
-        properties = self.graph.kinds[kind]
+        properties, plain = self.graph.kinds[kind], self._plain.function(kind)
         try:
-            called = self._called(n, properties, inputs)
+            called = self._called(n, properties, inputs) if plain is None else None
             if called is not None:
                 return called
-            constants = self._constant_inputs(n) if properties.op_def.record.asks_values else NOTHING
+            if plain is not None:
+                return InferenceOutcome(self._plain.shapes(n, kind, inputs, self.producer))
+            constants = self.constants.of(n) if properties.op_def.record.asks_values else NOTHING
             return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
             if not self.cases.assumed:
@@ -366,34 +383,6 @@ class GraphWalk:
         if isinstance(result, PartitaError):
             raise result
         return result
-
-    def _constant_inputs(self, n: int) -> dict[int, Array]:
-        """Inputs whose value is known and of any type; beyond constants only integers are followed."""
-        values = {i: self._constant(*source) for i, source in enumerate(self.graph.inputs_of(n))}
-        return {i: value for i, value in values.items() if value is not None}
-
-    def _constant(self, n: int, output: int) -> Array | None:
-        """The value of a constant, as far as it is only passed on or cast; or the integers that are followed."""
-        casts: list[DataType] = []
-        while (value := self._own_value(n, output)) is None:
-            properties = self.graph.properties_of(n)
-            if properties.op == "Cast":
-                casts.append(properties.output_types[0])
-            elif not properties.op_def.record.passes_on:
-                return None
-            n, output = self.graph.inputs_of(n)[0]
-        for dtype in reversed(casts):
-            value = value.astype(numpy_dtype(dtype))
-        return value
-
-    def _own_value(self, n: int, output: int) -> Array | None:
-        properties = self.graph.properties_of(n)
-        if properties.op_def.record.node_class is NodeClass.CONSTANT:
-            constant: Array = properties.attrs["value"]
-            return constant
-        fact = self.fact_of[self.out_start[n] + output]
-        value = self.facts.values[fact] if fact != NOT_VISITED else None
-        return None if value is None or is_partial(value) else value
 
 
 _ALONE = int(VisitKind.ALONE)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,7 +164,10 @@ class Body:
 
 def sizes_of(shapes: Shapes) -> tuple[Dims, ...]:
     """Shapes; those of unknown size, which nobody reads, without elements."""
-    return tuple(map(counted_size, shapes))
+    for shape in shapes:
+        if shape is None or None in shape:
+            return tuple(map(counted_size, shapes))
+    return cast("tuple[Dims, ...]", shapes)
 
 
 def is_small(inputs: Iterable[Dims]) -> bool:

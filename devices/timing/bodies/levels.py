@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ....graph.analysis.levels import OUTSIDE
 from ....graph.arrays import Flags, Numbers
 from ....graph.columns import Ids
 from ....graph.ops.record import NodeClass
@@ -61,9 +62,12 @@ class Levels:
         self._is_merge = self.graph.of_class(NodeClass.MERGE)
         asks = self.graph.of_class(NodeClass.MERGE, NodeClass.CONTROL_TRIGGER)
         self._compiled: dict[tuple[int, tuple[int, ...], tuple[int, ...]], Body] = {}
-        self._edges = [
-            (edges.at(of[edges.dst] == number), crosses[of[edges.dst] == number]) for number in range(len(frames.all))
-        ]
+        self._edges = [(edges, crosses)]
+        if len(frames.all) > 1:
+            ends_in = [of[edges.dst] == number for number in range(len(frames.all))]
+            self._edges = [(edges.at(ends), crosses[ends]) for ends in ends_in]
+        is_planned = len(whole.waits) == len(self.graph)  # it is left open where nodes are asked
+        self._is_plain = is_planned and len(frames.all) == 1 and not self._is_merge.any() and not crosses.any()
         self._asking = [_numbered(own, np.flatnonzero(asks[own.dst])) for own, _ in self._edges]
 
     def edges(self, number: int) -> tuple[Edges, Flags]:
@@ -82,6 +86,8 @@ class Levels:
     def _made(self, number: int, chosen: Ids, silent: Sequence[int]) -> Body:
         """The body of live nodes, which do not wait for the `silent` edges of the level."""
         local = self.local(chosen)
+        if len(chosen) == len(self.graph) and self._is_plain and not silent:
+            return self._whole(chosen, local)
         counted: Flags = local[self._edges[number][0].dst] >= 0
         counted[list(silent)] = False
         edges, crosses, into_merges = self._counted(number, counted, local)
@@ -103,6 +109,11 @@ class Levels:
             launch_consumers=consumers_of(src[at_launch], dst[at_launch], len(chosen)) if on_stream else None,
             into_merges=into_merges,
         )
+
+    def _whole(self, chosen: Ids, local: Numbers) -> Body:
+        """The body of all nodes of a graph whose only level is the root: who waits for whom is as in the graph."""
+        gates = self._gates(chosen, local, self.graph, self._edges[OUTSIDE][0].at(self._edges[OUTSIDE][1]))
+        return replace(self.whole, gates=gates, seats=dict(self.whole.seats))
 
     def local(self, nodes: Ids) -> Numbers:
         """By joint number the number in a body of these nodes, -1 for others."""
@@ -172,14 +183,14 @@ class Levels:
         return edges.at(counted), crosses[counted], into_merges
 
     def _gates(self, nodes: Ids, local: Numbers, part: JoinedGraph, outside: Edges) -> Gates:
-        places, counts = np.unique(part.place, return_counts=True)
+        counts = np.bincount(part.place)
         gates = Gates(
             whole=self.graph,
             nodes=nodes.tolist(),
             local=local.tolist(),
             outside=set(zip(outside.src.tolist(), outside.dst.tolist(), strict=True)),
             place_of=part.place.tolist(),
-            counts=dict(zip(places.tolist(), counts.tolist(), strict=True)),
+            counts={place: count for place, count in enumerate(counts.tolist()) if count},
         )
         for k, n in enumerate(nodes.tolist()):
             match part.node_class(k):

@@ -22,7 +22,7 @@ from ....graph.ops.record import TRANSFERS, NodeClass
 from ...kernels.op_cost import is_on_host
 from ..collectives.seats import seated
 from ..hardware.engine import Duty
-from .places import HostMemory, hosts_of
+from .places import HostMemory, device_columns
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
@@ -70,12 +70,14 @@ class NodePlaces:
     @cached_property
     def priced_on(self) -> Numbers:
         """By node the device whose model prices it: the host of a GPU for what only touches host memory."""
-        return np.where(self.memory.is_host_node, hosts_of(self.cluster)[self.device], self.device)
+        if not self.memory.is_host_node.any():
+            return self.device
+        return np.where(self.memory.is_host_node, device_columns(self.cluster).host[self.device], self.device)
 
     @cached_property
     def _launches(self) -> Flags:
         """By node whether its device launches kernels."""
-        return np.array([device.spec.launches_kernels for device in self.cluster], np.bool_)[self.device]
+        return device_columns(self.cluster).launches[self.device]
 
     def duties(self, is_free: Flags) -> Numbers:
         """By node what the hardware does for it, FREE where it takes no time; transfers are left out.
@@ -93,10 +95,15 @@ class NodePlaces:
 
     def on_stream(self, duty: Numbers) -> Flags:
         """By node whether its values follow the kernels of a GPU: kernels, and what only passes on their values."""
-        return self._launches & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~self.is_transfer & ~self.is_call
+        if not self._launches.any():
+            return np.zeros(len(duty), np.bool_)
+        follows: Flags = (duty == Duty.FREE) | (duty == Duty.COMPUTE)
+        return self._launches & follows & ~self.is_transfer & ~self.is_call
 
     def routes(self, receives: Numbers) -> dict[int, Route]:
         """The route of every receive whose tensor crosses links."""
+        if not len(receives):
+            return {}
         graph, find = self.graph, self.cluster.find
         src_on_host = graph.of_class(NodeClass.HOST_SEND)[graph.sender[receives]]
         dst_on_host = graph.of_class(NodeClass.HOST_RECV)[receives]

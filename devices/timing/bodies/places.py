@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ....graph.ops.device_kinds import device_kind
 from ....graph.ops.memory_types import memory_types
 from ....graph.port_table import PortTable
+from ...cluster import Cluster
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Flags, Integers, Numbers
-    from ...cluster import Cluster
+
+
+class DeviceColumns(NamedTuple):
+    """By device of a cluster: the number of its host, and whether it launches kernels; and by type of device with
+    memory of its own which devices are of that type.
+    """
+
+    host: Numbers
+    launches: Flags
+    own: dict[str, Flags]
+
+
+_COLUMNS: WeakKeyDictionary[Cluster, DeviceColumns] = WeakKeyDictionary()
+"""every body asks for these, and a cluster may have thousands of devices"""
+
+
+def device_columns(cluster: Cluster) -> DeviceColumns:
+    """The columns of a cluster; not to be changed."""
+    columns = _COLUMNS.get(cluster)
+    if columns is None:
+        types = np.array([device.type for device in cluster])
+        columns = _COLUMNS[cluster] = DeviceColumns(
+            hosts_of(cluster),
+            np.array([device.spec.launches_kernels for device in cluster], np.bool_),
+            {name: types == name for name in sorted({*types.tolist()}) if device_kind(name).own_memory},
+        )
+    return columns
 
 
 def hosts_of(cluster: Cluster) -> Numbers:
@@ -35,13 +63,11 @@ class HostMemory:
     """
 
     def __init__(self, graph: JoinedGraph, device: Numbers, cluster: Cluster) -> None:
-        types = {d.type for d in cluster if device_kind(d.type).own_memory}
-        type_of = [d.type for d in cluster]
         self._outputs: list[tuple[Flags, PortTable]] = []  # nodes of one type of device, and their ports on the host
         self._kind_of = graph.kind_of
         self.is_host_node = np.zeros(len(graph), np.bool_)
-        for own in sorted(types):
-            chosen = np.array([name == own for name in type_of], np.bool_)[device]
+        for own, is_own in device_columns(cluster).own.items():
+            chosen = is_own[device]
             if chosen.any():
                 ports = [memory_types(kind, own) for kind in graph.kinds]
                 on_host = [bool(outputs) and all(inputs) and all(outputs) for inputs, outputs in ports]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -36,8 +36,9 @@ from .places import HostMemory
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
-    from ....graph.shape_inference.infer import InferredShapes
+    from ....graph.shape_inference.infer import InferredShapes, Shapes
     from ...cluster import Cluster
+    from ...kernels.op_cost import PortDims
     from ..representatives.representatives import Representatives
     from ..tracing.measured import MeasuredTimes
 
@@ -60,6 +61,7 @@ class Planner:
         """which times collectives, None for that of the catalog"""
         self._cost_source = cost_source
         self.times = times
+        self._edges: tuple[Body, Edges] | None = None
         self._specs = [device.spec for device in cluster]
         numbers: dict[int, int] = {}
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
@@ -115,6 +117,7 @@ class Planner:
             warnings=warnings,
             seats=self.seats(shapes, members, site.counted),
         )
+        self._edges = body, edges
         if self.representatives is not None:
             self._stand_for_others(body, places)
         return body
@@ -139,7 +142,9 @@ class Planner:
         return seats
 
     def edges(self, body: Body) -> Edges:
-        """The edges of the graph of a body."""
+        """The edges of the graph of a body; those of the body planned last are there already."""
+        if self._edges is not None and self._edges[0] is body:
+            return self._edges[1]
         on_stream = np.frombuffer(body.on_stream, np.bool_)
         return edges_of(body.graph, body.device, on_stream, HostMemory(body.graph, body.device, self.cluster))
 
@@ -165,16 +170,24 @@ class Planner:
         return self._requests(shapes, NodePlaces(shapes.graph, self.cluster).priced_on, nodes)
 
     def _requests(self, shapes: InferredShapes, device: Numbers, nodes: Sequence[int]) -> list[CostRequest]:
-        batch = []
-        for n in nodes:
-            case = int(shapes.case_of[n])
-            inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
-            batch.append(CostRequest(shapes.graph.properties[n], inputs, outputs, self._specs[device[n]]))
-        return batch
+        rows = np.array(nodes, np.int64)
+        properties, specs, read, written = shapes.graph.properties, self._specs, shapes.read, shapes.written
+        sized = sizes_of if shapes.may_be_open else _known_sizes
+        return [
+            CostRequest(properties[n], sized(read(case)), sized(written(case)), specs[where])
+            for n, case, where in zip(nodes, shapes.case_of[rows].tolist(), device[rows].tolist(), strict=True)
+        ]
+
+
+def _known_sizes(shapes: Shapes) -> PortDims:
+    """`sizes_of` for shapes whose sizes are all known."""
+    return cast("PortDims", shapes)
 
 
 def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
     """The bytes of the tensor of each receive."""
+    if not len(receives):
+        return {}
     cases = list(zip(shapes.case_of[receives].tolist(), shapes.graph.kind_of[receives].tolist(), strict=True))
     of_case: dict[tuple[int, int], int] = {}
     for case, kind in dict.fromkeys(cases):  # receives of different types may have one case
@@ -184,9 +197,9 @@ def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:
+    if not any(cost.provenance == "guessed" for cost in costs):
+        return []
     is_guess = np.array([cost.provenance == "guessed" for cost in costs], np.bool_)[cost_of]
     guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
-    if not guessed:
-        return []
     return [f"guessed to cost one operation per output element, as no cost is stated or shapes do not fit it: {listed}"]

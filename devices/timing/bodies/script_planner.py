@@ -17,12 +17,13 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
 from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.joined_bodies import body_on, stayed_whole
 from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.dtypes import DataType
 from ....graph.library.calls import calls_gradient, is_partitioned_call
 from ....graph.ops.record import NodeClass
 from ....graph.ops.registry import PRODUCER
-from ....graph.shape_inference.infer import CallShapes, FedShapes, InferredShapes, Shapes, infer_body
+from ....graph.shape_inference.infer import CallShapes, FedShapes, InferredShapes, ShapedCall, Shapes, infer_body
 from ...pipeline.bodies import ResourceDevices, body_of, placed_body
 from ...pipeline.stages import Pipeline
 from ..collectives.seats import counted_arguments
@@ -79,9 +80,10 @@ class ScriptPlanner:
         self._shaped = sorted(self._shapes)
         self._assumed_size = assumed_size
         self._callees: dict[tuple[object, ...], Callee] = {}
-        self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # one per function that a session would compile
+        self._graphs: dict[tuple[object, ...], JoinedGraph] = {}  # of functions that a session would cut
+        self._placing = "\n".join([planner.cluster.client.task_name, *planner.cluster.names])
         self._all_counted: dict[int, _Counted] = {}  # by graph
-        self._called: CallShapes = {}
+        self._called = CallShapes()
         self._inside = Counter[str]()  # the functions that are being planned
 
     def root(self, shapes: InferredShapes) -> Script:
@@ -203,12 +205,20 @@ class ScriptPlanner:
         return known
 
     def _graph(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> JoinedGraph:
-        """The cut body of a function: the same for all its calls, which share the constants in it."""
-        key = id(body), device, resources
-        if key not in self._graphs:
+        """The cut body of a function: the same for all its calls, which share the constants in it.
+
+        A body that stays whole keeps its graph for the next step on such a cluster.
+        """
+        key = self._placing, device, resources
+        joined = body.kept.get(key) or self._graphs.get((body, *key))
+        if not isinstance(joined, JoinedGraph):
             placed = placed_body(Pipeline(self.planner.cluster), body, device, resources)
-            self._graphs[key] = JoinedGraph(placed.cut().in_order())
-        return self._graphs[key]
+            joined = body_on(body, placed.cut().in_order())
+            if stayed_whole(body, joined):
+                body.kept[key] = joined
+            else:
+                self._graphs[body, *key] = joined
+        return joined
 
     def _counted(self, body: FunctionBody, device: str, resources: ResourceDevices | None) -> _Counted:
         """The arguments of a function that are added to instances of collectives, and to nothing else."""
@@ -239,7 +249,22 @@ class ScriptPlanner:
             handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}
             if known:
                 feeds = {**missing_shapes(infer_body(joined, feeds, handles, self._called), known, feeds), **feeds}
-            shapes = infer_body(joined, feeds, handles, self._called, assumed_size=self._assumed_size)
+            shapes = None if known else self._known_shapes(body, joined, arguments)
+            if shapes is None:
+                shapes = infer_body(joined, feeds, handles, self._called, assumed_size=self._assumed_size)
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
         return Callee(body, shapes)
+
+    def _known_shapes(
+        self, body: FunctionBody, joined: JoinedGraph, arguments: Sequence[Argument]
+    ) -> InferredShapes | None:
+        """The shapes in a body that were found where the results of a call of it were; None where more is known now."""
+        if self._assumed_size is not None or any(argument.array is not None for argument in arguments):
+            return None
+        handles = tuple((i, a.behind) for i, a in enumerate(arguments) if a.behind is not None)
+        call = ShapedCall(body, tuple(argument.shape for argument in arguments), handles, frozenset())
+        shapes = self._called.inside.get(call)
+        if not isinstance(shapes, InferredShapes) or not stayed_whole(body, joined):
+            return None
+        return shapes.of_equal(joined)

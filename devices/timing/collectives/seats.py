@@ -51,8 +51,8 @@ class CollectiveSeat:
 
 def seated(graph: JoinedGraph) -> list[int]:
     """The nodes that take part in a collective, by their joint numbers."""
-    takes_part = np.array([seat_ports(kind) is not None for kind in graph.kinds], np.bool_)
-    return [] if not takes_part.any() else np.flatnonzero(takes_part[graph.kind_of]).tolist()
+    takes_part = [seat_ports(kind) is not None for kind in graph.kinds]
+    return np.flatnonzero(np.array(takes_part, np.bool_)[graph.kind_of]).tolist() if any(takes_part) else []
 
 
 def seat_from(
@@ -111,11 +111,12 @@ def seat_of(graph: JoinedGraph, n: int, value_of: ValueOf, counted: Collection[i
 
 def counted_arguments(graph: JoinedGraph) -> list[int]:
     """The arguments of a function that nothing reads but collectives, to add them to their instances."""
-    arguments = np.flatnonzero(graph.of_class(NodeClass.ARG))
+    members = seated(graph)
+    arguments = np.flatnonzero(graph.of_class(NodeClass.ARG)) if members else ()
     if not len(arguments):
         return []
     instances = set[int]()  # positions of inputs that are instances
-    for n in seated(graph):
+    for n in members:
         ports = seat_ports(graph.properties[n])
         if ports is not None and ports.place is SeatPlace.INPUTS:
             instances.add(int(graph.input_start[n]) + ports.ports[-1])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import exp
+from math import ceil, exp, floor
 from typing import Generic, NamedTuple, TypeVar
 
 from attrs import evolve
@@ -28,13 +28,14 @@ from ...kernels import op_cost
 from ...kernels.counters import counters_of
 from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
 from ...kernels.op_cost import Convolution, CostContext, Layer, PortDims, Product
+from ...kernels.op_counts import OpShapes, counts_of
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
 from ..fits.prediction import Prediction
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of
 from ..fits.products import ProductModel
-from .cache import CostCache
+from .cache import AskedUses, CostCache
 from .classes import op_class
 from .convolution_ops import convolution_costs, explain_convolution, float32_convolution
 from .explanation import Explanation
@@ -58,8 +59,8 @@ from .kernel_ops import (
 from .layer_ops import explain_layer, layer_cost
 from .low_bit_ops import float8_run
 from .op_facts import FitsByDevice, OpFacts, has_part, is_in_catalog
-from .roofline import ceil_ns, explain_roofline, roofline
-from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type
+from .roofline import ceil_ns, explain_roofline, roofline, rooflines
+from .source import CostRequest, CostSource, OpCost, Provenance, UnknownCost, context, rate_type, rates_of
 
 T = TypeVar("T")
 
@@ -85,7 +86,6 @@ class FittedSource:
         self._cache = CostCache()
         self._facts_of: dict[tuple[str, int], OpFacts] = {}
         self._parts: dict[str, bool] = {}
-        self._rates: dict[tuple[str, DataType, int], int] = {}
 
     def cost(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> OpCost:
         """The fitted time of one run."""
@@ -99,33 +99,39 @@ class FittedSource:
         runs: defaultdict[tuple[int, tuple[str, ...]], list[_AskedOp[OpRun]]] = defaultdict(list)
         streams: defaultdict[tuple[int, str], list[_AskedOp[OpFacts]]] = defaultdict(list)
         convolutions: defaultdict[int, list[_AskedOp[Convolution]]] = defaultdict(list)
-        for request in batch:
-            if self._cache.get(request) is not None:
+        for asked in self._cache.unanswered(batch):
+            properties, uses, spec = asked
+            known = self._facts(properties.op, spec)
+            if not known.may_be_kernel:
+                self._cache.enter(asked, self._others(asked, known))
                 continue
-            c, spec = context(*request[:3]), request.spec
-            known = self._facts(c.op, spec)
-            if known.may_be_convolution and (convolution := float32_convolution(c, spec)) is not None:
-                convolutions[id(spec)].append(_AskedOp(request, c, convolution))
-                continue
-            product = op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
-            run = self._run(c, product, spec, known)
-            if run is not None:
-                runs[id(spec), run.key].append(_AskedOp(request, c, run))
-            elif product is not None and known.may_be_product:
-                products[id(spec), terms_of(c, product, spec)].append(_AskedOp(request, c, product))
-            elif known.may_stream:
-                streams[id(spec), stream_kind(c)].append(_AskedOp(request, c, known))
-            else:
-                self._cache.put(request, self._alone(c, spec, known))
+            others = []
+            for shapes in uses:
+                request, c = CostRequest(properties, *shapes, spec), context(properties, *shapes)
+                if known.may_be_convolution and (convolution := float32_convolution(c, spec)) is not None:
+                    convolutions[id(spec)].append(_AskedOp(request, c, convolution))
+                    continue
+                product = op_cost.product_of(c) if known.may_be_product or known.may_be_fp32 else None
+                run = self._run(c, product, spec, known)
+                if run is not None:
+                    runs[id(spec), run.key].append(_AskedOp(request, c, run))
+                elif product is not None and known.may_be_product:
+                    products[id(spec), terms_of(c, product, spec)].append(_AskedOp(request, c, product))
+                elif known.may_stream:
+                    streams[id(spec), stream_kind(c)].append(_AskedOp(request, c, known))
+                else:
+                    others.append(shapes)
+            rest = AskedUses(properties, others, spec)
+            self._cache.enter(rest, self._others(rest, known))
         for (_, kind), moving in streams.items():
             self._ask_streams(kind, moving)
         for alike in runs.values():
             self._ask_kernels(alike)
         for (_, terms), rows in products.items():
             self._ask(terms, rows)
-        for asked in convolutions.values():
-            self._ask_convolutions(asked)
-        return [self._cache[request] for request in batch]
+        for convolved in convolutions.values():
+            self._ask_convolutions(convolved)
+        return self._cache.all_of(batch)
 
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """What `cost` says, with the model that spoke."""
@@ -248,13 +254,6 @@ class FittedSource:
     def _has(self, part: str) -> bool:
         return next(iter(self._calibration.having(part)), None) is not None
 
-    def _rate(self, c: CostContext, spec: DeviceSpec) -> int:
-        """Operations/s of the op, found once for each type."""
-        key = (c.op, rate_type(c), id(spec))
-        if key not in self._rates:
-            self._rates[key] = spec.achieved_flops_per_s(key[1], matrix=op_cost.is_matrix(c.op))
-        return self._rates[key]
-
     def _ask_convolutions(self, asked: Sequence[_AskedOp[Convolution]]) -> None:
         """Enters the costs of convolutions on one device."""
         requests, contexts, convolutions = zip(*asked, strict=True)
@@ -309,7 +308,7 @@ class FittedSource:
         known = self._facts(c.op, spec)
         product = op_cost.product_of(c) if known.may_be_product else None
         if product is None:
-            return self._alone(c, spec, known)
+            return self._others(AskedUses(request.properties, [OpShapes(*request[1:3])], spec), known)[0]
         return self._priced(terms_of(c, product, spec), [_AskedOp(request, c, product)], spec)[0]
 
     def _ask(self, terms: OpProductTerms, rows: Sequence[_AskedOp[Product]]) -> None:
@@ -327,24 +326,46 @@ class FittedSource:
             costs.append(known.cost(c, known.counts(c), times, product_provenance(c, said)))
         return costs
 
-    def _alone(self, c: CostContext, spec: DeviceSpec, facts: OpFacts) -> OpCost:
-        """The cost of an op that is no product: as a layer, by its bytes where the device has fits, by the roofline."""
-        parts = self._parts_of(c, spec, facts)
+    def _others(self, asked: AskedUses, known: OpFacts) -> list[OpCost]:
+        """The costs of uses that are none of these: as layers, by their bytes if there are fits, by the roofline."""
+        properties, uses, spec = asked
+        costs: dict[OpShapes, OpCost] = {}
+        for shapes in uses if known.may_be_layer else ():
+            cost = self._as_layer(context(properties, *shapes), spec, known)
+            if cost is not None:
+                costs[shapes] = cost
+        rest = [shapes for shapes in uses if shapes not in costs] if costs else uses
+        priced = (
+            rooflines(properties, rest, spec) if known.numbers is None else _by_bytes(properties, rest, spec, known)
+        )
+        costs.update(zip(rest, priced, strict=True))
+        return [costs[shapes] for shapes in uses]
+
+    def _as_layer(self, c: CostContext, spec: DeviceSpec, known: OpFacts) -> OpCost | None:
+        """The cost of a layer as the sum of its kernels, or as one; None where nothing is fitted to such layers."""
+        parts = self._parts_of(c, spec, known)
         if parts and self._kernels is not None:
             times = [float(column[0]) for column in sum_of_parts(parts, spec, self._kernels)[:3]]
-            return facts.cost(c, facts.counts(c), times, "transferred")
-        layer, numbers = self._layer(c, spec) if facts.may_be_layer else None, facts.numbers
-        if layer is not None:
-            return layer_cost(c, layer, spec, self._calibration)
-        if numbers is None:
-            return roofline(c, spec)
-        try:
-            flops, moved = facts.counts(c)
-        except InvalidArgumentError:
-            return roofline(c, spec)  # which assumes counts
-        compute_ns = ceil_ns(flops, self._rate(c, spec)) + numbers.constant_ns
-        time_ns = max(numbers.time_ns(moved), compute_ns)
-        return facts.cost(c, (flops, moved), (time_ns, *numbers.bounds_ns(time_ns)), facts.provenance)
+            return known.cost(c, known.counts(c), times, "transferred")
+        layer = self._layer(c, spec)
+        return None if layer is None else layer_cost(c, layer, spec, self._calibration)
+
+
+def _by_bytes(properties: NodeProperties, uses: Sequence[OpShapes], spec: DeviceSpec, known: OpFacts) -> list[OpCost]:
+    """The costs of uses of one op by their bytes, or by their operations where these take longer."""
+    numbers, waits, costs = known.numbers, op_cost.may_wait(properties.op), []
+    assert numbers is not None  # who has none is priced by the roofline
+    for shapes, count, rate in zip(uses, counts_of(properties, uses), rates_of(properties, uses, spec), strict=True):
+        if count is None:
+            costs.append(roofline(context(properties, *shapes), spec))  # which assumes counts
+            continue
+        flops, moved = count
+        time_ns = max(numbers.time_ns(moved), ceil_ns(flops, rate) + numbers.constant_ns)
+        low_ns, high_ns = numbers.bounds_ns(time_ns)
+        wait = op_cost.waits_ns(context(properties, *shapes)) if waits else 0
+        time, low, high = round(time_ns), floor(low_ns), ceil(high_ns)
+        costs.append(OpCost(time + wait, flops, moved, known.provenance, min(time, low) + wait, max(time, high) + wait))
+    return costs
 
 
 _LIKE = exp(LIKE_SPREAD)

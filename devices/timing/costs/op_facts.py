@@ -68,6 +68,12 @@ class OpFacts(NamedTuple):
     provenance: Provenance
     counters: Counters
 
+    @property
+    def may_be_kernel(self) -> bool:
+        """Whether it depends on the shapes if a measured product or kernel speaks for the op."""
+        may_be = self.may_be_product, self.may_be_convolution, self.may_be_run, self.may_be_fp32, self.may_stream
+        return any(may_be)
+
     def counts(self, c: CostContext) -> tuple[int, int]:
         """Operations and bytes; InvalidArgumentError where shapes do not fit the op."""
         try:

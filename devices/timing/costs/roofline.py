@@ -11,16 +11,19 @@ because of products that take a microsecond or less by the roofline.) The same i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import dtype_name
 from ....graph.ops.properties import NodeProperties
 from ...kernels import op_cost
 from ...kernels.host_times import HIGH_PERCENT as HOST_HIGH_PERCENT, LOW_PERCENT as HOST_LOW_PERCENT
 from ...kernels.op_cost import CostContext, PortDims
+from ...kernels.op_counts import OpShapes, counts_of
 from ...spec import DeviceSpec
 from .cache import CostCache
 from .explanation import ExplainedNumber, Explanation
-from .source import FREE, CostRequest, OpCost, Provenance, context, rate_type
+from .source import FREE, CostRequest, OpCost, Provenance, context, rate_type, rates_of
 
 LOW_PERCENT = 95
 HIGH_PERCENT = 135
@@ -50,6 +53,12 @@ class RooflineSource:
         request = CostRequest(properties, inputs, outputs, spec)
         cost = self._cache.get(request)
         return self._cache.put(request, roofline(context(properties, inputs, outputs), spec)) if cost is None else cost
+
+    def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
+        """The cost of each request; the uses of one op on one device are computed together."""
+        for asked in self._cache.unanswered(batch):
+            self._cache.enter(asked, rooflines(*asked))
+        return self._cache.all_of(batch)
 
     def explain(self, properties: NodeProperties, inputs: PortDims, outputs: PortDims, spec: DeviceSpec) -> Explanation:
         """The formula of the cost with its numbers."""
@@ -130,6 +139,28 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
     return OpCost(busy_ns + wait_ns, flops, moved, provenance, low_ns + wait_ns, high_ns + wait_ns)
 
 
+def rooflines(properties: NodeProperties, uses: Sequence[OpShapes], spec: DeviceSpec) -> list[OpCost]:
+    """`roofline` of many uses of one op, whose rates are looked up once."""
+    op = properties.op
+    if op_cost.is_free(op):
+        return [FREE] * len(uses)
+    if op_cost.is_on_host(op) or op_cost.may_wait(op):
+        return [roofline(context(properties, *shapes), spec) for shapes in uses]
+    provenance: Provenance = "roofline" if op_cost.is_stated(op) else "guessed"
+    overhead_ns, bandwidth, floor_ns = spec.op_overhead_ns, spec.achieved_bytes_per_s, _floor_ns(spec)
+    rows = zip(uses, counts_of(properties, uses), rates_of(properties, uses, spec), strict=True)
+    costs = []
+    for shapes, count, rate in rows:
+        if count is None:
+            costs.append(roofline(context(properties, *shapes), spec))
+            continue
+        flops, moved = count
+        busy_ns = max(ceil_ns(flops, rate), ceil_ns(moved, bandwidth)) + overhead_ns
+        low_ns, high_ns = _bounds_ns(busy_ns, floor_ns)
+        costs.append(OpCost(busy_ns, flops, moved, provenance, low_ns, high_ns))
+    return costs
+
+
 def _on_host(c: CostContext) -> OpCost:
     time_ns, wait_ns = op_cost.host_ns(c), op_cost.waits_ns(c)
     low_ns, high_ns = time_ns * HOST_LOW_PERCENT // 100, -(-time_ns * HOST_HIGH_PERCENT // 100)
@@ -138,5 +169,13 @@ def _on_host(c: CostContext) -> OpCost:
 
 def bounds_ns(busy_ns: int, spec: DeviceSpec) -> tuple[int, int]:
     """Between which times four of five ops are that the roofline gives `busy_ns`; waiting is exact."""
-    floor_ns = max(0, FLOOR_NS - spec.kernel_floor_ns) if spec.launches_kernels else 0
+    return _bounds_ns(busy_ns, _floor_ns(spec))
+
+
+def _bounds_ns(busy_ns: int, floor_ns: int) -> tuple[int, int]:
     return busy_ns * LOW_PERCENT // 100, -(-busy_ns * HIGH_PERCENT // 100) + floor_ns
+
+
+def _floor_ns(spec: DeviceSpec) -> int:
+    """What a kernel may take beside the roofline."""
+    return max(0, FLOOR_NS - spec.kernel_floor_ns) if spec.launches_kernels else 0

@@ -9,13 +9,17 @@ together than one by one has a method `costs` too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from numbers import Integral
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from operator import le
+from typing import Literal, NamedTuple, Protocol, cast
 
 from ....errors import InvalidArgumentError, NotFoundError
 from ....graph.dtypes import DataType, item_size
 from ....graph.ops.properties import NodeProperties
-from ...kernels.op_cost import CostContext, PortDims, computed_in
+from ....graph.ops.type_inference import PortTypes
+from ...kernels.op_cost import CostContext, PortDims, computed_in, is_matrix
+from ...kernels.op_counts import OpShapes
 from ...spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
@@ -68,7 +72,6 @@ class CostSource(Protocol):
         ...
 
 
-@runtime_checkable
 class BatchCostSource(CostSource, Protocol):
     """A source that answers many questions together."""
 
@@ -128,15 +131,38 @@ def cost_of(source: CostSource, request: CostRequest) -> OpCost:
 
 def costs_of(source: CostSource, batch: Sequence[CostRequest]) -> list[OpCost]:
     """The cost of each request, asked for together where the source can; checked as by `cost_of`."""
-    if not isinstance(source, BatchCostSource):
+    if not _answers_together(type(source)):
         return [cost_of(source, request) for request in batch]
-    costs = source.costs(batch)
+    costs = cast(BatchCostSource, source).costs(batch)
     if len(costs) != len(batch):
         raise InvalidArgumentError(
             f"{type(source).__name__} answered {len(costs)} of {len(batch)} ops asked for together; `costs` must "
             "return one OpCost for each request, in their order"
         )
+    if _are_whole(costs):
+        return costs
     return [checked_cost(source, request, cost) for request, cost in zip(batch, costs, strict=True)]
+
+
+@cache
+def _answers_together(kind: type) -> bool:
+    """Whether sources of a class answer many questions together.
+
+    One that has `costs` from a class whose `cost` it replaces does not: it answers single questions in another way.
+    """
+    answers = (vars(each) for each in kind.__mro__ if "cost" in vars(each) or "costs" in vars(each))
+    return "costs" in next(answers, ())
+
+
+def _are_whole(costs: Sequence[OpCost]) -> bool:
+    """Whether `checked_cost` has nothing to say about any of them: that all numbers are whole is seen at once."""
+    if not {OpCost}.issuperset(map(type, costs)):
+        return False
+    *counts, _, low_ns, high_ns = zip(*costs, strict=True) if costs else ((0,),) * 6
+    columns = (*counts, low_ns, high_ns)
+    return all(
+        {int}.issuperset(map(type, column)) and min(column) >= 0 and max(column) <= MOST_TIME_NS for column in columns
+    ) and all(map(le, low_ns, high_ns))
 
 
 def unknown_cost(source: CostSource, batch: Sequence[CostRequest], nodes: Sequence[str]) -> UnknownCost:
@@ -170,15 +196,27 @@ def rate_type(c: CostContext) -> DataType:
 
     An op that rounds its factors to another type says to which (`op_cost.computes_in`).
     """
-    rounded = computed_in(c.op)
-    if rounded is not None:
-        return rounded
-    types = c.input_types
-    if types and types.count(types[0]) == len(types) and item_size(types[0]):
+    types = _rate_types(c.op, c.input_types, c.output_types)
+    if len(types) == 1:
         return types[0]
-    sized = [i for i, dtype in enumerate(types) if item_size(dtype)]
-    if len(sized) == 1:
-        return types[sized[0]]
-    if sized:
-        return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
-    return c.output_types[0] if c.output_types else DataType.FLOAT
+    sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
+    return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
+
+
+def _rate_types(op: str, input_types: PortTypes, output_types: PortTypes) -> list[DataType]:
+    """What `rate_type` may be, at least one type, as shapes decide."""
+    rounded = computed_in(op)
+    if rounded is not None:
+        return [rounded]
+    sized = dict.fromkeys(dtype for dtype in input_types if item_size(dtype))
+    return list(sized) or [*output_types[:1]] or [DataType.FLOAT]
+
+
+def rates_of(properties: NodeProperties, uses: Sequence[OpShapes], spec: DeviceSpec) -> list[int]:
+    """By use of one op the operations/s that it reaches on a device."""
+    op, matrix = properties.op, is_matrix(properties.op)
+    types = _rate_types(op, properties.input_types, properties.output_types)
+    rates = {dtype: spec.achieved_flops_per_s(dtype, matrix=matrix) for dtype in types}
+    if len(set(rates.values())) == 1:
+        return [rates[types[0]]] * len(uses)
+    return [rates[rate_type(context(properties, *shapes))] for shapes in uses]

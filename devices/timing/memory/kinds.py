@@ -4,9 +4,9 @@
     Reshape of that output, on the same device      128 bytes in its memory, in the buffer of input 0
     Const                                           there for the whole step, and no op may write into it
 
-All nodes with the same properties, shapes and kind of device have the same facts, a `MemoryKind`, which are worked out
-once: a hundred thousand nodes have a few hundred kinds, on however many equal devices they run. Only the sizes depend
-on the shapes. Memories are numbered. Device k has memory 2 * k ("device"; for a kind of device that computes in the
+All nodes with the same properties and kind of device have the same facts, a `MemoryKind`, which are worked out once: a
+hundred thousand nodes have a few hundred kinds, on however many equal devices they run. The sizes alone depend on the
+shapes too. Memories are numbered. Device k has memory 2 * k ("device"; for a kind of device that computes in the
 memory of its host that is the host's), and 2 * k + 1 for what it keeps in the memory of its host ("host").
 """
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
-from ....graph.dtypes import DataType, Shape, base_type, is_ref, item_size
+from ....graph.dtypes import DataType, Dims, Shape, base_type, is_ref, item_size
 from ....graph.ops.device_kinds import device_kind
 from ....graph.ops.memory_types import memory_types
 from ....graph.ops.properties import NodeProperties
@@ -35,14 +35,13 @@ OWN, DECIDED_LATER = -1, -2
 class MemoryKind(NamedTuple):
     """The facts of one kind of node; the lists are by output."""
 
-    size_bytes: list[int]
     on_host: list[int]
     """1 for what is in the memory of the host though the device has its own"""
     dtype: list[int]
     shares: list[int]
     """the input whose buffer the output has"""
-    is_handle: bool
-    """it counts as its variable, whose size the attrs state"""
+    stated_bytes: list[int] | None
+    """of a handle, which counts as its variable: the size that the attrs state"""
     is_variable: bool
     """the first output is a variable, or a handle that counts as its variable"""
     is_fixed: bool
@@ -60,29 +59,33 @@ class MemoryKind(NamedTuple):
     uses_content: bool
     """it reads or changes the content of the variable whose handle it has"""
 
+    def sizes(self, shapes: Sequence[Shape]) -> list[int]:
+        """The bytes of the outputs of a node with these output shapes."""
+        return self.stated_bytes or _sizes(shapes, self.dtype)
 
-def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device_type: str) -> MemoryKind:
-    """The facts of nodes of these properties and output shapes on a kind of device."""
+
+def memory_kind(properties: NodeProperties, device_type: str) -> MemoryKind:
+    """The facts of nodes of these properties on a kind of device."""
     record = properties.op_def.record
     is_handle = record.state is State.VARIABLE and bool(record.handle_shape_attr)
     is_variable = is_handle or record.node_class is NodeClass.VARIABLE
     is_constant = record.node_class is NodeClass.CONSTANT
     is_fed = record.is_placeholder or record.node_class is NodeClass.ARG
     if is_handle:  # the handle is small and on the host; count the variable
-        types, shapes = [properties.attrs["dtype"]], [properties.attrs[record.handle_shape_attr]]
+        types = [properties.attrs["dtype"]]
+        stated = _sizes([properties.attrs[record.handle_shape_attr]], types)
         on_host: Sequence[bool] = [False]
     else:
-        types = list(properties.output_types)
+        types, stated = list(properties.output_types), None
         has_own_memory = device_kind(device_type).own_memory
         on_host = memory_types(properties, device_type)[1] if has_own_memory else [False] * len(types)
     is_merge = record.node_class is NodeClass.MERGE
     reads_variable = record.is_view and record.reads_handle is ReadsHandle.VALUE
     return MemoryKind(
-        size_bytes=_sizes(shapes, types),
         on_host=list(map(int, on_host)),
         dtype=[base_type(dtype) for dtype in types],
         shares=[DECIDED_LATER] if reads_variable else _shares(properties, record),
-        is_handle=is_handle,
+        stated_bytes=stated,
         is_variable=is_variable,
         is_fixed=is_variable or is_constant or is_fed,
         is_lasting=is_variable or is_constant,
@@ -94,11 +97,6 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Shape], device_type
         takes_over=record.takes_over,
         uses_content=DataType.RESOURCE in properties.input_types and not _passes_handle(record),
     )
-
-
-def with_shapes(kind: MemoryKind, shapes: Sequence[Shape]) -> MemoryKind:
-    """The facts of a node that differs from one of `kind` only in its output shapes."""
-    return kind if kind.is_handle else kind._replace(size_bytes=_sizes(shapes, kind.dtype))
 
 
 def _passes_handle(record: OpRecord) -> bool:
@@ -129,7 +127,7 @@ def _bytes(shape: Shape, dtype: int) -> int:
     """Bytes of a tensor; 0 where a size is not known."""
     if shape is None or None in shape:
         return 0
-    return prod(size for size in shape if size is not None) * item_size(dtype)
+    return prod(cast(Dims, shape)) * item_size(dtype)
 
 
 def memory_names(devices: Sequence[str]) -> list[tuple[str, MemoryPlace]]:

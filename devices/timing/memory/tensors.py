@@ -27,7 +27,7 @@ from ....graph.dtypes import DataType, Shapes
 from ....graph.ops.record import RECVS, Holding
 from ...device import Device
 from .holder_ops import HolderOp
-from .kinds import OWN, PLACES, MemoryKind, memory_kind, with_shapes
+from .kinds import OWN, PLACES, MemoryKind, memory_kind
 
 
 class OutputShapes(Protocol):
@@ -156,7 +156,7 @@ class _Planner:
         self.shapes = shapes
         self.graph = graph = shapes.graph
         self.device = device
-        self.kinds, self.kind_of = _kinds(shapes, devices, device)
+        self.kinds, self.kind_of = _kinds(graph, devices, device)
         self.received = np.flatnonzero(graph.sender >= 0)
         self.sent = graph.sender[self.received]
         self.is_copied = is_copied[self.received]
@@ -165,13 +165,23 @@ class _Planner:
         self.first = np.cumsum(per_node) - per_node
         self.node = owners(per_node)
         port = np.arange(len(self.node)) - self.first[self.node]
-        self._entry = (np.cumsum(counts) - counts)[self.kind_of[self.node]] + port
+        self._port, self._entry = port, (np.cumsum(counts) - counts)[self.kind_of[self.node]] + port
         self.reader = owners(np.diff(graph.input_start))
         self.source = self.first[graph.input_src] + graph.input_output
 
     def by_output(self, column: Callable[[MemoryKind], list[int]]) -> Numbers:
         """A list of every kind as a column by output."""
         return np.take(np.array(list(chain.from_iterable(map(column, self.kinds))), np.int64), self._entry)
+
+    def _size_bytes(self) -> Numbers:
+        """The bytes of every output: once for nodes of one kind and the same shapes."""
+        distinct, kinds = self.shapes.distinct, self.kinds
+        seen = first_seen(self.kind_of * np.int64(len(distinct)) + self.shapes.shape_of)
+        columns = (column[seen.first].tolist() for column in (self.kind_of, self.shapes.shape_of))
+        sizes = [kinds[kind].sizes(distinct[shape]) for kind, shape in zip(*columns, strict=True)]
+        counts = np.array(list(map(len, sizes)), np.int64)
+        entry = (np.cumsum(counts) - counts)[seen.number[self.node]] + self._port
+        return np.take(np.array(list(chain.from_iterable(sizes)), np.int64), entry)
 
     def by_node(self, fact: Callable[[MemoryKind], bool]) -> Flags:
         """A fact of every kind as a column by node."""
@@ -182,7 +192,7 @@ class _Planner:
         is_variable = self.by_node(lambda k: k.is_variable)[self.node]
         shares = self._shares()
         variables = self._join_variables(is_variable, shares)
-        size_bytes, variable_reads = self.by_output(lambda k: k.size_bytes), self._inputs_of(lambda k: k.reads_variable)
+        size_bytes, variable_reads = self._size_bytes(), self._inputs_of(lambda k: k.reads_variable)
         # The attr of a handle may leave sizes open; the variable is as large as what is read from it.
         np.maximum.at(size_bytes, shares[variable_reads.that], size_bytes[variable_reads.this])
         copied = self.received[self.is_copied]
@@ -190,7 +200,7 @@ class _Planner:
         assigns = np.flatnonzero(self.by_node(lambda k: k.takes_over))
         return Tensors(
             node=self.node,
-            port=np.arange(len(self.node)) - self.first[self.node],
+            port=self._port,
             size_bytes=size_bytes,
             memory=len(PLACES) * self.device[self.node] + self.by_output(lambda k: k.on_host),
             shares=resolved(shares),
@@ -282,31 +292,20 @@ class _Planner:
         return known
 
 
-def _kinds(shapes: OutputShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
+def _kinds(graph: NodeColumns, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
     """The kinds of a body, and the kind of every node."""
-    graph = shapes.graph
     # Transfers that came from a GraphDef differ in their attrs, but not in what they do with memory.
     numbers: dict[object, int] = {}
     alike = [
         numbers.setdefault((kind.op, kind.output_types) if kind.op_def.record.is_transfer else number, number)
         for number, kind in enumerate(graph.kinds)
     ]
-    key = np.array(alike, np.int64)[graph.kind_of] * len(shapes.distinct) + shapes.shape_of
     types: dict[str, int] = {}
     type_of = np.array([types.setdefault(each.type, len(types)) for each in devices], np.int64)[device]
-    seen = first_seen(key * len(types) + type_of)
+    seen = first_seen(np.array(alike, np.int64)[graph.kind_of] * len(types) + type_of)
     names = list(types)
-    kinds, of_any_shape = [], dict[tuple[int, int], MemoryKind]()
-    first = (column[seen.first].tolist() for column in (graph.kind_of, shapes.shape_of, type_of))
-    for number, shape, where in zip(*first, strict=True):
-        known = of_any_shape.get((alike[number], where))
-        if known is None:
-            kind = memory_kind(graph.kinds[number], shapes.distinct[shape], names[where])
-            of_any_shape[alike[number], where] = kind
-        else:
-            kind = with_shapes(known, shapes.distinct[shape])
-        kinds.append(kind)
-    return kinds, seen.number
+    first = (column[seen.first].tolist() for column in (graph.kind_of, type_of))
+    return [memory_kind(graph.kinds[number], names[where]) for number, where in zip(*first, strict=True)], seen.number
 
 
 def resolved(shares: Numbers) -> Numbers:

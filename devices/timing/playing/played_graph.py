@@ -153,7 +153,9 @@ class _Played:
         for n in passed:
             kinds[n] = self._number(passing_on(body.graph.properties[n]))
         owner = owners(template.counts)
-        stays = np.flatnonzero(~np.isin(owner, list(passed)))
+        is_passed = np.zeros(len(body), np.bool_)
+        is_passed[list(passed)] = True
+        stays = np.flatnonzero(~is_passed[owner])
         added = np.repeat(np.array(list(passed), np.int64), list(passed.values()))
         dst = np.concatenate([owner[stays], added])
         order = np.concatenate([stays, len(owner) + np.arange(len(added))])[np.argsort(dst, kind="stable")]

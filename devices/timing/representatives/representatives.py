@@ -20,6 +20,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.collective_seats import AXIS, MESH, seat_ports
+from ....graph.arrays import distinct
 from ....graph.ops.record import NodeClass
 from ....graph.parallel.mesh.marks import MULTIPLICITY
 from ....graph.parallel.mesh.mesh import Mesh
@@ -87,7 +88,7 @@ class Representatives:
         computes on the host of several ranks, whose lanes their nodes would share.
         """
         graph, stage_of = body.graph, self.ranks.stage_of
-        for device in np.unique(body.device).tolist():
+        for device in distinct(body.device).tolist():
             on_device = np.flatnonzero(body.device == device)
             if device not in stage_of:
                 n, name = int(on_device[0]), self.ranks.cluster.devices[device].name

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from partita.devices import cut
-from partita.devices.timing import Timeline, simulate
+from partita.devices.timing import Timeline, TimelineEvent, simulate
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.graph import GraphDef
+from partita.graph import Graph, GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.structured import cond, while_loop
@@ -44,6 +44,27 @@ def test_a_call_takes_the_time_of_its_body() -> None:
     assert round(timeline.makespan_ns / 1e6, 1) == 26.8
     assert timeline.find("call/MatMul").end_ns == timeline.find("call/MatMul_1").start_ns
     assert timeline.find("call").end_ns == timeline.makespan_ns
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2", "gpu:1"])
+def test_a_step_whose_bodies_are_known_is_as_its_first(devices: str) -> None:
+    """With other feeds in between, and after a simulation on other devices."""
+    inner = GraphBuilder()
+    y = products(inner, inner.placeholder("x", "float32"), 2)
+    b = GraphBuilder()
+    b.function(function_of("twice", inner.graph_def(), ["x:0"], [y.name]))
+    x = b.placeholder("x", "float32")
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": func_attr("twice")}
+    b.identity(b.op("PartitionedCall", [x], name="call", attrs=attrs)[0], name="y")
+    asked = [(cluster, side) for cluster in (devices, "cpu:1", devices) for side in (64, 128)]
+
+    def rows(parts: dict[str, Graph], cluster: str, side: int) -> list[TimelineEvent]:
+        return list(simulate(parts, cluster, feeds={"x": (side, side)}).events)
+
+    known = {cluster: cut(b, cluster, feeds=["x"], fetches=["y"]) for cluster, _ in asked}
+    for cluster, side in asked:
+        fresh = cut(b, cluster, feeds=["x"], fetches=["y"])
+        assert rows(known[cluster], cluster, side) == rows(fresh, cluster, side)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
+from partita.graph.analysis import gradient_rules
 from partita.graph.ops.op_table import OpTable
 from partita.graph.ops.record import record_of
 from tests.fresh import fresh_process
@@ -20,6 +22,24 @@ MODULES = [
 def first_origins(asked: list[tuple[str, str, str]]) -> list[str | None]:
     """The origin of the entry of an op in a table, of a module: the first thing that each family is asked for."""
     return [getattr(import_module(module), table).origin(op) for module, table, op in asked]
+
+
+def loaded_for(op: str) -> tuple[bool, set[str]]:
+    """Whether an op has a gradient, and which modules of gradients of the family of arrays tell that."""
+    found = op in gradient_rules.table()
+    package, ending = "partita.graph.ops.arrays.", "_gradients"
+    return found, {name.removeprefix(package) for name in sys.modules if name.startswith(package) and ending in name}
+
+
+def test_an_op_imports_the_modules_that_name_it() -> None:
+    """The others of its family stay where they are, and are all looked at for an op that none registers."""
+    found, modules = fresh_process(loaded_for, "Transpose")
+    assert found
+    assert "layout_gradients" in modules
+    assert modules.isdisjoint({"padding_gradients", "slicing_gradients"})
+    found, modules = fresh_process(loaded_for, "InTopK")
+    assert not found
+    assert {"layout_gradients", "padding_gradients", "slicing_gradients"} <= modules
 
 
 def test_the_first_question_is_answered_as_a_later_one() -> None:

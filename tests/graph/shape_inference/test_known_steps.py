@@ -12,10 +12,12 @@ from hypothesis import given
 
 from partita.graph import DataType, Graph, graph_def_to_graph, split_graph
 from partita.graph.analysis.joined import JoinedGraph
+from partita.graph.builder import GraphBuilder
 from partita.graph.shape_inference import known_steps
 from partita.graph.shape_inference.infer import FedShapes, InferredShapes, infer_joined
 from partita.graph.shape_inference.known_steps import shapes_of_step
 from tests.conformance.corpus import shape_cases
+from tests.function_defs import func_attr, function_of
 from tests.strategies import GraphCase, graph_cases
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -151,6 +153,34 @@ def test_partitions_are_not_kept() -> None:
     """What is known of a step goes with its first partition."""
     graph = small_graph()
     step_of(graph, {})
+    kept = ref(graph)
+    del graph
+    gc.collect()
+    assert kept() is None
+
+
+def calling_graph() -> Graph:
+    """y = f(x), where f takes the negative."""
+    inner = GraphBuilder()
+    inner.op("Neg", inner.placeholder("x", "float32"), name="negative")
+    b = GraphBuilder()
+    b.function(function_of("f", inner.graph_def(), ["x:0"], ["negative:0"]))
+    x = b.placeholder("x", "float32", (2, None))
+    b.op("PartitionedCall", [x], name="y", attrs={"Tin": ["float32"], "Tout": ["float32"], "f": func_attr("f")})
+    return graph_def_to_graph(b.graph_def())
+
+
+def test_a_step_with_calls_is_kept_with_their_results(inferred: list[FedShapes]) -> None:
+    """Also what is inside of the functions; other feeds are inferred anew, and the step goes with its partition."""
+    graph = calling_graph()
+    before, after = step_of(graph, {"x:0": (2, 4)}), step_of(graph, {"x:0": (2, 4)})
+    assert len(inferred) == 1
+    assert after.by_name() == before.by_name() == {"x": ((2, 4),), "y": ((2, 4),)}
+    (call,) = after.called
+    inside = after.called.inside[call]
+    assert isinstance(inside, InferredShapes)
+    assert inside.by_name()["negative"] == ((2, 4),)
+    assert step_of(graph, {"x:0": (2, 5)}).by_name()["y"] == ((2, 5),)
     kept = ref(graph)
     del graph
     gc.collect()

@@ -9,6 +9,7 @@ from attrs import evolve
 from hypothesis import given, strategies as st
 
 from partita.devices.catalog import device_spec
+from partita.devices.spec import DeviceSpec
 from partita.devices.timing import RooflineSource
 from partita.devices.timing.costs.fitted import FittedSource
 from partita.devices.timing.costs.source import CostRequest, OpCost, costs_of
@@ -16,13 +17,23 @@ from partita.devices.timing.fits.calibration import DeviceFits
 from partita.devices.timing.fits.memory_bound import MemoryBoundModel, MemoryNumbers
 from partita.devices.timing.fits.product_formula import ProductNumbers
 from partita.devices.timing.fits.products import ProductModel
-from partita.graph.dtypes import DataType
-from partita.graph.ops.properties import properties_of
+from partita.graph.dtypes import DataType, Dims
+from partita.graph.ops.properties import NodeProperties, properties_of
 
 A100 = device_spec("A100-80GB")
 NUMBERS = ProductNumbers(3000, 2.8e14, 3000, 1000, 50, 1.7e12, 0.5, 2.0)
 MATMUL = {t: properties_of("MatMul", {"T": t}) for t in (DataType.BFLOAT16, DataType.HALF, DataType.FLOAT)}
 RELU = properties_of("Relu", {"T": DataType.FLOAT})
+OTHERS = [
+    properties_of("Sigmoid", {"T": DataType.FLOAT}),
+    properties_of("GatherV2", {"Tparams": DataType.DOUBLE, "Tindices": DataType.INT32, "Taxis": DataType.INT32}),
+    properties_of("Delay", {"T": DataType.FLOAT, "micros": 7}),
+    properties_of("Identity", {"T": DataType.FLOAT}),
+    properties_of("Cholesky", {"T": DataType.FLOAT}),
+    properties_of("Sum", {"T": DataType.INT64, "Tidx": DataType.INT32}),
+    properties_of("StringLower", {}),
+]
+DEVICES = {"fitted": A100, "cpu": device_spec("generic-cpu"), "without fits": device_spec("V100")}
 SQUARE = ((512, 512), (512, 512)), ((512, 512),)
 sizes = st.integers(1, 4096)
 
@@ -119,6 +130,31 @@ def test_together_is_one_by_one(asked: list[tuple[int, int, int, Any]]) -> None:
     batch += [CostRequest(RELU, ((100,),), ((100,),), A100), *batch]
     together, single = source(), source()
     assert costs_of(together, batch) == [single.cost(*request) for request in batch] == costs_of(together, batch)
+
+
+@given(st.lists(st.tuples(st.sampled_from(OTHERS), sizes, sizes), max_size=8), st.sampled_from(sorted(DEVICES)))
+def test_other_ops_together_are_one_by_one(asked: list[tuple[Any, int, int]], device: str) -> None:
+    """By their bytes where a device has fits, by the roofline elsewhere; an op that waits, is free or on the host."""
+    batch = [_request(properties, DEVICES[device], m, n) for properties, m, n in asked]
+    for make in (source, RooflineSource):
+        singles = [make().cost(*request) for request in batch]
+        assert make().costs(batch) == singles == costs_of(make(), [*batch, *batch])[: len(batch)]
+
+
+def _request(properties: NodeProperties, spec: DeviceSpec, m: int, n: int) -> CostRequest:
+    shapes: tuple[Dims, ...] = ((m, n), (), (n,))
+    inputs, outputs = (shapes[: len(types)] for types in (properties.input_types, properties.output_types))
+    return CostRequest(properties, inputs, outputs, spec)
+
+
+def test_a_source_that_replaces_single_costs_is_asked_one_by_one() -> None:
+    """What it has from another class for many questions would not be its own answer."""
+
+    class Instant(RooflineSource):
+        def cost(self, *_: Any) -> OpCost:  # Any: the arguments do not matter
+            return OpCost(1, 0, 0, "measured")
+
+    assert costs_of(Instant(), [matmul(DataType.FLOAT)]) == [OpCost(1, 0, 0, "measured")]
 
 
 def test_single_precision_takes_longer_and_is_less_sure() -> None:

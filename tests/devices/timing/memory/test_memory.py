@@ -8,8 +8,6 @@ in which they are written down here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from partita.devices import local_cluster
@@ -19,7 +17,7 @@ from partita.devices.timing.memory import tensors
 from partita.devices.timing.memory.kinds import MemoryKind, memory_kind
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType
-from partita.graph.dtypes import Dims, Shape
+from partita.graph.dtypes import Dims
 from partita.graph.ops.properties import NodeProperties
 
 from ..steps import StepBuilder, cluster, cpu, placed_parts
@@ -357,9 +355,9 @@ def test_equal_devices_share_the_facts_of_nodes(devices: int, monkeypatch: pytes
     """The memory of four ranks that do the same is worked out from as many facts as that of one."""
     asked: list[str] = []
 
-    def counted(properties: NodeProperties, shapes: Sequence[Shape], device_type: str) -> MemoryKind:
+    def counted(properties: NodeProperties, device_type: str) -> MemoryKind:
         asked.append(properties.op)
-        return memory_kind(properties, shapes, device_type)
+        return memory_kind(properties, device_type)
 
     monkeypatch.setattr(tensors, "memory_kind", counted)
     step = StepBuilder()
