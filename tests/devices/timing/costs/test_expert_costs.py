@@ -26,7 +26,8 @@ def test_measured_layers_are_fitted(device: str, dtype: str) -> None:
     """Longer than the weights of their active experts take at the memory's bandwidth."""
     said = cost(device, dtype)
     assert said.provenance == "fitted"
-    assert said.low_ns is not None and said.high_ns is not None
+    assert said.low_ns is not None
+    assert said.high_ns is not None
     assert said.low_ns < said.time_ns < said.high_ns
     assert said.time_ns > 0.8 * said.bytes * 1e9 / device_spec(device).memory_bandwidth_bytes_per_s
 

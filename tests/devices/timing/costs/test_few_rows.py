@@ -28,7 +28,8 @@ def test_few_rows_come_near_the_bytes(device: str) -> None:
 
 def widths(said: OpCost) -> float:
     """How far the ends of the interval are apart."""
-    assert said.low_ns is not None and said.high_ns is not None
+    assert said.low_ns is not None
+    assert said.high_ns is not None
     return said.high_ns / said.low_ns
 
 

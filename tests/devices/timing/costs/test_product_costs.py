@@ -29,7 +29,8 @@ def test_measured_types_are_fitted(device: str) -> None:
     for dtype in MEASURED[device]:
         said, tiny = cost(device, dtype), cost(device, dtype, 1, 32, 32)
         assert said.provenance == "fitted"
-        assert said.low_ns is not None and said.high_ns is not None
+        assert said.low_ns is not None
+        assert said.high_ns is not None
         assert said.low_ns < said.time_ns < said.high_ns
         assert said.flops == 2 * 64 * 4096 * 4096
         assert said.bytes >= 4096 * 4096 / 2
@@ -41,7 +42,8 @@ def test_other_gpus_are_transferred_to(dtype: str) -> None:
     """With a wider interval than where it was measured, and longer where memory is slower."""
     said, near = cost("B300-SXM", dtype), cost("GB300", dtype)
     assert said.provenance == near.provenance == "transferred"
-    assert said.low_ns is not None and said.high_ns is not None
+    assert said.low_ns is not None
+    assert said.high_ns is not None
     assert said.low_ns < said.time_ns < said.high_ns
 
 
