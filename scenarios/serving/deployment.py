@@ -9,23 +9,20 @@ share the experts: `expert_tp` cut each expert, `expert_ep` share them out.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Sequence
 
 from attrs import Attribute, field, frozen
 
 from ...devices.cluster import Cluster
 from ...devices.device import Device
 from ...devices.spec import DeviceSpec
+from ...devices.timing.costs.product_costs import PRODUCT_DTYPES
+from ...devices.timing.fits.kernels.experts import DTYPES as EXPERT_DTYPES
 from ...errors import InvalidArgumentError
 from ..models.llama import LlamaModel
 from ..models.moe import MoeModel
 
-WeightType: TypeAlias = Literal["bf16", "fp8", "fp8_block", "nvfp4", "int8", "int8_weights", "int4_weights"]
-"""the types of `product_cost`"""
-ExpertType: TypeAlias = Literal["bf16", "fp8", "fp8_block", "nvfp4", "w4a16_mxfp4", "w4a8_mxfp4_mxfp8"]
-"""the types of `expert_layer_cost`"""
-CacheType: TypeAlias = Literal["bf16", "fp8"]
-
+CACHE_TYPES = ("bf16", "fp8")
 BITS = {
     "bf16": 16.0,
     "fp8": 8.0,
@@ -44,14 +41,17 @@ ACTIVATION_BYTES = 2 << 30
 """of it for activations, CUDA graphs and communication: assumed"""
 
 
-def _known(kinds: TypeAlias) -> object:  # a Literal has no type of its own
-    def check(owner: object, attribute: Attribute[str], value: str) -> None:
-        if value not in get_args(kinds):
-            raise InvalidArgumentError(
-                f"Deployment: {attribute.name}={value!r} must be one of {', '.join(get_args(kinds))}"
-            )
+class _OneOf:
+    """A validator: InvalidArgumentError for a text that is none of those known."""
 
-    return check
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def __call__(self, owner: object, attribute: Attribute[str], value: str) -> None:
+        if value not in self._known:
+            raise InvalidArgumentError(
+                f"Deployment: {attribute.name}={value!r} must be one of {', '.join(self._known)}"
+            )
 
 
 def _positive(owner: object, attribute: Attribute[int], value: int) -> None:
@@ -63,7 +63,7 @@ def _positive(owner: object, attribute: Attribute[int], value: int) -> None:
 class Deployment:
     """A model and how it is served; InvalidArgumentError for what does not divide or does not fit the cluster.
 
-    weights, expert_weights    types of products and of routed experts; the head stays in bf16
+    weights, expert_weights    types of `product_cost` and of `expert_layer_cost`; the head stays in bf16
     cache                      type of keys and values that are kept
     windowed_layers            layers whose attention sees the model's window only; None: all, if there is a window
     """
@@ -74,9 +74,9 @@ class Deployment:
     attention_dp: int = field(default=1, validator=_positive, kw_only=True)
     expert_tp: int = field(default=1, validator=_positive, kw_only=True)
     expert_ep: int = field(default=1, validator=_positive, kw_only=True)
-    weights: WeightType = field(default="bf16", validator=_known(WeightType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
-    expert_weights: ExpertType = field(default="bf16", validator=_known(ExpertType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
-    cache: CacheType = field(default="bf16", validator=_known(CacheType), kw_only=True)  # type: ignore[arg-type]  # checks a Literal
+    weights: str = field(default="bf16", validator=_OneOf(PRODUCT_DTYPES), kw_only=True)
+    expert_weights: str = field(default="bf16", validator=_OneOf(EXPERT_DTYPES), kw_only=True)
+    cache: str = field(default="bf16", validator=_OneOf(CACHE_TYPES), kw_only=True)
     windowed_layers: int | None = field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:

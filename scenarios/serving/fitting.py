@@ -44,7 +44,8 @@ def fit_framework(sums: Sequence[PassSums], time_ns: Floats) -> FrameworkNumbers
     weights = np.array([FIRST_TOKEN_WEIGHT, 1.0])
 
     def errors(logs: Floats) -> Floats:
-        off = np.log(said(sums, FrameworkNumbers(*np.exp(logs), 0, 0)) / time_ns)
+        overlap, prefill, burst = np.exp(logs).tolist()
+        off = np.log(said(sums, FrameworkNumbers(overlap, prefill, burst, 0, 0)) / time_ns)
         return np.asarray((off * weights).ravel(), dtype=np.float64)
 
     start, least, most = (np.log(values) for values in (START, LEAST, MOST))

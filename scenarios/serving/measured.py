@@ -3,11 +3,11 @@
     meta-llama/Llama-3.1-70B,h200_sxm,trtllm,...,fp8,fp8,fp8,1024,1024,4,1,1,4,1,16,16      and the model's sizes
         Deployment(LlamaModel(80 layers, ...), 1 HGX-H200, tp=4, weights="fp8"), ServingLoad(16, 1024, 1024)
 
-What a row leaves open is taken so: the cache of a model in fp8 or fp4 is in fp8, of others in bf16; it is what their
-memory holds without queues. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was repeated: as often as need
-be. A row without `concurrency` has batch_size requests for each replica. A model with a window sees it in every second
-layer (gpt-oss is the one of these tables). Experts of gpt-oss are in MXFP4 and its other weights in bf16, whatever the
-row says: so it was published, and no row of it was quantised again.
+What a row leaves open is taken so: the cache of a model in fp8 or fp4 is in fp8, of others in bf16, as what their
+memory holds without queues says. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was repeated: as
+often as need be. A row without `concurrency` has batch_size requests for each replica. A model with a window sees it in
+every second layer (gpt-oss is the one of these tables). Experts of gpt-oss are in MXFP4 and its other weights in bf16,
+whatever the row says: so it was published.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import cache
 from math import gcd
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...devices.catalog import device_spec
 from ...devices.catalog.hosts import host_model
@@ -47,7 +47,7 @@ class MeasuredDeployment(NamedTuple):
 def model_of_row(path: Path, name: str) -> LlamaModel:
     """The model of a row of a table such as llm_serving_models.csv, whose columns are named as in a config.json."""
     row = read_row(path, name)
-    size = {
+    size: dict[str, Any] = {  # Any: fields of a model differ in type
         "layers": row.size("num_hidden_layers"),
         "hidden": row.size("hidden_size"),
         "heads": row.size("num_attention_heads"),

@@ -1,7 +1,7 @@
 """The set `llm_serving`: times to the first and per further token of deployments, from others.
 
-    rows to fit to     Llama-3.1-70B, H200, trtllm, tp 4, 16 requests at a time: 98 ms, 9.4 ms     overlap, prefill, burst
-    rows to predict    Llama-3.1-70B, B200, trtllm, tp 2, 64 requests at a time                    closed form, surface
+    rows to fit to     Llama-3.1-70B, H200, trtllm, tp 4, 16 requests at a time: 98 ms, 9.4 ms   overlap, prefill, burst
+    rows to predict    Llama-3.1-70B, B200, trtllm, tp 2, 64 requests at a time                  closed form, surface
 
 What is said is the closed form of `rates` with numbers of the framework, times a surface over what it misses on the
 rows to fit to. Null models: "closed form", without the surface; "roofline", weights and cache over the bandwidth of

@@ -42,7 +42,7 @@ def test_lines_of_expert_layers(tmp_path: Path) -> None:
 def test_a_routing_that_is_not_known_is_named(tmp_path: Path) -> None:
     """With the line."""
     lines = EXPERT_HEAD + "b200_sxm,nvfp4,moe_torch_flow,8,4096,1536,8,128,2,4,zipf,0.05\n"
-    with pytest.raises(InvalidArgumentError, match="rows.csv:2: distribution 'zipf' is not known"):
+    with pytest.raises(InvalidArgumentError, match=r"rows.csv:2: distribution 'zipf' is not known"):
         EXPERTS.rows_of(EXPERTS.read(written(tmp_path, lines), False))
 
 

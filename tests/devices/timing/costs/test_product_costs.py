@@ -57,7 +57,7 @@ def test_narrow_weights_are_read_faster() -> None:
 
 def test_what_there_is_no_model_of_is_refused() -> None:
     """Units that a GPU lacks, a type that nobody knows, sizes below 1, a CPU, a calibration without fits."""
-    with pytest.raises(InvalidArgumentError, match="A100-80GB has no fp8 units.*it has fp64, fp32, tf32, bf16"):
+    with pytest.raises(InvalidArgumentError, match=r"A100-80GB has no fp8 units.*it has fp64, fp32, tf32, bf16"):
         cost("A100-80GB", "fp8")
     with pytest.raises(InvalidArgumentError, match="H100-SXM has no fp4 units"):
         cost("H100-SXM", "nvfp4")

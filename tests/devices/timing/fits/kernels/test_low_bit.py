@@ -69,6 +69,6 @@ def test_copies_of_weights_fill_the_cache() -> None:
 
 def test_units_that_a_gpu_lacks_are_named() -> None:
     """An H100 has no fp4."""
-    with pytest.raises(InvalidArgumentError, match="H100-SXM has no fp4 units.*it has fp64, fp32, tf32, bf16"):
+    with pytest.raises(InvalidArgumentError, match=r"H100-SXM has no fp4 units.*it has fp64, fp32, tf32, bf16"):
         rate_of(device_spec("H100-SXM"), "nvfp4")
     assert rate_of(B200, "nvfp4") == 2 * rate_of(B200, "fp8") == 4 * rate_of(B200, "bf16")
