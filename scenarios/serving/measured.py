@@ -4,10 +4,10 @@
         Deployment(LlamaModel(80 layers, ...), 1 HGX-H200, tp=4, weights="fp8"), ServingLoad(16, 1024, 1024)
 
 What a row leaves open is taken so: the cache of a model in fp8 or fp4 is in fp8, of others in bf16, as what their
-memory holds without queues says. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was repeated: as
-often as need be. A row without `concurrency` has batch_size requests for each replica. A model with a window sees it in
-every second layer (gpt-oss is the one of these tables). Experts of gpt-oss are in MXFP4 and its other weights in bf16,
-whatever the row says: so it was published.
+memory holds without queues says. Where heads cannot be shared by all `tp_size` GPUs (128 by 72), attention was
+repeated: as often as need be. A row without `concurrency` has batch_size requests for each replica. A model with a
+window sees it in every second layer (gpt-oss is the one of these tables). Experts of gpt-oss are in MXFP4 and its other
+weights in bf16, whatever the row says: so it was published.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from partita.devices.timing.fits.kernels.kernel_model import KernelModel
 from partita.devices.timing.fits.kernels.kernel_table import read_model, write_model
 from partita.devices.timing.fits.kernels.transferred import transferred
 from partita.errors import InvalidArgumentError
+from partita.graph.arrays import Floats
 
 from .streaming import Copies, drawn_copies, gpus, true_ns
 
@@ -26,7 +27,7 @@ def fitted(pooled: bool, rows: int = 120) -> dict[str, KernelModel[Copies]]:
     return fit_kernels(measured, source="made up", date="2026-11-29", pooled=pooled)
 
 
-def off_percent(predicted: np.ndarray, true: np.ndarray) -> float:  # type: ignore[type-arg]  # floats
+def off_percent(predicted: Floats, true: Floats) -> float:
     """The mean error."""
     return float(100 * np.mean(np.abs(predicted / true - 1)))
 

@@ -37,8 +37,8 @@ def grouped(**attrs: Any) -> CostRequest:
 def test_grouped_heads_take_the_time_of_a_decode(device: str) -> None:
     """Fitted where it was measured, else transferred; never faster than its bytes are read."""
     said = FittedSource().cost(*grouped(device=device))
-    sizes = {"batch": 16, "context": CONTEXT, "heads": 32, "kv_heads": 8, "head_dim": 128}
-    layer = decode_attention_cost(device_spec(device), **sizes)
+    spec = device_spec(device)
+    layer = decode_attention_cost(spec, batch=16, context=CONTEXT, heads=32, kv_heads=8, head_dim=128)
     assert said.provenance == layer.provenance
     assert said.time_ns == pytest.approx(
         max(layer.time_ns, said.bytes * 1e9 / device_spec(device).achieved_bytes_per_s), rel=0.05
