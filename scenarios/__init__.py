@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .report.step import step_report as step_report
     from .report.text import columns as columns, value_line as value_line
     from .serving.deployment import Deployment as Deployment
+    from .serving.frameworks import framework_names as framework_names
     from .serving.rates import (
         ServingLoad as ServingLoad,
         ServingRates as ServingRates,

@@ -175,6 +175,7 @@ def binding(op: str, *ports: int) -> Callable[[BoundFactory], BoundFactory]:
 
 def bound_forms(op: str) -> Sequence[BoundForm]:
     """What `binding` registered for `op`; nothing if the op's kernel was replaced."""
+    _FACTORIES.load_modules_with("binding(", op)  # they need not be those of the ordinary kernels
     return _BOUND_FORMS.get(op, ()) if _FACTORIES.is_built_in(op) else ()
 
 

@@ -46,6 +46,7 @@ class OpTable(MutableMapping[str, T]):
         self._ending = ending
         self._loaded = {""}  # "" is the family of ops without one
         self._waiting: dict[str, dict[str, bytes | None]] = {}  # of other families: modules and texts, None if unknown
+        self._imported: set[tuple[str, str]] = set()  # families and texts, of which all modules with the text are
         self._entries: dict[str, T] = {}
         self._absent: set[str] = set()  # ops without an entry that were asked for: most are, again and again
         self._origins: dict[str, tuple[T, str]] = {}
@@ -116,6 +117,23 @@ class OpTable(MutableMapping[str, T]):
         self.load_all()
         return len(self._entries)
 
+    def load_modules_with(self, text: str, op: str) -> None:
+        """Imports all modules of the op's family that have a text: what they register beside entries is there then."""
+        family = record_of(op).family
+        if family in self._loaded or (family, text) in self._imported:
+            return
+        waiting, sought = self._modules(family), text.encode()
+        for module in [name for name, content in waiting.items() if content is None or sought in content]:
+            import_module(module)
+            waiting.pop(module, None)
+        self._imported.add((family, text))
+
+    def _modules(self, family: str) -> dict[str, bytes | None]:
+        """The modules of a family that are not imported yet, with their texts."""
+        if family not in self._waiting:
+            self._waiting[family] = _texts(f"{self._package}.{family}", self._ending)
+        return self._waiting[family]
+
     def _load(self, family: str, op: str = "") -> None:
         """Imports the modules of a family once, with `op` only until one of them has registered that op.
 
@@ -123,9 +141,7 @@ class OpTable(MutableMapping[str, T]):
         """
         if family in self._loaded:
             return
-        if family not in self._waiting:
-            self._waiting[family] = _texts(f"{self._package}.{family}", self._ending)
-        waiting, quoted = self._waiting[family], f'"{op}"'.encode()
+        waiting, quoted = self._modules(family), f'"{op}"'.encode()
         for module in sorted(waiting, key=lambda name: quoted not in (waiting.get(name) or b"")):
             if op in self._entries:
                 return

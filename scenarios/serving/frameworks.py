@@ -41,5 +41,7 @@ def framework_numbers(name: str) -> FrameworkNumbers:
     """The numbers of a framework; NotFoundError with the nearest name otherwise."""
     table = _table()
     if name not in table:
-        raise NotFoundError(f"no numbers of a serving framework {name!r}{suggestion(name, list(table))}")
+        known = framework_names()
+        hint = suggestion(name, known) or f"; there are {', '.join(known)}"
+        raise NotFoundError(f"no numbers of a serving framework {name!r}{hint}")
     return FrameworkNumbers(*(float(table[name][field]["value"]) for field in FrameworkNumbers._fields))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..op_cost import CostContext, Product, flops, products
+from ..op_cost import CostContext, flops, products
+from ..op_forms import Product
 
 _LAYOUTS = {(False, False): "NN", (False, True): "TN", (True, False): "NT"}  # of (first, second factor transposed)
 

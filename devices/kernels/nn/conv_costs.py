@@ -17,7 +17,8 @@ from __future__ import annotations
 from math import prod
 
 from ....graph.dtypes import Dims
-from ..op_cost import Convolution, CostContext, Product, convolutions, flops, is_matrix, products
+from ..op_cost import CostContext, convolutions, flops, is_matrix, products
+from ..op_forms import Convolution, Product
 
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D", "Conv")
 _INPUT_GRADIENTS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ....graph.ops.xla.dimension_numbers import uniform_conv_numbers
-from ..op_cost import CostContext, Product, flops, moves, products
+from ..op_cost import CostContext, flops, moves, products
+from ..op_forms import Product
 
 moves("QuantizedReshape")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..op_cost import CostContext, Layer, bytes_moved, flops, layers, output_bytes
+from ..op_cost import CostContext, bytes_moved, flops, layers, output_bytes
+from ..op_forms import Layer
 
 LATENT, ROTARY = 512, 64
 """numbers of a row of latent attention whose kernels were measured: the first are keys and values, the last keys"""

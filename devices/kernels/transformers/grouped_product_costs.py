@@ -13,7 +13,8 @@ from math import ceil
 from typing import NamedTuple
 
 from ....graph.dtypes import DataType, item_size
-from ..op_cost import CostContext, Layer, bytes_moved, computes_in, factor_bytes, flops, layers
+from ..op_cost import CostContext, bytes_moved, computes_in, factor_bytes, flops, layers
+from ..op_forms import Layer
 
 LEAST_ROWS = 128
 """rows of a group: with fewer a product reads its weights as fast as the memory is, and no fit describes it"""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ....graph.ops.transformers.attention_sizes import VisibleKeys
 from ..kernel_run import KernelRun, rows_run, runs_as, streams_as
-from ..op_cost import CostContext, Layer, bytes_moved, flops, input_bytes, layers, output_bytes
+from ..op_cost import CostContext, bytes_moved, flops, input_bytes, layers, output_bytes
+from ..op_forms import Layer
 
 LEAST_QUERIES = 64
 """a block of rows: for fewer queries kernels share out the keys instead, and read them as fast as the memory is"""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from ....graph.ops.xla.dimension_numbers import conv_numbers, dot_numbers
-from ..op_cost import CostContext, Product, elements_read, flops, free, moves, products
+from ..op_cost import CostContext, elements_read, flops, free, moves, products
+from ..op_forms import Product
 
 moves("XlaConcatND", "XlaSetDynamicDimensionSize", "XlaSplitND")
 moves("XlaBroadcastHelper", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaGather", "XlaPad", "XlaOptimizationBarrier")

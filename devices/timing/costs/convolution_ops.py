@@ -17,7 +17,8 @@ import numpy as np
 from ....graph.arrays import Floats
 from ....graph.dtypes import DataType, base_type
 from ...kernels import op_cost
-from ...kernels.op_cost import Convolution, CostContext
+from ...kernels.op_cost import CostContext
+from ...kernels.op_forms import Convolution
 from ...spec import DeviceSpec
 from ..fits.kernels.convolution_algorithms import ALGORITHMS, WORD
 from ..fits.kernels.convolutions import Convolutions, is_before_maxwell

@@ -27,8 +27,9 @@ from ....graph.ops.record import record_of
 from ...kernels import op_cost
 from ...kernels.counters import counters_of
 from ...kernels.kernel_run import PRODUCTS, STREAMS, is_run, stream_kind
-from ...kernels.op_cost import Convolution, CostContext, Layer, PortDims, Product
+from ...kernels.op_cost import CostContext, PortDims
 from ...kernels.op_counts import OpShapes, counts_of
+from ...kernels.op_forms import Convolution, Layer, Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....graph.dtypes import DataType
-from ...kernels.op_cost import CostContext, Product, bytes_of, is_layer, is_matrix
+from ...kernels.op_cost import CostContext, bytes_of, is_layer, is_matrix
+from ...kernels.op_forms import Product
 from ...spec import DeviceSpec
 from ..fits.memory_bound import MemoryBoundModel, kind_of
 from ..fits.product_ops import OpProductTerms, products_in_columns, terms_of

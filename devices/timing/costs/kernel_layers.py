@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...kernels.op_cost import Layer
+from ...kernels.op_forms import Layer
 from ...spec import DeviceSpec
 from ..fits.kernels.families import FAMILIES, family_of
 from ..fits.kernels.kernel_model import KernelModel

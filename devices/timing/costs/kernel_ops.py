@@ -28,7 +28,8 @@ from ...kernels.kernel_run import (
     product_of_batch,
     stream_kind,
 )
-from ...kernels.op_cost import CostContext, Product
+from ...kernels.op_cost import CostContext
+from ...kernels.op_forms import Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.kernels.elementwise import ElementwiseRows

@@ -21,7 +21,8 @@ import numpy as np
 
 from ....graph.dtypes import DataType, base_type, dtype_name
 from ...kernels import op_cost
-from ...kernels.op_cost import CostContext, Layer
+from ...kernels.op_cost import CostContext
+from ...kernels.op_forms import Layer
 from ...spec import DeviceSpec
 from ..fits.attention import Attentions
 from ..fits.grouped import GroupedProducts

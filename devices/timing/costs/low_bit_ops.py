@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from ....graph.dtypes import DataType
 from ...kernels.kernel_run import KernelRun
-from ...kernels.op_cost import CostContext, Product, computed_in
+from ...kernels.op_cost import CostContext, computed_in
+from ...kernels.op_forms import Product
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration
 from ..fits.kernels.low_bit import LowBitProducts

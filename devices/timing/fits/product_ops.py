@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....graph.dtypes import DataType, base_type, item_size
-from ...kernels.op_cost import CostContext, Product, bytes_of, computed_in
+from ...kernels.op_cost import CostContext, bytes_of, computed_in
+from ...kernels.op_forms import Product
 from ...spec import DeviceSpec
 from ..costs.source import rate_type
 from .products import Products, bf16_peak

@@ -7,8 +7,16 @@ from hypothesis import given, settings, strategies as st
 
 from partita.devices import parse_cluster
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.scenarios import Deployment, LatentAttention, LlamaModel, MoeModel, ServingLoad, serving_rates
-from partita.scenarios.serving.frameworks import FrameworkNumbers, framework_names
+from partita.scenarios import (
+    Deployment,
+    LatentAttention,
+    LlamaModel,
+    MoeModel,
+    ServingLoad,
+    framework_names,
+    serving_rates,
+)
+from partita.scenarios.serving.frameworks import FrameworkNumbers
 from partita.scenarios.serving.rates import PassSums, closed_form
 
 CLUSTER = parse_cluster('[[host]]\nmodel = "DGX-H100"\njob = "serving"\ntasks = 2\n')
@@ -41,7 +49,7 @@ def test_more_at_a_time_is_never_faster(
     assert alone_first == pytest.approx(1.3 * prompt + 0.8 * token)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.sampled_from([1, 2, 4, 8]), st.integers(1, 64), st.sampled_from([128, 1024, 4096]), st.data())
 def test_longer_is_slower(tp: int, concurrency: int, prompt: int, data: st.DataObject) -> None:
     """Longer prompts take longer to the first token, and their tokens are slower; parts add up; intervals hold it."""

@@ -16,7 +16,7 @@ from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.model_building import build_model
 from partita.scenarios.workloads.model_step import ModelStep
 
-LLAMA = LlamaModel(layers=1, hidden=1024, heads=8, intermediate=2816, vocabulary=1024)
+LLAMA = LlamaModel(layers=1, hidden=4096, heads=32, intermediate=11008, vocabulary=1024)
 MOE = MoeModel(
     layers=1,
     hidden=512,
@@ -39,7 +39,7 @@ def _cluster(count: int) -> Cluster:
 def _timeline(precision: str, representatives: bool, is_moe: bool = False) -> Timeline:
     split = Split(tp=2, dp=2, precision=precision)  # type: ignore[arg-type]  # one of the precisions
     cluster, model = _cluster(split.devices), MOE if is_moe else LLAMA
-    step = build_model(model, split, cluster, sequence_length=1024, representatives=representatives, local_inputs=True)
+    step = build_model(model, split, cluster, sequence_length=4096, representatives=representatives, local_inputs=True)
     return simulate(cut(step.graph, cluster, targets=step.targets), cluster)
 
 

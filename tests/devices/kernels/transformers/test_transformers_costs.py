@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from partita.devices.kernels import op_cost
-from partita.devices.kernels.op_cost import CostContext, Layer, layer_of
+from partita.devices.kernels.op_cost import CostContext, layer_of
+from partita.devices.kernels.op_forms import Layer
 from partita.devices.timing.costs.source import context
 from partita.errors import InvalidArgumentError
 from partita.graph.attrs import decode

@@ -93,7 +93,7 @@ def mesh_of(pairs: Sequence[tuple[int, int, int]], gpus: int, spec: str = "P100-
 
 
 @given(meshes(most=5), st.integers(1, 1 << 30), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_more_links_never_make_an_all_reduce_slower(mesh: tuple[int, Links], size: int, data: st.DataObject) -> None:
     """Where rings visit all ranks, before and after."""
     ranks, links = mesh

@@ -8,7 +8,8 @@ import pytest
 from attrs import evolve
 
 from partita.devices import FittedSource, OpCost, convolution_algorithm, convolution_cost, device_spec
-from partita.devices.kernels.op_cost import Convolution, convolution_of
+from partita.devices.kernels.op_cost import convolution_of
+from partita.devices.kernels.op_forms import Convolution
 from partita.devices.spec import DeviceSpec, without_tf32
 from partita.devices.timing.costs.convolution_costs import UNMEASURED_SPREAD
 from partita.devices.timing.costs.source import CostRequest, UnknownCost, context

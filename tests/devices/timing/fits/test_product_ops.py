@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from partita.devices.catalog import device_spec
-from partita.devices.kernels.op_cost import CostContext, Product, bytes_of, flops_of, product_of
+from partita.devices.kernels.op_cost import CostContext, bytes_of, flops_of, product_of
+from partita.devices.kernels.op_forms import Product
 from partita.devices.timing.costs.source import context
 from partita.devices.timing.fits.product_ops import products_in_columns, terms_of
 from partita.graph.dtypes import DataType

@@ -17,7 +17,7 @@ LAYERS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LAYERS)
 def test_the_busiest_has_at_least_the_mean_and_at_most_all(layer: tuple[int, int, int, int, float]) -> None:
     """Rows between the mean and all of them; at most one active expert a row, and no more than lie there."""
@@ -32,7 +32,7 @@ def test_the_busiest_has_at_least_the_mean_and_at_most_all(layer: tuple[int, int
         assert tiles * tile >= load.rows - 1e-6
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(LAYERS)
 def test_one_gpu_has_all_rows(layer: tuple[int, int, int, int, float]) -> None:
     """However they are dealt to experts."""

@@ -23,7 +23,7 @@ def products(dtype: str, *sizes: tuple[int, int, int]) -> LowBitProducts:
     return LowBitProducts({"dtype": [dtype] * len(sizes)}, {"m": m, "n": n, "k": k})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(DTYPES), SIDES, SIDES, SIDES, st.integers(0, 2))
 def test_a_larger_product_takes_no_less(dtype: str, m: int, n: int, k: int, side: int) -> None:
     """Each side on its own, with nothing read from the L2."""
@@ -33,7 +33,7 @@ def test_a_larger_product_takes_no_less(dtype: str, m: int, n: int, k: int, side
     assert NUMBERS[0] <= small <= large * (1 + 1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(DTYPES), SIDES, SIDES, SIDES)
 def test_a_higher_rate_or_bandwidth_takes_no_longer(dtype: str, m: int, n: int, k: int) -> None:
     """On a device that is otherwise the same."""
