@@ -13,7 +13,7 @@ comes back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, inf
 
 from ...devices.catalog import link_spec
@@ -25,6 +25,7 @@ from ...devices.timing.costs.attention_costs import (
 )
 from ...devices.timing.costs.expert_costs import expert_layer_cost
 from ...devices.timing.costs.product_costs import product_cost
+from ...devices.timing.costs.source import OpCost
 from ...devices.timing.fits.calibration import Calibration
 from ...graph.device_name import parse_full_name
 from ..models.moe import LatentAttention, MoeModel
@@ -108,6 +109,27 @@ class _Pass:
             self.collective("all_gather", layers, of.gpus, tokens)
             self.collective("reduce_scatter", layers, of.gpus, tokens)
 
+    def latent_attention(self, phase: str, batch: int, tokens: int) -> None:
+        """Latent attention of all layers."""
+        of, layers = self.of, self.of.model.layers
+        cost = latent_attention_cost(
+            of.spec,
+            phase=phase,
+            batch=batch,
+            tokens=tokens,
+            heads=of.model.heads // of.tp,
+            cache_dtype=of.cache,
+            calibration=self.calibration,
+        )
+        self.add("attention", layers, cost.time_ns)
+
+    def attention(self, cost_of: Callable[[int], OpCost]) -> None:
+        """Attention of all layers; `cost_of` says what a layer costs with a window, 0 for none."""
+        of = self.of
+        for layers, window in ((of.model.layers - of.windowed, 0), (of.windowed, of.model.window)):
+            if layers:
+                self.add("attention", layers, cost_of(window).time_ns)
+
     def projections(self) -> None:
         """What queries, keys and values are made by, and the output of attention."""
         of, model = self.of, self.of.model
@@ -142,37 +164,27 @@ def token_pass(
     """One further token of each of so many sequences on a replica, which have a `context` of tokens on average."""
     of_pass, model, latent = _Pass(of, sequences, sequences, calibration), of.model, _latent(of)
     of_pass.projections()
-    batch, heads = ceil(sequences), model.heads // of.tp
+    batch, tokens, heads = ceil(sequences), ceil(context), model.heads // of.tp
     if latent is not None:
-        cost = latent_attention_cost(
-            of.spec,
-            phase="decode",
-            batch=batch,
-            tokens=ceil(context),
-            heads=heads,
-            cache_dtype=of.cache,
-            calibration=calibration,
-        )
-        of_pass.add("attention", model.layers, cost.time_ns)
+        of_pass.latent_attention("decode", batch, tokens)
         # Queries and outputs in the space of the narrow rows: a product for each head.
         width = heads * latent.kv_rank
         of_pass.product("projections", model.layers, width, latent.nope_size, "bf16")
         of_pass.product("projections", model.layers, latent.value_size, width, "bf16")
         return of_pass.done()
-    for layers, window in ((model.layers - of.windowed, 0), (of.windowed, model.window)):
-        if layers:
-            cost = decode_attention_cost(
-                of.spec,
-                batch=batch,
-                context=ceil(context),
-                heads=heads,
-                kv_heads=of.kv_heads,
-                head_dim=model.head_size,
-                window=window,
-                cache_dtype=of.cache,
-                calibration=calibration,
-            )
-            of_pass.add("attention", layers, cost.time_ns)
+    of_pass.attention(
+        lambda window: decode_attention_cost(
+            of.spec,
+            batch=batch,
+            context=tokens,
+            heads=heads,
+            kv_heads=of.kv_heads,
+            head_dim=model.head_size,
+            window=window,
+            cache_dtype=of.cache,
+            calibration=calibration,
+        )
+    )
     return of_pass.done()
 
 
@@ -184,29 +196,19 @@ def prompt_pass(of: Deployment, *, tokens: int, calibration: Calibration | None 
     if latent is not None:
         made = heads * (latent.nope_size + latent.value_size)
         of_pass.product("projections", model.layers, made, latent.kv_rank)
-        cost = latent_attention_cost(
+        of_pass.latent_attention("prefill", 1, tokens)
+        return of_pass.done()
+    of_pass.attention(
+        lambda window: prefill_attention_cost(
             of.spec,
-            phase="prefill",
             batch=1,
-            tokens=tokens,
+            seq_len=tokens,
             heads=heads,
+            kv_heads=of.kv_heads,
+            head_dim=model.head_size,
+            window=window,
             cache_dtype=of.cache,
             calibration=calibration,
         )
-        of_pass.add("attention", model.layers, cost.time_ns)
-        return of_pass.done()
-    for layers, window in ((model.layers - of.windowed, 0), (of.windowed, model.window)):
-        if layers:
-            cost = prefill_attention_cost(
-                of.spec,
-                batch=1,
-                seq_len=tokens,
-                heads=heads,
-                kv_heads=of.kv_heads,
-                head_dim=model.head_size,
-                window=window,
-                cache_dtype=of.cache,
-                calibration=calibration,
-            )
-            of_pass.add("attention", layers, cost.time_ns)
+    )
     return of_pass.done()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from math import ceil, floor
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -82,8 +81,7 @@ def convolution_cost(
     """
     rows = _rows(direction, images, channels, filters, size, kernel, stride, groups)
     said = convolution_answer(spec, rows, is_measured(rows), calibration).said
-    time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))
+    return said.first_cost(rows.flops, rows.bytes)
 
 
 def convolution_algorithm(

@@ -7,7 +7,6 @@ the same on A30, which nobody measured                              OpCost(..., 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil, floor
 from typing import Any, NamedTuple, Protocol
 
 from ....graph.suggestions import suggestion
@@ -69,5 +68,4 @@ def kernel_answer(spec: DeviceSpec, rows: KernelRows, calibration: KernelFits | 
 def kernel_cost(spec: DeviceSpec, rows: KernelRows, calibration: Calibration | None = None) -> OpCost:
     """The cost of the first row, of which there is one; errors as `kernel_answer`."""
     said = kernel_answer(spec, rows, calibration).said
-    time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(round(time_ns), int(rows.flops[0]), int(rows.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns))
+    return said.first_cost(rows.flops, rows.bytes)

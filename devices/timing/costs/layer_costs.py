@@ -12,7 +12,6 @@ ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil, floor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -90,10 +89,7 @@ def grouped_product_cost(
 def _cost(spec: DeviceSpec, part: str, asked: LayerColumns, calibration: Calibration | None) -> OpCost:
     """The cost by the device's model of that part of its fits, or by another's."""
     said = answer_of(spec, part, asked, Calibration.of_catalog() if calibration is None else calibration).said
-    time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
-    return OpCost(
-        round(time_ns), int(asked.flops[0]), int(asked.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
-    )
+    return said.first_cost(asked.flops, asked.bytes)
 
 
 class LayerAnswer(NamedTuple):

@@ -9,8 +9,6 @@ Time is that of kernels alone, as replays of a graph of kernels take it: no laun
 
 from __future__ import annotations
 
-from math import ceil, floor
-
 import numpy as np
 from attrs import evolve
 
@@ -19,6 +17,7 @@ from ....graph.suggestions import suggestion
 from ...spec import DeviceSpec
 from ..fits.calibration import Calibration, DeviceFits
 from ..fits.kernels.element_types import rate_of
+from ..fits.kernels.kernel_model import at_least
 from ..fits.kernels.low_bit import DTYPES as LOW_BIT_DTYPES, LowBitProducts
 from ..fits.kernels.transferred import distance
 from ..fits.layers import with_interval
@@ -67,10 +66,7 @@ def _bf16_cost(spec: DeviceSpec, m: int, n: int, k: int, calibration: Calibratio
     said = (
         own.predict(asked) if own is not None else _transferred(spec, evolve(asked, is_transferred=True), calibration)
     )
-    time_ns, low_ns, high_ns = (max(float(spec.kernel_floor_ns), float(column[0])) for column in said[:3])
-    return OpCost(
-        round(time_ns), int(asked.flops[0]), int(asked.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
-    )
+    return at_least(said, float(spec.kernel_floor_ns)).first_cost(asked.flops, asked.bytes)
 
 
 def _transferred(spec: DeviceSpec, asked: Products, calibration: Calibration) -> Prediction:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import ceil, floor
 from typing import NamedTuple
 
 from ....graph.arrays import Floats
-from ..costs.source import Provenance
+from ..costs.source import OpCost, Provenance
 
 
 class Prediction(NamedTuple):
@@ -15,3 +16,8 @@ class Prediction(NamedTuple):
     low_ns: Floats
     high_ns: Floats
     provenance: Provenance = "fitted"
+
+    def first_cost(self, flops: Floats, moved: Floats) -> OpCost:
+        """The first run as the cost of an op, in whole nanoseconds; operations and bytes are those of each run."""
+        time_ns, low_ns, high_ns = (float(column[0]) for column in (self.time_ns, self.low_ns, self.high_ns))
+        return OpCost(round(time_ns), int(flops[0]), int(moved[0]), self.provenance, floor(low_ns), ceil(high_ns))

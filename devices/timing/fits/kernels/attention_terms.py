@@ -19,6 +19,7 @@ from .....graph.arrays import Floats
 from ....spec import DeviceSpec
 from ..layers import soft_maximum
 from ..products import bf16_peak
+from .kernel_rows import KernelRows
 
 TYPES: Mapping[str, Sequence[str]] = {"dtype": ("bf16", "fp8"), "cache": ("bf16", "fp8")}
 """of the arithmetic, and of the keys and values that a cache holds"""
@@ -71,12 +72,6 @@ def streamed_ns(moved: Floats, stream: float, cached: float, spec: DeviceSpec) -
     return np.asarray(moved * 1e9 / spec.memory_bandwidth_bytes_per_s * (hit / cached + (1 - hit) / stream))
 
 
-def sheet_ns(flops: Floats, moved: Floats, dtypes: Sequence[str], spec: DeviceSpec) -> Floats:
-    """The longer of operations at the peak of their type and bytes at the bandwidth, by row."""
-    rates = np.array([float(rate_of(spec, dtype)) for dtype in dtypes])
-    return np.asarray(np.maximum(flops / rates, moved / spec.memory_bandwidth_bytes_per_s) * 1e9)
-
-
 def rate_of(spec: DeviceSpec, dtype: str) -> int:
     """The datasheet's rate of a type of arithmetic, that of bf16 where it has none."""
     return spec.peak_flops_per_s.get(dtype) or bf16_peak(spec)
@@ -95,3 +90,16 @@ def width_of(dtypes: Sequence[str]) -> Floats:
 def filling(moved: Floats, spec: DeviceSpec) -> Floats:
     """The log of bytes by the L2, from a sixteenth of it to 16 times: what a surface may tell cached runs by."""
     return np.asarray(np.clip(np.log2(moved / max(spec.l2_bytes, 1)), -4, 4))
+
+
+class AttentionRows(KernelRows):
+    """What families of attention have in common: types, settings of their fits, and the datasheet's time."""
+
+    TEXTS = TYPES
+    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
+    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
+
+    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
+        """The longer of operations at the peak of their type and bytes at the bandwidth, by row."""
+        rates = np.array([float(rate_of(spec, dtype)) for dtype in self.texts["dtype"]])
+        return np.asarray(np.maximum(self.flops / rates, self.bytes / spec.memory_bandwidth_bytes_per_s) * 1e9)

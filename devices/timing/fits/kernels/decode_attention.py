@@ -18,8 +18,8 @@ import numpy as np
 from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
 from ..layers import soft_maximum
-from .attention_terms import SHARPNESS, TYPES, filling, sheet_ns, sms_of, streamed_ns, width_of
-from .kernel_rows import FitNumber, KernelRows
+from .attention_terms import SHARPNESS, AttentionRows, filling, sms_of, streamed_ns, width_of
+from .kernel_rows import FitNumber
 
 MOST_GROUP = 32
 """query heads that share a task: more were measured to take as long as tasks of their own"""
@@ -31,15 +31,12 @@ LEAST_WAVES = 0.3
 """share of a wave that a few tasks take too"""
 
 
-class DecodeRows(KernelRows):
+class DecodeRows(AttentionRows):
     """Steps of one new token of `batch` sequences, each with `context` tokens in the cache, that one included; the
     token sees `window` of them, context for all."""
 
     PART, WHAT = "decode_attention", "decode attention"
-    TEXTS = TYPES
     COUNTS = ("batch", "context", "heads", "kv_heads", "head_dim", "window")
-    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
-    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 8000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),
@@ -81,10 +78,6 @@ class DecodeRows(KernelRows):
         heads, kv_heads, width = (self.size(name) for name in ("heads", "kv_heads", "head_dim"))
         cache = 2 * kv_heads * (self.tokens + 1) * width_of(self.texts["cache"])
         return np.asarray(self.size("batch") * width * (cache + 2 * (2 * heads + 2 * kv_heads)))
-
-    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
-        """The longer of operations by peak rate and bytes by bandwidth."""
-        return sheet_ns(self.flops, self.bytes, self.texts["dtype"], spec)
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Floor, then the longer of bytes and tasks."""

@@ -14,18 +14,16 @@ import numpy as np
 
 from .....graph.arrays import Floats
 from ....spec import DeviceSpec
-from .attention_terms import TILE, filling, pairs_of, rate_of, sheet_ns, sms_of, streamed_ns, tiled_ns, tiles_of
-from .kernel_rows import FitNumber, KernelRows
+from .attention_terms import TILE, AttentionRows, filling, pairs_of, rate_of, sms_of, streamed_ns, tiled_ns, tiles_of
+from .kernel_rows import FitNumber
 
 
-class EncoderRows(KernelRows):
+class EncoderRows(AttentionRows):
     """Attention of `batch` sequences of `seq_len` tokens without mask."""
 
     PART, WHAT = "encoder_attention", "encoder attention"
     TEXTS: ClassVar[Mapping[str, Sequence[str]]] = {"dtype": ("bf16",)}
     COUNTS = ("batch", "seq_len", "heads", "head_dim")
-    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
-    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
@@ -47,10 +45,6 @@ class EncoderRows(KernelRows):
         """Queries, keys and values are read, the result written."""
         tokens = self.size("batch") * self.size("seq_len")
         return np.asarray(8 * tokens * self.size("heads") * self.size("head_dim"))
-
-    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
-        """The longer of operations by peak rate and bytes by bandwidth."""
-        return sheet_ns(self.flops, self.bytes, self.texts["dtype"], spec)
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Floor, bytes, and blocks."""

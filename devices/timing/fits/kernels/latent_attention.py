@@ -22,18 +22,17 @@ from ..layers import soft_maximum
 from .attention_terms import (
     SHARPNESS,
     TILE,
-    TYPES,
+    AttentionRows,
     filling,
     pairs_of,
     rate_of,
-    sheet_ns,
     sms_of,
     streamed_ns,
     tiled_ns,
     tiles_of,
     width_of,
 )
-from .kernel_rows import FitNumber, KernelRows
+from .kernel_rows import FitNumber
 
 LATENT, ROTARY = 512, 64
 KEY, VALUE = 192, 128
@@ -43,14 +42,11 @@ ROWS_OF_TILE = 64.0
 LEAST_WAVES = 0.3
 
 
-class LatentPrefillRows(KernelRows):
+class LatentPrefillRows(AttentionRows):
     """Prefills of `batch` sequences of `seq_len` new tokens with `heads` heads."""
 
     PART, WHAT = "latent_prefill", "prefill of latent attention"
-    TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads")
-    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
-    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 12_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
@@ -70,10 +66,6 @@ class LatentPrefillRows(KernelRows):
         """Queries, expanded keys and values are read, the result and the cache written."""
         of_token = 2 * self.size("heads") * (2 * KEY + 2 * VALUE) + (LATENT + ROTARY) * width_of(self.texts["cache"])
         return np.asarray(self.size("batch") * self.size("seq_len") * of_token)
-
-    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
-        """The longer of operations by peak rate and bytes by bandwidth."""
-        return sheet_ns(self.flops, self.bytes, self.texts["dtype"], spec)
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Floor, bytes, and blocks."""
@@ -96,14 +88,11 @@ class LatentPrefillRows(KernelRows):
         }
 
 
-class LatentDecodeRows(KernelRows):
+class LatentDecodeRows(AttentionRows):
     """Steps of one new token of `batch` sequences, each with `context` tokens in the cache, that one included."""
 
     PART, WHAT = "latent_decode", "decode of latent attention"
-    TEXTS = TYPES
     COUNTS = ("batch", "context", "heads")
-    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
-    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.8, 0.02, 3),
@@ -125,10 +114,6 @@ class LatentDecodeRows(KernelRows):
         """The cache is read and one token written to it; absorbed queries and results."""
         cache = (LATENT + ROTARY) * (self.size("context") + 1) * width_of(self.texts["cache"])
         return np.asarray(self.size("batch") * (cache + 2 * self.size("heads") * (2 * LATENT + ROTARY)))
-
-    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
-        """The longer of operations by peak rate and bytes by bandwidth."""
-        return sheet_ns(self.flops, self.bytes, self.texts["dtype"], spec)
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Floor, then the longer of bytes, and of tasks and their arithmetic."""

@@ -19,28 +19,24 @@ from .....graph.arrays import Floats, Numbers
 from ....spec import DeviceSpec
 from .attention_terms import (
     TILE,
-    TYPES,
+    AttentionRows,
     filling,
     pairs_of,
     rate_of,
-    sheet_ns,
     sms_of,
     streamed_ns,
     tiled_ns,
     tiles_of,
     width_of,
 )
-from .kernel_rows import FitNumber, KernelRows
+from .kernel_rows import FitNumber
 
 
-class PrefillRows(KernelRows):
+class PrefillRows(AttentionRows):
     """Prefills of `batch` sequences of `seq_len` new tokens; a query sees `window` tokens, seq_len for all of them."""
 
     PART, WHAT = "prefill_attention", "prefill attention"
-    TEXTS = TYPES
     COUNTS = ("batch", "seq_len", "heads", "kv_heads", "head_dim", "window")
-    SPREAD, NEAR, DECAY = 0.4, 0.8, 0.3
-    LIKELIHOOD_ROWS, KEPT_ROWS = 300, 200
     NUMBERS = (
         FitNumber("floor", "ns", 10_000, 500, 200_000),
         FitNumber("stream", "", 0.5, 0.02, 3),
@@ -69,10 +65,6 @@ class PrefillRows(KernelRows):
         heads, kv_heads = self.size("heads"), self.size("kv_heads")
         of_token = 2 * (2 * heads + 2 * kv_heads) + 2 * kv_heads * width_of(self.texts["cache"])
         return np.asarray(self.size("batch") * self.size("seq_len") * self.size("head_dim") * of_token)
-
-    def datasheet_ns(self, spec: DeviceSpec) -> Floats:
-        """The longer of operations by peak rate and bytes by bandwidth."""
-        return sheet_ns(self.flops, self.bytes, self.texts["dtype"], spec)
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """Floor, bytes, and blocks."""
