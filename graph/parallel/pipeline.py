@@ -60,7 +60,8 @@ def pipeline(
     reduction: Literal["mean", "sum"] = "mean",
     batch_statistics: Literal["refuse", "local"] = "refuse",
     sized: Literal["batch", "microbatch"] = "batch",
-    gradients: Names | None = None,
+    gradients: Names | Mapping[str, Name] | None = None,
+    others: Names = (),
     accumulate: Literal["float32"] | None = None,
     inline_last: bool = False,
 ) -> Graph:
@@ -77,9 +78,10 @@ def pipeline(
     one in `schedules`.
 
     With `sized` "microbatch" the graph is that of one micro-batch already: nothing in it is resized, its placeholders
-    grow. `gradients` then names what micro-batches add up and the updates read. Collectives may be in it. With
-    `inline_last` the nodes of the last call of each stage are there in its place, so that a gradient can travel while
-    others are computed still: a call gives all results at its end.
+    grow. `gradients` then names what micro-batches add up and the updates read; as a mapping it has by the name of a
+    variable the tensor that is its gradient, and `others` are further tensors. Where buckets join gradients of several
+    stages only a mapping says which stage computes each. Collectives may be in it. With `inline_last` the nodes of the
+    last call of each stage are there in its place: a gradient can travel while others are computed still.
 
     The loss, the gradients and what depends on them or on tensors with a row per row of the batch keep their names and
     values. Other tensors of the forward and backward pass are in functions, and so are not there any more, and neither
@@ -93,11 +95,10 @@ def pipeline(
     _check_one_of("batch_statistics", batch_statistics, ("refuse", "local"))
     shape, ends = _checked_shape(stages, interleave, microbatches), (tensor_names(batch), tensor_names(loss)[0])
     if is_sized(sized, gradients, accumulate):
-        region = sized_region(_plain(graph), *ends, tensor_names(gradients or ()), microbatches)
+        region = sized_region(_plain(graph), *ends, _added_up(gradients or (), others), microbatches)
     else:
         region = resized_region(_plain(graph), *ends, microbatches, is_local=batch_statistics == "local")
-    staged = _staged(region, stages, shape, weights)
-    order = find_schedule(schedule).calls(shape)
+    staged, order = _staged(region, stages, shape, weights), find_schedule(schedule).calls(shape)
     staged = replace(staged, order=order, is_mean=reduction == "mean", in_float32=accumulate is not None)
     new = pipelined_graph(staged)
     _place(new, staged)
@@ -106,6 +107,17 @@ def pipeline(
     for call in last_calls(staged) if inline_last else ():
         _inline(new, call)
     return new
+
+
+def _added_up(gradients: Names | Mapping[str, Name], others: Names) -> dict[str, str | None]:
+    """The tensors that micro-batches add up, each with the first of the variables that it is the gradient of."""
+    found: dict[str, str | None] = {}
+    if isinstance(gradients, Mapping):
+        for variable, name in gradients.items():
+            found.setdefault(tensor_names(name)[0], variable)
+    else:
+        found |= dict.fromkeys(tensor_names(gradients))
+    return dict.fromkeys(tensor_names(others)) | found
 
 
 def _inline(new: Graph, name: str) -> None:

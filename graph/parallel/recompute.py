@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
+from itertools import product
 from typing import Literal, TypeAlias
 
 from ...errors import InvalidArgumentError
@@ -38,7 +39,7 @@ from ..ops.properties import NodeProperties
 from ..passes.lower_functional import lower_functional
 from .recompute_awaited import AwaitedGradients
 from .recompute_flow import TrainingFlow
-from .recompute_keeping import Keeping
+from .recompute_keeping import Keeping, can_repeat
 from .recompute_references import hold_updates
 from .recompute_segments import by_scopes, of_equal_size
 
@@ -49,7 +50,12 @@ RECOMPUTED = "_recomputed"
 
 
 def recompute(
-    graph: GraphSource, *, loss: str, segments: Sequence[str] | int | None = None, policy: RecomputePolicy = "full"
+    graph: GraphSource,
+    *,
+    loss: str,
+    segments: Sequence[str] | int | None = None,
+    policy: RecomputePolicy = "full",
+    whole: bool = False,
 ) -> Graph:
     """The training graph with forward nodes of each segment repeated before the gradients of that segment.
 
@@ -64,6 +70,9 @@ def recompute(
     products and convolutions; or names of tensors); what follows from variables alone, such as a weight that was cast;
     and the outputs of nodes that must not run twice: random and other stateful ones, reads of variables, calls that
     cannot be inlined, nodes in loops and conditionals of plain nodes, and collectives without an attr `_instance`.
+
+    With `whole` what makes the outputs of a segment runs again too, though no gradient reads it, as in frameworks that
+    call the function of a segment once more.
 
     New nodes are called "node/again" and request the device of the node. A collective that runs again has an
     `_instance` larger by 2^23, so that all members must be given the same segments; InvalidArgumentError if another
@@ -82,7 +91,9 @@ def recompute(
     keeping = Keeping(flow, policy if isinstance(policy, str) else _texts(policy, "policy", "names of tensors"))
     result, instances = plain.clone(), _Instances(plain)
     awaited = AwaitedGradients(flow, chosen, [keeping.of(segment.nodes) for segment in chosen])
-    repeated = [_Repeated(flow, awaited, result, number, instances).add() for number in reversed(range(len(chosen)))]
+    repeated = [
+        _Repeated(flow, awaited, result, number, instances).add(whole=whole) for number in reversed(range(len(chosen)))
+    ]
     if not any(repeated):
         raise InvalidArgumentError(
             f"no gradient of {loss!r} reads what the segments compute: name scopes of layers, and give a graph that "
@@ -139,20 +150,35 @@ class _Repeated:
         self.segment, self.kept = awaited.segments[number], awaited.kept[number]
         self.copies: dict[int, Node] = {}
 
-    def add(self) -> bool:
+    def add(self, *, whole: bool) -> bool:
         """Adds the nodes that run again; whether any gradient reads what the segment computes."""
         wanted = self.awaited.repeated_reads(self.number)
-        nodes = self._closure(read.tensor[0] for read in wanted)
+        ends = self._ends() if whole and wanted else []
+        nodes = self._closure([*(read.tensor[0] for read in wanted), *ends])
         for node in nodes:
             self._copy(node)
         for reader, port, (source, output) in wanted:
             self.result.update_edge(self.copies[source], output, self.result.node(reader), port)
             self.flow.add_edge(self.copies[source].id, reader)
+        for end, reader in product(ends, {reader for reader, *_ in wanted}):
+            self.result.add_control_edge(self.copies[end], self.result.node(reader))
+            self.flow.add_edge(self.copies[end].id, reader)
         self._hold_back({reader for reader, *_ in wanted})
         trained = cache(partial(self.awaited.updates, self.number))
         for node, copy in self.copies.items():
             hold_updates(self.flow, self.result, node, copy, trained)
         return bool(self.awaited.reads[self.number])
+
+    def _ends(self) -> list[int]:
+        """The nodes that make the outputs of the segment and may run twice."""
+        forward, nodes = self.flow.forward, self.segment.nodes
+        return [
+            node
+            for node in nodes
+            if can_repeat(self.flow.graph.node_properties(node))
+            and node not in self.flow.of_variables
+            and any(reader in forward and reader not in nodes for reader in self.flow.readers(node))
+        ]
 
     def _is_repeated(self, tensor: Output) -> bool:
         return tensor[0] in self.segment.nodes and tensor not in self.kept

@@ -9,14 +9,13 @@ written it. Control edges say which of the two it is. Of d_y, which gives d_x, s
 
 So an exposed exchange waits for all that is before it in the program on its device, and all that is behind it waits for
 its end. A hidden one is begun as early as can be: what it does not need comes behind what gives its input, in the
-program and before it. The program is the topological order in which nodes of smaller ids come first. No order changes a
+program and before it. The program is the order of ids, with what a node waits for in front of it. No order changes a
 value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from heapq import heapify, heappop, heappush
 
 from ....collector import collector_paused
 from ....errors import NotFoundError
@@ -140,18 +139,21 @@ class _Program:
         return seen
 
     def _sorted(self, nodes: Sequence[int]) -> list[int]:
-        """All nodes behind what they wait for: the forward pass, what comes first, and then that of the smallest id."""
-        left = [len(sources) for sources in self.sources]
-        ready = [(self._turn(node), node) for node in nodes if not left[node]]
-        heapify(ready)
-        order = []
-        while ready:
-            _, node = heappop(ready)
-            order.append(node)
-            for reader in self._readers[node]:
-                left[reader] -= 1
-                if not left[reader]:
-                    heappush(ready, (self._turn(reader), reader))
+        """All nodes by id, the forward pass and what comes first before others; what one waits for is in front of it.
+
+        That of a larger id comes no earlier: what runs again was made behind all gradients, and while its turn came
+        last, those that need nothing but activations would come before it, of whatever stage they are.
+        """
+        order, entered = list[int](), set[int]()
+        waiting = sorted(nodes, key=lambda node: (-self._turn(node), -node))
+        while waiting:
+            node = waiting.pop()
+            if node < 0:
+                order.append(~node)
+            elif node not in entered:
+                entered.add(node)
+                waiting.append(~node)
+                waiting += sorted((source for source in self.sources[node] if source not in entered), reverse=True)
         return order
 
     def _turn(self, node: int) -> int:

@@ -30,12 +30,17 @@ def variable_stages(region: MicroBatchRegion, forward: Mapping[int, int]) -> dic
 def gradient_stages(region: MicroBatchRegion, variables: Mapping[int, int]) -> dict[int, int]:
     """The stage of the variable that each gradient is for, by the node of the gradient.
 
-    It is the variable whose update is the fewest nodes away: with clipping by the norm of all gradients each gradient
-    leads to every update.
+    Where nobody said which it is, it is the variable whose update is the fewest nodes away: with clipping by the norm
+    of all gradients each gradient leads to every update. In a bucket all of them are equally far away.
     """
     nearest = _nearest_stages(region, variables)
     found: dict[int, int] = {}
-    for node, _ in region.gradients:
+    for gradient in region.gradients:
+        node, variable = gradient[0], region.variable_of.get(gradient)
+        stage = None if variable is None else variables.get(variable)
+        if stage is not None:
+            found[node] = min(stage, found.get(node, stage))
+            continue
         reached = [nearest[reader] for reader in _following(region, node) if reader in nearest]
         if reached:
             found[node] = min(reached)[1]

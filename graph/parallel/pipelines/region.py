@@ -54,6 +54,8 @@ class MicroBatchRegion:
     gradients: Mapping[Output, Joining]
     observed: Mapping[Output, Joining] = field(default_factory=dict)
     dropped: frozenset[int] = frozenset()
+    variable_of: Mapping[Output, int] = field(default_factory=dict)
+    """by gradient the node of its variable, where somebody said so"""
     number_step: int = 1
     """by how much the number that a micro-batch gives its collectives is above that of the one before it"""
     _copied: dict[int, bool] = field(default_factory=dict)

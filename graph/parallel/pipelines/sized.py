@@ -9,14 +9,16 @@ other nodes that depend on the batch are gone, as nothing is known of their rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ....errors import InvalidArgumentError, UnimplementedError
+from ....errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ...edge_ends import Output
 from ...graph import Graph
 from ..batch_shapes import BatchShapes
 from ..batch_size import BatchSize
 from ..training_step import training_step
+from ..value_flow import output_named
 from .outputs import read_outside, with_outputs
 from .refusals import check_batch, check_nodes, check_region
 from .region import MicroBatchRegion, micro_batch_region
@@ -53,15 +55,18 @@ def resized_region(
 
 
 def sized_region(
-    whole: Graph, batch: Sequence[str], loss: str, gradients: Sequence[str], microbatches: int
+    whole: Graph, batch: Sequence[str], loss: str, gradients: Mapping[str, str | None], microbatches: int
 ) -> MicroBatchRegion:
     """The region of a graph for one micro-batch.
 
-    Raises InvalidArgumentError for gradients that do not depend on the batch, and UnimplementedError for updates by
-    other tensors of the batch, and for nodes that cannot run once per micro-batch.
+    `gradients` are the tensors that micro-batches add up, each with the variable that it is of, if that is known.
+
+    Raises NotFoundError for a variable that is not there, InvalidArgumentError for gradients that do not depend on the
+    batch, and UnimplementedError for updates by other tensors of the batch, and for nodes that cannot run once per
+    micro-batch.
     """
-    step = training_step(whole, batch=batch, loss=loss, shapes=UnknownRows(), gradients=gradients)
-    region = micro_batch_region(whole, step)
+    step = training_step(whole, batch=batch, loss=loss, shapes=UnknownRows(), gradients=[*gradients])
+    region = replace(micro_batch_region(whole, step), variable_of=_variables(whole, gradients))
     check_nodes(region)
     number_step = instances_per_call(region, microbatches)
     lost = {reader for _, reader in read_outside(region)}
@@ -75,6 +80,18 @@ def sized_region(
             node=region.name(statistic),
         )
     return replace(region, dropped=frozenset(dropped), number_step=number_step)
+
+
+def _variables(graph: Graph, gradients: Mapping[str, str | None]) -> dict[Output, int]:
+    """By gradient the node of its variable, as far as it is named."""
+    found = {}
+    for gradient, variable in gradients.items():
+        if variable is not None:
+            node = graph.find_id(variable)
+            if node is None:
+                raise NotFoundError(f"the graph has no variable {variable!r}; name the node that makes it")
+            found[output_named(graph, gradient)] = node
+    return found
 
 
 def grow_batch(graph: Graph, region: MicroBatchRegion, microbatches: int) -> None:

@@ -109,7 +109,7 @@ class _BackwardSearch:
     """The stages of backward nodes, found in the order of the data.
 
     Nodes that read forward tensors or variables decide first. In a second run a node that reads one gradient alone goes
-    where another reader has it, else where it was computed.
+    where another reader has it, else where it was computed: to another stage only if the gradient is sent there anyway.
     """
 
     def __init__(self, region: MicroBatchRegion, forward: Mapping[int, int], lowest: Mapping[int, int]) -> None:
@@ -141,11 +141,12 @@ class _BackwardSearch:
         ]
 
     def _beside(self, node: int, before: Mapping[int, int]) -> list[set[int]]:
-        """Where the only gradient that a node reads is read by others, which read forward tensors too."""
+        """Where the only gradient that a node reads is read by others: with forward tensors, or behind a transfer."""
         gradients = [n for n, _ in self.region.sources(node) if n in self.region.nodes]
-        if len(gradients) != 1:
+        if len(gradients) != 1 or gradients[0] not in before:
             return []
-        others = {before[n] for n in self.region.readers(gradients[0]) if n in before and self.places.get(n)}
+        readers, computed = (n for n in self.region.readers(gradients[0]) if n in before), before[gradients[0]]
+        others = {before[n] for n in readers if self.places.get(n) or before[n] < computed}
         return [others] if others else []
 
 

@@ -319,6 +319,14 @@ async def test_graph_of_one_micro_batch(name: str, count: int) -> None:
     assert node_of(small, "x").attrs["shape"][0] == 2
 
 
+def test_gradient_of_no_variable() -> None:
+    """A variable that the graph does not have is refused by name."""
+    model = TrainingModel("tower", "sgd", rows=2)
+    graph = model.graph()
+    with pytest.raises(NotFoundError, match="the graph has no variable 'nothing'; name the node that makes it"):
+        made(graph, CPUS[:2], 4, sized="microbatch", gradients={"nothing": model.slopes[0]}, others=model.slopes[1:])
+
+
 async def test_sums_in_float32() -> None:
     """Gradients of half precision are cast before they are added up, and what widened them reads these sums."""
     b = GraphBuilder()

@@ -62,7 +62,7 @@ async def test_values_stay_bit_equal(step: SmallStep, data: st.DataObject) -> No
     policy = data.draw(st.sampled_from(["full", "products"]) | st.lists(st.sampled_from(names), max_size=3))
     before = str(step.graph)
     try:
-        result = recompute(step.graph, loss="loss", segments=segments, policy=policy)
+        result = recompute(step.graph, loss="loss", segments=segments, policy=policy, whole=data.draw(st.booleans()))
     except InvalidArgumentError:
         assert isinstance(segments, int) or "dropout" not in before  # fewer activations than segments
         return
@@ -97,6 +97,22 @@ def test_the_policy_says_what_is_kept() -> None:
     assert full - products == {name for name in full if "MatMul" in name}
     assert "layer0/Softmax/again" in products
     assert "layer0/Softmax/again" not in added(graph, segments=["layer0"], policy=["layer0/Softmax:0"])
+
+
+def test_whole_segments_run_to_their_ends() -> None:
+    """Also what makes the output of a segment, which no gradient reads."""
+    graph = encoder(2).graph
+    needed, whole = added(graph, segments=["layer0"]), added(graph, segments=["layer0"], whole=True)
+    assert needed < whole
+    outputs = {
+        edge.src.name
+        for node in graph.op_nodes()
+        if node.name.startswith("layer1/")
+        for edge in node.in_edges()
+        if edge.src.name.startswith("layer0/")
+    }
+    assert outputs
+    assert {f"{name}/again" for name in outputs} <= whole
 
 
 def test_what_must_not_run_twice_is_kept() -> None:

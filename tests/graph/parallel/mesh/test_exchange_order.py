@@ -79,6 +79,16 @@ def test_what_follows_from_gradients_waits_for_all_of_them() -> None:
     assert {target for source, target in edges if source == ended} == {"d_norm", "later"}
 
 
+def test_what_was_added_late_comes_where_it_is_needed() -> None:
+    """Nodes that run again have the largest ids; a later node that needs nothing does not come before these."""
+    graph = backward_pass()
+    again = graph.add_node("again", "NoOp", device=DEVICES[0])
+    d_x = graph.find_node("d_x")
+    assert d_x is not None
+    graph.add_control_edge(again, d_x)
+    assert ordered(graph, ()) == {("again", "d_x"), ("d_w", "sum"), ("sum", "later")}
+
+
 def test_an_unknown_name_is_refused() -> None:
     """It is told."""
     with pytest.raises(NotFoundError, match="no node 'nothing'"):
