@@ -101,7 +101,8 @@ class DeviceSpec:
     `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them.
     `compute_capability` is that of an NVIDIA GPU times 10 (37 is 3.7): it says which kernels libraries have for its
     generation; 0 where nobody knows it. While a collective is under way on a GPU its kernels lack `communication_share`
-    of its units. `assumed` lists the numbers that a table of a cluster file left out, with the default that was used
+    of its units. With `launches_ahead` its host thread launches kernels behind a collective while that is under way.
+    `assumed` lists the numbers that a table of a cluster file left out, with the default that was used
     instead: {"launch_overhead": "5 us"}.
     """
 
@@ -125,6 +126,7 @@ class DeviceSpec:
     communication_share: float = field(default=0.0, validator=_part)
     sustained_clock: float = field(default=1.0, validator=_share)
     compute_capability: int = field(default=0, validator=_not_negative)
+    launches_ahead: bool = False
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:

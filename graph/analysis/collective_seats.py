@@ -51,6 +51,8 @@ AGAIN_STEP = 1 << 23
 """between the instance of a collective and that of its copy, where it is computed again for its gradient"""
 IMBALANCE = "_imbalance"
 """the attr of exchanges of unequal parts: how many times the mean the busiest member sends, which the clock assumes"""
+MOVED = "_moved"
+"""the attr of collectives that a framework does in another type: its bytes by those of the tensor, for the clock"""
 MESH, AXIS = "_mesh", "_axis"
 """the attrs of collectives in the program of one rank: the sizes of all axes, and along which of them it runs"""
 GRADIENT_OF = "_gradient_of"

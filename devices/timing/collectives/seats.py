@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
-from ....graph.analysis.collective_seats import IMBALANCE, SEAT, SeatPlace, instance_offset, seat_ports
+from ....graph.analysis.collective_seats import IMBALANCE, MOVED, SEAT, SeatPlace, instance_offset, seat_ports
 from ....graph.dtypes import Array, Dims, item_size
 from ....graph.ops.record import Exchange, NodeClass
 
@@ -165,8 +165,15 @@ def size_bytes(kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims
     """What `collective_time` calls the size: the output of an all-gather, the buffer of a broadcast, else the input.
 
     That of an all-to-all is what a member sends or, if it is assumed to get more, gets; times the attr `_imbalance`, as
-    it is that of the busiest member.
+    it is that of the busiest member. Times the attr `_moved`, where a framework moves the tensor in another type.
     """
+    size = _size_of_tensors(kind, seat, inputs, outputs)
+    return size if MOVED not in kind.attrs else ceil(size * moved_of(kind))
+
+
+def _size_of_tensors(
+    kind: NodeProperties, seat: CollectiveSeat, inputs: Sequence[Dims], outputs: Sequence[Dims]
+) -> int:
     if seat.kind == Exchange.BROADCAST.value:
         return prod(outputs[0]) * item_size(kind.output_types[0])
     own = prod(inputs[0]) * item_size(kind.input_types[0])
@@ -189,3 +196,13 @@ def imbalance_of(kind: NodeProperties) -> float:
             op=kind.op,
         )
     return imbalance
+
+
+def moved_of(kind: NodeProperties) -> float:
+    """The bytes that a framework moves by those of the tensor; InvalidArgumentError for what can be no such number."""
+    moved = kind.attrs[MOVED]
+    if not isinstance(moved, float) or not 0 < moved < inf:
+        raise InvalidArgumentError(
+            f"attr {MOVED} = {moved!r} must be a float above 0: the bytes moved by those of the tensor", op=kind.op
+        )
+    return moved

@@ -26,6 +26,7 @@ from simpy.core import EmptySchedule
 from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
+from .ahead_gpu import AheadGpu
 from .collectives import FIRST_FLOW, Collectives, PlanOf
 from .equals import FIRST_EQUAL, EqualFlows, SharedRoute
 from .instants import Instants
@@ -99,7 +100,7 @@ class Engine:
         if is_gpu and not self._is_unlimited and spec.communication_share:
             stream = YieldingGpu(*parts, spec.launch_overhead_ns, end_of, spec.communication_share, self._queue())
         elif is_gpu and not self._is_unlimited:
-            stream = Gpu(*parts, spec.launch_overhead_ns, end_of, self._queue())
+            stream = (AheadGpu if spec.launches_ahead else Gpu)(*parts, spec.launch_overhead_ns, end_of, self._queue())
         self.streams.append(stream)
         compute: ComputePlace = stream or self._lanes(spec.lanes, end_of)
         host: ComputePlace = self._lanes(1, at_full_speed)
