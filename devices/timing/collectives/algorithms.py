@@ -23,6 +23,9 @@ from collections.abc import Iterator
 from math import ceil, log2
 from typing import NamedTuple
 
+import numpy as np
+
+from ....graph.arrays import Floats
 from .kinds import bus_share
 
 KERNEL_NS = 6_000.0  # assumed: the floor of one collective kernel, chosen by eye beside nine NCCL systems
@@ -83,6 +86,28 @@ def fastest(kind: str, ranks: int, size_bytes: float, way: GroupWay) -> PlannedC
         for protocol in PROTOCOLS
     ]
     return min(costs)
+
+
+class WayTimes(NamedTuple):
+    """Times of collectives of several sizes, in ns: what no byte changes, and what bytes take on the wire."""
+
+    fixed_ns: Floats
+    wire_ns: Floats
+
+
+def fastest_times(kind: str, ranks: int, size_bytes: Floats, way: GroupWay) -> WayTimes:
+    """What `fastest` says of each size, in its two parts."""
+    if ranks < 2:
+        return WayTimes(np.zeros(len(size_bytes)), np.zeros(len(size_bytes)))
+    rate = way.bandwidth_bytes_per_s * way.efficiency
+    options = [
+        (KERNEL_NS + steps * way.latency_ns * protocol.latency, share * 1e9 / (rate * protocol.rate))
+        for _, steps, share in _algorithms(kind, ranks, way)
+        for protocol in PROTOCOLS
+    ]
+    fixed, of_byte = (np.array(column) for column in zip(*options, strict=True))
+    best = np.argmin(fixed[:, None] + of_byte[:, None] * size_bytes, axis=0)
+    return WayTimes(fixed[best], of_byte[best] * size_bytes)
 
 
 def _algorithms(kind: str, ranks: int, way: GroupWay) -> Iterator[tuple[str, int, float]]:

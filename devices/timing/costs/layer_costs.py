@@ -6,7 +6,8 @@
 
 A device without such a fit takes the time of one that has it, times the ratio of how long a square product with as
 many operations takes on each (sides of at most `MOST_SIDE`); where one of them has no model of products, times the
-ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen the interval.
+ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen the interval. The latency of attention
+grows with the root of that ratio (`LayerModel.LATENCY_POWER`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from attrs import frozen
 
+from ....graph.arrays import Floats
 from ...spec import DeviceSpec
 from ..fits.attention import Attentions
 from ..fits.calibration import Calibration, DeviceFits
@@ -140,18 +142,20 @@ def _transferred(donor: DeviceFits, part: str, asked: LayerColumns, to: _Target)
     """The time on the donor times the ratio of devices; never below what the target's peak rate allows."""
     model = getattr(donor, part)
     said: Prediction = model.predict(asked)
-    ratio, ratio_half = _ratio(donor, to, float(asked.flops[0]))
+    ratio, ratio_half = _ratio(donor, to, asked.flops)
     half = np.hypot(np.log(said.high_ns / said.time_ns), ratio_half)
-    time_ns = np.maximum(said.time_ns * ratio, model.least_ns(asked, bf16_peak(to.spec)))
+    share = model.operations_share(asked, said.time_ns)
+    slower = ratio ** (model.LATENCY_POWER + (1 - model.LATENCY_POWER) * share)
+    time_ns = np.maximum(said.time_ns * slower, model.least_ns(asked, bf16_peak(to.spec)))
     return with_interval(time_ns, half, "transferred")
 
 
-def _ratio(donor: DeviceFits, to: _Target, flops: float) -> tuple[float, float]:
-    """How many times as long the target takes, and half of the 80 % interval that this adds in log time."""
+def _ratio(donor: DeviceFits, to: _Target, flops: Floats) -> tuple[Floats | float, float]:
+    """How many times as long the target takes, by row, and half of the 80 % interval that this adds in log time."""
     if to.products is None or donor.products is None:
         rates = [bf16_peak(spec) * spec.matrix_efficiency for spec in (donor.spec, to.spec)]
         return rates[0] / rates[1], DATASHEET_SPREAD
-    side = np.array([min(MOST_SIDE, max(1, round((flops / 2) ** (1 / 3))))])
-    square = Products(side, side, side, np.array([1]))
-    times = [model.predict(square).time_ns[0] for model in (donor.products, to.products)]
-    return float(times[1] / times[0]), TRANSFERRED_SPREAD
+    side = np.clip(np.round(np.cbrt(flops / 2)), 1, MOST_SIDE).astype(np.int64)
+    square = Products(side, side, side, np.ones_like(side))
+    times = [model.predict(square).time_ns for model in (donor.products, to.products)]
+    return times[1] / times[0], TRANSFERRED_SPREAD

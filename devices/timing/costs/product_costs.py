@@ -58,15 +58,23 @@ def product_cost(
 
 
 def _bf16_cost(spec: DeviceSpec, m: int, n: int, k: int, calibration: Calibration) -> OpCost:
+    asked = Products(np.array([m]), np.array([n]), np.array([k]), np.array([1]))
+    return products_answer(spec, asked, calibration).first_cost(asked.flops, asked.bytes)
+
+
+def products_answer(spec: DeviceSpec, asked: Products, calibration: Calibration) -> Prediction:
+    """Times of 16-bit products by the device's fit, or by that of the nearest datasheet; UnknownCost as `product_cost`.
+
+    Products that say they are transferred (of float32, say) are asked of the formula alone.
+    """
     if not spec.launches_kernels:
         raise UnknownCost(f"{spec.name} is a {spec.kind}, and single products are modelled on GPUs; ask for a GPU")
-    asked = Products(np.array([m]), np.array([n]), np.array([k]), np.array([1]))
     fits = calibration.device(spec.name)
     own = None if fits is None else fits.products
     said = (
         own.predict(asked) if own is not None else _transferred(spec, evolve(asked, is_transferred=True), calibration)
     )
-    return at_least(said, float(spec.kernel_floor_ns)).first_cost(asked.flops, asked.bytes)
+    return at_least(said, float(spec.kernel_floor_ns))
 
 
 def _transferred(spec: DeviceSpec, asked: Products, calibration: Calibration) -> Prediction:

@@ -114,3 +114,4 @@ class AttentionModel(LayerModel[Attentions, AttentionNumbers]):
     """Numbers by direction; the table `[fits.attention]` of a calibration file."""
 
     LAYERS, SIZES, UNITS, MAKE, MOST_SHARE = Attentions, SIZES, UNITS, AttentionNumbers, MOST_SHARE
+    LATENCY_POWER = 0.5  # assumed: a block's way along all positions is as much softmax and waiting as products

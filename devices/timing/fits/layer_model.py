@@ -81,6 +81,10 @@ class FittedNumbers(Protocol):
     """The fitted numbers of one kind, in the order of their units."""
 
     @property
+    def rate_flops_per_s(self) -> float:
+        """The rate of many operations."""
+
+    @property
     def spread(self) -> float:
         """Half of the 80 % interval in log time."""
 
@@ -108,6 +112,8 @@ class LayerModel(Generic[L, N]):
     """makes the numbers of one kind from as many as there are units"""
     MOST_SHARE: ClassVar[float] = 1.0
     """of the peak"""
+    LATENCY_POWER: ClassVar[float] = 1.0
+    """of the ratio of rates with which what is no operations grows on another device"""
 
     numbers: Mapping[str, N]
     peak_flops_per_s: float
@@ -118,6 +124,11 @@ class LayerModel(Generic[L, N]):
     def least_ns(self, layers: L, peak_flops_per_s: float | None = None) -> Floats:
         """Times at `MOST_SHARE` of a peak rate, the model's own unless given."""
         return layers.flops * 1e9 / (self.MOST_SHARE * (peak_flops_per_s or self.peak_flops_per_s))
+
+    def operations_share(self, layers: L, time_ns: Floats) -> Floats:
+        """The share of those times that the operations alone would take, by row."""
+        rates = np.array([self.numbers[kind].rate_flops_per_s for kind in layers.kinds])
+        return np.asarray(np.minimum(layers.flops * 1e9 / rates / time_ns, 1.0))
 
     def predict(self, layers: L) -> Prediction:
         """Times of bf16 layers with their 80 % intervals, which widen outside of the fitted ranges."""

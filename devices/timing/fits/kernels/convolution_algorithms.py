@@ -60,7 +60,7 @@ class ConvolutionShares(NamedTuple):
     waves: float
 
 
-class Machine(NamedTuple):
+class KernelRates(NamedTuple):
     """A GPU: operations and bytes by ns, and multiprocessors."""
 
     flops: float
@@ -112,7 +112,7 @@ class ConvolutionSizes(NamedTuple):
         return WORD * self.groups * self.points * self.deep * self.wide
 
 
-def times_ns(sizes: ConvolutionSizes, shares: ConvolutionShares, machine: Machine, has_fused: bool) -> Floats:
+def times_ns(sizes: ConvolutionSizes, shares: ConvolutionShares, machine: KernelRates, has_fused: bool) -> Floats:
     """A row by algorithm (`ALGORITHMS`), a column by convolution; infinite where an algorithm does not apply."""
     is_3x3 = sizes.has_tiles & (sizes.tall == 3) & (sizes.broad == 3) & (sizes.groups == 1)
     is_fourier = sizes.has_tiles & (sizes.groups == 1) & (np.maximum(sizes.tall, sizes.broad) < _FFT_TILE / 2)
@@ -176,13 +176,13 @@ def _as_products(s: ConvolutionSizes) -> _TiledProducts:
     return _TiledProducts(s.groups, m, n, s.depth)
 
 
-def _implicit(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _implicit(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     rate = on.flops * shares.implicit
     product_ns = _tiled_ns(_as_products(s), _TILES, rate, on.units, 2, shares.waves, s.is_sum)
     return _soft(product_ns, (s.image_bytes + s.filter_bytes) / (on.bytes * shares.bandwidth))
 
 
-def _explicit(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _explicit(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     """Patches are written and read; the product is a library's, which splits what is too small to fill the GPU."""
     bandwidth = on.bytes * shares.bandwidth
     patches_ns = 2 * WORD * s.groups * s.pixels * s.points * s.deep / bandwidth
@@ -192,13 +192,13 @@ def _explicit(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Fl
     return patches_ns + _soft(product_ns, (s.image_bytes + s.filter_bytes) / bandwidth)
 
 
-def _direct(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _direct(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     flops = 2.0 * s.groups * np.where(s.is_sum, s.deep * s.points * s.wide, s.pixels * s.wide) * s.depth
     arithmetic_ns = flops / (on.flops * shares.implicit * _DIRECT_RATE)
     return _soft(arithmetic_ns, (s.image_bytes + s.filter_bytes) / (on.bytes * shares.bandwidth))
 
 
-def _fused(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _fused(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     """F(2x2, 3x3) in one kernel behind a transform of the filters: 16 products for the 16 2 x 2 tiles of 8 x 8
     outputs and 32 filters a block."""
     blocks = s.images * np.ceil(s.rows / 8) * np.ceil(s.columns / 8) * np.ceil(s.wide / 32)
@@ -209,7 +209,7 @@ def _fused(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Float
     return filters_ns + _soft(products_ns, moved / (on.bytes * shares.bandwidth))
 
 
-def _winograd(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _winograd(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     """F(4x4, 3x3) in four kernels: transforms of images and of filters, 36 products of tiles, the transform back."""
     tiles = s.images * np.ceil(s.rows / 4) * np.ceil(s.columns / 4)
     made = np.where(s.is_sum, s.deep, tiles)
@@ -225,7 +225,7 @@ def _winograd(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Fl
     )
 
 
-def _fft(s: ConvolutionSizes, shares: ConvolutionShares, on: Machine) -> Floats:
+def _fft(s: ConvolutionSizes, shares: ConvolutionShares, on: KernelRates) -> Floats:
     """Tiles of 32 x 32 points: a complex product by frequency, 8 operations a multiplication and sum."""
     tall, broad = (np.maximum(_FFT_TILE + 1 - side, 1.0) for side in (s.tall, s.broad))
     tiles = s.images * np.ceil(s.rows / tall) * np.ceil(s.columns / broad)

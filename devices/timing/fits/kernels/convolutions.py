@@ -19,7 +19,7 @@ import numpy as np
 
 from .....graph.arrays import Floats
 from ....spec import DeviceSpec
-from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, ConvolutionSizes, Machine, times_ns
+from .convolution_algorithms import FUSED_NEEDS, ConvolutionShares, ConvolutionSizes, KernelRates, times_ns
 from .kernel_rows import FitNumber, KernelRows
 
 FORWARD, TO_INPUT, TO_FILTER = "forward", "to_input", "to_filter"
@@ -105,7 +105,7 @@ class Convolutions(KernelRows):
     def times_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:
         """A row by algorithm, a column by convolution; infinite where it does not apply."""
         rate = spec.peak_flops_per_s["fp32"] / 1e9 * (KEPLER_RATE if is_before_maxwell(spec) else 1.0)
-        machine = Machine(rate, spec.memory_bandwidth_bytes_per_s / 1e9, max(1, spec.sm_count))
+        machine = KernelRates(rate, spec.memory_bandwidth_bytes_per_s / 1e9, max(1, spec.sm_count))
         return times_ns(self.sizes(), ConvolutionShares(*numbers[1:]), machine, not is_before_maxwell(spec))
 
     def formula_ns(self, numbers: Sequence[float], spec: DeviceSpec) -> Floats:

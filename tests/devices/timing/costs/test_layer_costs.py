@@ -71,12 +71,12 @@ def test_transferred_by_the_ratio_of_products() -> None:
 
 
 def test_transferred_by_rates_without_products() -> None:
-    """Without models of products the rates of the datasheets decide; the peak caps what comes out."""
+    """Without models of products the rates of the datasheets decide, latencies by their root; the peak caps it."""
     calibration = Calibration({"B200-SXM": fits_of_b200("attention")})
     cost = attention(SLOW, calibration)
     assert cost.provenance == "transferred"
     ratio = 2250e12 * B200.matrix_efficiency / 1e14
-    assert cost.time_ns == pytest.approx(ratio * attention(B200, calibration).time_ns, rel=1e-3)
+    assert ratio**0.5 < cost.time_ns / attention(B200, calibration).time_ns < ratio
     assert cost.time_ns >= cost.flops / 2 / 1e14 * 1e9
 
 
