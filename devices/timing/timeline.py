@@ -201,8 +201,16 @@ class Timeline:
 
     @property
     def shortages(self) -> tuple[str, ...]:
-        """A sentence for each memory that is too small for the step: none if it fits, or if the buffers are unknown."""
-        return () if self._memory is None else tuple(self._memory.warnings())
+        """A sentence for each memory that is too small, with its largest tensors; none if the step fits.
+
+        Nor if the buffers are unknown.
+        """
+        return () if self._memory is None else self._memory.shortages
+
+    @property
+    def too_small(self) -> tuple[tuple[str, MemoryPlace], ...]:
+        """The memories of `shortages`, as (device, "device" or "host")."""
+        return () if self._memory is None else self._memory.too_small
 
     @property
     def transferred_bytes(self) -> int:

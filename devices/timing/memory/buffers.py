@@ -34,6 +34,8 @@ class Buffers:
 
     buffer: Numbers
     """the output whose buffer it has"""
+    shares: Numbers
+    """the output of which it is a view, or an element: as `buffer`, but that nothing was written in place"""
     is_written: Flags
     """whether it is written into its buffer, as views are not"""
     start_ns: Numbers
@@ -76,7 +78,7 @@ def buffers_of(
     exists[buffer[ran[tensors.node]]] = True
     exists &= contents.had_content | ~tensors.is_variable
     is_written = (shares == np.arange(len(shares))) & ran[tensors.node]
-    return Buffers(buffer, is_written, start_ns, end_ns, np.where(exists, tensors.size_bytes, 0)), copies
+    return Buffers(buffer, shares, is_written, start_ns, end_ns, np.where(exists, tensors.size_bytes, 0)), copies
 
 
 def _merged(tensors: Tensors, times: Times) -> Numbers:

@@ -4,6 +4,7 @@ For x (fed, 40 bytes) -> a = Exp(x) -> b = MatMul(a, a), 100 ns each, on a devic
 
     peak_bytes             {(device, "device"): 80}
     peak(device)           MemoryPeak(peak_bytes=80, limit_bytes=64, at_ns=0, tensors=(x, a)); it does not fit
+    its by_category        {"parameters": 0, ..., "temporaries": 80, "communication": 0}
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...units import format_bytes
 from .buffers import Buffers
+from .categories import MEMORY_CATEGORIES
 from .held import Copies
 from .kinds import MemoryPlace, memory_names
 from .peaks import Lives, Peak, peaks_of
@@ -29,13 +31,20 @@ NameOf = Callable[[int], tuple[str, str]]
 """from a node to its name and the iteration in which it ran"""
 
 
+_NAMED = 3  # tensors that a sentence lists
+
+
 class HeldTensor(NamedTuple):
-    """A tensor in memory: an output of a node in an iteration ("" outside of loops)."""
+    """A tensor in memory: an output of a node in an iteration ("" outside of loops).
+
+    `category` is one of `MEMORY_CATEGORIES`.
+    """
 
     node: str
     output: int
     bytes: int
     iteration: str = ""
+    category: str = "temporaries"
 
 
 class MemoryPeak(NamedTuple):
@@ -49,6 +58,14 @@ class MemoryPeak(NamedTuple):
     limit_bytes: int | None
     at_ns: int
     tensors: tuple[HeldTensor, ...]
+
+    @property
+    def by_category(self) -> dict[str, int]:
+        """The bytes of each of `MEMORY_CATEGORIES`, which add up to `peak_bytes`."""
+        sums = dict.fromkeys(MEMORY_CATEGORIES, 0)
+        for tensor in self.tensors:
+            sums[tensor.category] += tensor.bytes
+        return sums
 
     @property
     def fits(self) -> bool:
@@ -77,13 +94,18 @@ class MemoryUse:
         devices: list[str],
         limits: Mapping[tuple[str, MemoryPlace], int | None],
         name_of: NameOf,
+        categories: Callable[[], Numbers],
     ) -> None:
-        """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node."""
+        """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node.
+
+        `categories` gives by output the number of its category. It is called when first asked for.
+        """
         self._tensors = tensors
         self._buffers = buffers
         self._memories = memory_names(devices)
         self._limits = dict(limits)
         self._name_of = name_of
+        self._find_categories = categories
         own = np.flatnonzero(buffers.buffer == np.arange(len(buffers.buffer)))
         self._own = np.concatenate([own, copies.output])
         """by life the buffer, or what a copy is like"""
@@ -98,14 +120,33 @@ class MemoryUse:
         """The peak of every memory that has a buffer, by device and place, sorted."""
         return {memory: self._peaks[memory].size_bytes for memory in sorted(self._peaks)}
 
+    @cached_property
+    def _categories(self) -> Numbers:
+        return self._find_categories()
+
+    @cached_property
+    def too_small(self) -> tuple[tuple[str, MemoryPlace], ...]:
+        """The memories that are too small."""
+        limits = ((memory, used, self._limits[memory]) for memory, used in self.peak_bytes.items())
+        return tuple(memory for memory, used, limit in limits if limit is not None and used > limit)
+
     def warnings(self) -> list[str]:
         """A sentence for each memory that is too small."""
         sentences = []
-        for (device, place), used in self.peak_bytes.items():
-            limit = self._limits[device, place]
-            if limit is not None and used > limit:
-                sentences.append(f"{device} needs {format_bytes(used)} of {place} memory and has {format_bytes(limit)}")
+        for device, place in self.too_small:
+            used, limit = self.peak_bytes[device, place], self._limits[device, place]
+            assert limit is not None  # as it is too small
+            sentences.append(f"{device} needs {format_bytes(used)} of {place} memory and has {format_bytes(limit)}")
         return sentences
+
+    @cached_property
+    def shortages(self) -> tuple[str, ...]:
+        """The same with the largest tensors in it."""
+        largest = (self.peak(*memory).tensors[:_NAMED] for memory in self.too_small)
+        texts = (", ".join(f"{t.node!r} ({t.category}, {format_bytes(t.bytes)})" for t in some) for some in largest)
+        return tuple(
+            f"{warning}; the largest tensors are {text}" for warning, text in zip(self.warnings(), texts, strict=True)
+        )
 
     def peak(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
         """The peak of one memory; InvalidArgumentError if the cluster has no such memory."""
@@ -127,7 +168,8 @@ class MemoryUse:
         held = []
         for output, size in zip(latest[order].tolist(), size_bytes[order].tolist(), strict=True):
             node, iteration = self._name_of(int(self._tensors.node[output]))
-            held.append(HeldTensor(node, int(self._tensors.port[output]), size, iteration))
+            category = MEMORY_CATEGORIES[int(self._categories[output])]
+            held.append(HeldTensor(node, int(self._tensors.port[output]), size, iteration, category))
         return tuple(held)
 
     def _latest(self, buffers: Numbers, at_ns: int) -> Numbers:

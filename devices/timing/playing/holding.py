@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..memory.buffers import buffers_of
+from ..memory.categories import categories_of
 from ..memory.kinds import address_spaces
 from ..memory.tensors import tensors_of
 from ..memory.use import MemoryUse, limits_of
@@ -59,4 +60,22 @@ def memory_of(
         activation = activations[bisect_right(bases, row) - 1]
         return activation.prefix + activation.body.graph.names[row - activation.base], activation.iteration
 
-    return MemoryUse(tensors, buffers, copies, cluster.names, limits_of(cluster), name_of)
+    def categories() -> Numbers:
+        return categories_of(shapes.graph, tensors, buffers, times, _nodes(activations))
+
+    return MemoryUse(tensors, buffers, copies, cluster.names, limits_of(cluster), name_of, categories)
+
+
+def _nodes(activations: Sequence[Ran]) -> Numbers:
+    """By row a number that rows of one node have in common: those of its runs."""
+    numbers: list[Numbers] = []
+    bases, count = dict[int, int](), 0
+    for ran in activations:
+        body, gates = ran.body, ran.body.gates
+        graph = body.graph if gates is None else gates.whole
+        nodes = np.arange(len(body)) if gates is None else np.array(gates.nodes, np.int64)
+        if id(graph) not in bases:
+            bases[id(graph)] = count
+            count += len(graph)
+        numbers.append(bases[id(graph)] + nodes)
+    return np.concatenate(numbers)
