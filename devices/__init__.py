@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         unregister_device_kind as unregister_device_kind,
     )
     from .link import LinkSpec as LinkSpec
+    from .machines import machines_of as machines_of
+    from .operating_costs import OperatingCosts as OperatingCosts
     from .pipeline.cutting import cut as cut
     from .spec import DeviceSpec as DeviceSpec
     from .timing.collectives.collective_time import collective_time as collective_time

@@ -26,6 +26,7 @@ from ..graph.ops.device_kinds import CPU, device_kind
 from .catalog import device_spec
 from .device import ILLEGAL_INCARNATION, Device
 from .kinds import cluster_kinds, defaults_of
+from .operating_costs import OperatingCosts
 from .profiles import Profiles
 from .short_names import ShortNames
 from .spec import DeviceSpec, without_tf32
@@ -77,6 +78,13 @@ class Cluster:
         """The accelerators, or the CPUs of a cluster without any, in the order in which collectives rank members."""
         own = [device for device in self.devices if device_kind(device.type).own_memory]
         return tuple(sorted(own or self.devices, key=lambda device: device_order(device.name)))
+
+    @cached_property
+    def operating_costs(self) -> OperatingCosts:
+        """Of all devices together; unknown where unknown of a `ranked` one. What is unknown of others adds nothing."""
+        ranked = {device.name for device in self.ranked}
+        others = [device.operating_costs for device in self if device.name not in ranked]
+        return OperatingCosts.together([device.operating_costs for device in self.ranked], others)
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ of the file.
     tasks = 2                       # tasks 0 and 1 each get the devices; or task = 1 for that one only
     spec = "A100-80GB"              # a model of the catalog ...
     count = 4
+    price = "2.50 $/h"              # of each: also power = "400 W", and mtbf = "50000 h" between failures
 
     [[device]]
     host = "rack-1"                 # tasks with the same host share a machine
@@ -51,12 +52,13 @@ from .fabric import FabricRules
 from .fabric_file import LINK_KEYS, FabricReader
 from .host_tables import with_hosts
 from .link import LinkSpec
+from .operating_costs import COST_KEYS, UNKNOWN_COSTS, OperatingCosts, operating_costs_from
 from .profile_file import ProfileReader
 from .spec import DeviceSpec
 from .tables import check_keys, naming, parse_toml, tables
 from .topology import LinkRules, joinable
 
-_DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
+_DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host", *COST_KEYS]
 _JOB = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _LARGEST = 10**6 - 1  # count, task or replica
 _LINK_KEYS = ["between", *LINK_KEYS]
@@ -73,6 +75,7 @@ class _DeviceEntry:
     tasks: int = 0
     replica: int = 0
     host: str = ""
+    costs: OperatingCosts = UNKNOWN_COSTS
 
     def task_indices(self) -> range:
         return range(self.tasks) if self.tasks else range(self.task, self.task + 1)
@@ -145,36 +148,35 @@ def _entry(table: Mapping[str, Any], where: str) -> _DeviceEntry:
         device = device_spec_from(spec, f"{where}: spec")
     else:
         raise InvalidArgumentError(f"{where}: spec = {spec!r} must be a name of the catalog or a table")
-    return _DeviceEntry(device, **numbers, **texts)
+    return _DeviceEntry(device, **numbers, **texts, costs=operating_costs_from(table, where))
 
 
 def _devices(entries: Sequence[_DeviceEntry], name: str) -> list[Device]:
     """Devices in file order, task by task, indices counted per task and kind."""
     check_count(sum(entry.count * len(entry.task_indices()) for entry in entries), name)
-    by_task: dict[tuple[str, int, int], list[tuple[DeviceSpec, str]]] = {}
+    by_task: dict[tuple[str, int, int], list[_DeviceEntry]] = {}
     for entry in entries:
         for task in entry.task_indices():
-            models = by_task.setdefault((entry.job, entry.replica, task), [])
-            models += [(entry.spec, entry.host)] * entry.count
+            by_task.setdefault((entry.job, entry.replica, task), []).extend([entry] * entry.count)
     devices = []
-    for (job, replica, task), models in by_task.items():
-        hosts = {host for _, host in models if host}
+    for (job, replica, task), of_task in by_task.items():
+        hosts = {entry.host for entry in of_task if entry.host}
         if len(hosts) > 1:
             raise InvalidArgumentError(f"{name}: task {task} of job {job!r} has two hosts: {', '.join(sorted(hosts))}")
-        specs = [spec for spec, _ in models]
-        if all(device_kind(spec.kind).own_memory for spec in specs):
-            specs.insert(0, default_spec(CPU.name))
-        devices += _task_devices(specs, job, replica, task, next(iter(hosts), ""))
+        if all(device_kind(entry.spec.kind).own_memory for entry in of_task):
+            of_task.insert(0, _DeviceEntry(default_spec(CPU.name)))
+        devices += _task_devices(of_task, job, replica, task, next(iter(hosts), ""))
     return devices
 
 
-def _task_devices(specs: Sequence[DeviceSpec], job: str, replica: int, task: int, host: str) -> list[Device]:
+def _task_devices(entries: Sequence[_DeviceEntry], job: str, replica: int, task: int, host: str) -> list[Device]:
     count: Counter[str] = Counter()
     devices = []
-    for spec in specs:
-        device = Device(spec, count[spec.kind], job, replica, task)
+    for entry in entries:
+        kind = entry.spec.kind
+        device = Device(entry.spec, count[kind], job, replica, task, operating_costs=entry.costs)
         devices.append(evolve(device, host=host) if host else device)
-        count[spec.kind] += 1
+        count[kind] += 1
     return devices
 
 

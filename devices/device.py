@@ -9,6 +9,7 @@ from __future__ import annotations
 from attrs import Attribute, evolve, field, frozen
 
 from ..errors import InvalidArgumentError
+from .operating_costs import UNKNOWN_COSTS, OperatingCosts
 from .spec import DeviceSpec
 
 ILLEGAL_INCARNATION = 0
@@ -24,7 +25,8 @@ class Device:
     """One device of a cluster.
 
     `host` says which machine it sits in: devices of one host reach each other without a network. It is the task's name
-    unless several tasks share a machine. InvalidArgumentError for an incarnation of 0.
+    unless several tasks share a machine. `operating_costs` are its price, power and failures, on which no time depends:
+    devices that differ in nothing else are equal. InvalidArgumentError for an incarnation of 0.
     """
 
     spec: DeviceSpec
@@ -34,6 +36,7 @@ class Device:
     task: int = 0
     incarnation: int = field(default=1, validator=_legal)
     host: str = field()
+    operating_costs: OperatingCosts = field(default=UNKNOWN_COSTS, eq=False)
     name: str = field(init=False)
 
     @host.default

@@ -6,7 +6,8 @@
     tasks = 2
 
 A task has a machine of its own. GPUs and ports are below the PCIe switches of a model in blocks, as many at each; a
-switch has one link up, of the rate of one GPU's link. GPUs are on sockets in blocks likewise.
+switch has one link up, of the rate of one GPU's link. GPUs are on sockets in blocks likewise. `price`, `power` and
+`mtbf` are of each GPU, not of the machine.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 
 from ..errors import InvalidArgumentError, NotFoundError
 from .catalog.hosts import HostModel, host_model
+from .operating_costs import COST_KEYS, operating_costs_from
 from .tables import check_keys, naming, tables
 from .units import MOST_COUNT
 
-_KEYS = ["model", "job", "tasks", "task", "replica"]
+_KEYS = ["model", "job", "tasks", "task", "replica", *COST_KEYS]
 TomlTable = Mapping[str, Any]  # as TOML has it
 
 
@@ -41,10 +43,12 @@ def _written_out(table: TomlTable, where: str) -> dict[str, list[TomlTable]]:
     with naming(where, NotFoundError):
         model = host_model(table["model"])
     place = {key: table[key] for key in ("job", "tasks", "task", "replica") if key in table}
+    operating_costs_from(table, where)  # wrong ones are refused here, where their table has the name it has in the file
+    costs = {key: table[key] for key in COST_KEYS if key in table}
     devices = [{"spec": model.cpu, **place}] if model.cpu else []
     machines = _machines(place, where)
     return {
-        "device": [*devices, {"spec": model.gpu, "count": model.gpus, **place}],
+        "device": [*devices, {"spec": model.gpu, "count": model.gpus, **place, **costs}],
         "nic": [{"link": model.nic, "count": model.nics, "hosts": machines}],
         "switch": [*_switches(model, machines), *_sockets(model, machines)],
         "mesh": [{"link": model.mesh_link, "pairs": list(model.mesh), "hosts": machines}] if model.mesh else [],

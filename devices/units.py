@@ -1,6 +1,7 @@
 """Quantities with units as text -> integers in the one unit that the program uses for each dimension.
 
-"900 GB/s", "40 GiB", "5 us" and "312 TFLOP/s" become bytes/s, bytes, ns and FLOP/s; "85 %" becomes the float 0.85. A
+"900 GB/s", "40 GiB", "5 us" and "312 TFLOP/s" become bytes/s, bytes, ns and FLOP/s. What is no whole number of anything
+becomes a float: "85 %" is 0.85, "2.50 $/h" 2.5 dollars an hour, "0.7 kW" 700.0 W, "50000 h" between failures 1.8e8 s. A
 quantity without a unit, with a unit of another dimension or in another case is an error. Nothing is rounded: a result
 that is not whole (half a byte) is an error, and so is a value beyond any hardware, as it must be a typing error.
 
@@ -21,6 +22,9 @@ MOST_BYTES = 10**18  # an exabyte: of memory, or in a second
 MOST_COUNT = 1 << 16  # lanes or engines of a device
 MOST_NS = 10**12  # some 17 minutes
 MOST_FLOPS_PER_S = 10**21
+MOST_USD_PER_HOUR = 10**5
+MOST_WATTS = 10**6
+MOST_LIFETIME_S = 10**12  # some 30,000 years
 _LONGEST = 64  # characters of a quantity
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(\S.*?)?\s*")
 
@@ -30,6 +34,9 @@ _BYTES_PER_S = {f"{unit}/s": factor for unit, factor in (_BYTES | _BITS).items()
 _NS = {name: Fraction(n) for name, n in (("ns", 1), ("us", 10**3), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))}
 _FLOPS_PER_S = {f"{p}{what}/s": Fraction(n) for p, n in _DECIMAL.items() for what in ("FLOP", "OP")}
 _SHARE = {"%": Fraction(1, 100)}
+_USD_PER_HOUR = {"$/h": Fraction(1), "USD/h": Fraction(1)}
+_WATTS = {"W": Fraction(1), "kW": Fraction(1000)}
+_LIFETIMES_S = {name: Fraction(n) for name, n in (("s", 1), ("min", 60), ("h", 3600), ("d", 86400))}
 
 
 def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) -> Fraction:
@@ -52,12 +59,19 @@ def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) ->
     return value
 
 
-def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str, most: int) -> int:
+def _parse_within(
+    text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str, most: int
+) -> Fraction:
     value = _parse(text, units, what, example)
     if value > most:
         raise InvalidArgumentError(
             f"{text!r} is no {what} of any hardware: above {float(most):.0e} {smallest}; write it as in {example!r}"
         )
+    return value
+
+
+def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str, most: int) -> int:
+    value = _parse_within(text, units, what, example, smallest, most)
     if value.denominator != 1:
         raise InvalidArgumentError(f"{text!r} is no whole number of {smallest}; write a {what} such as {example!r}")
     return int(value)
@@ -88,6 +102,30 @@ def parse_share(text: str) -> float:
     value = _parse(text, _SHARE, "share", "85 %")
     if not 0 < value <= 1:
         raise InvalidArgumentError(f"{text!r} is no share: it must be above 0 % and at most 100 %, such as '85 %'")
+    return float(value)
+
+
+def parse_usd_per_hour(text: str) -> float:
+    """US dollars an hour, as in "2.50 $/h" or "2.50 USD/h"; InvalidArgumentError for anything else. It may be zero."""
+    return float(_parse_within(text, _USD_PER_HOUR, "price", "2.50 $/h", "dollars per hour", MOST_USD_PER_HOUR))
+
+
+def parse_watts(text: str) -> float:
+    """Watts of a power, as in "700 W" or "0.7 kW"; InvalidArgumentError for anything else, and for zero."""
+    return _above_zero(_parse_within(text, _WATTS, "power", "700 W", "watts", MOST_WATTS), text, "power", "700 W")
+
+
+def parse_lifetime_s(text: str) -> float:
+    """Seconds of a mean time between failures, as in "50000 h" or "2000 d"; InvalidArgumentError as `parse_watts`."""
+    what, example = "time between failures", "50000 h"
+    return _above_zero(
+        _parse_within(text, _LIFETIMES_S, what, example, "seconds", MOST_LIFETIME_S), text, what, example
+    )
+
+
+def _above_zero(value: Fraction, text: str, what: str, example: str) -> float:
+    if not value:
+        raise InvalidArgumentError(f"{text!r} is no {what}: it must be above 0, such as {example!r}")
     return float(value)
 
 

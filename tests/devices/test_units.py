@@ -11,12 +11,18 @@ from partita.devices.units import (
     parse_bytes,
     parse_bytes_per_s,
     parse_flops_per_s,
+    parse_lifetime_s,
     parse_ns,
     parse_share,
+    parse_usd_per_hour,
+    parse_watts,
 )
 from partita.errors import InvalidArgumentError
 
-PARSERS = (parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share)
+PARSERS = (
+    *(parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share),
+    *(parse_usd_per_hour, parse_watts, parse_lifetime_s),
+)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(("", " ", "  ")))
@@ -32,6 +38,14 @@ def test_whole_numbers_scale_by_their_unit(count: int, space: str) -> None:
 def test_decimals_are_exact(thousandths: int) -> None:
     """Three decimals of a microsecond are nanoseconds, without the rounding of floats."""
     assert parse_ns(f"{thousandths // 1000}.{thousandths % 1000:03} us") == thousandths
+
+
+@given(st.integers(1, 10**5))
+def test_prices_powers_and_lifetimes_are_floats(count: int) -> None:
+    """Dollars an hour, watts and seconds."""
+    assert parse_usd_per_hour(f"{count / 100:.2f} $/h") == parse_usd_per_hour(f"{count / 100:.2f} USD/h") == count / 100
+    assert parse_watts(f"{count} W") == parse_watts(f"{count}e-3 kW") == count
+    assert parse_lifetime_s(f"{24 * count} h") == parse_lifetime_s(f"{count} d") == 86400 * count
 
 
 @pytest.mark.parametrize("parse", PARSERS)
@@ -56,6 +70,12 @@ def test_a_number_without_unit_is_refused(parse: object, number: float) -> None:
         (parse_bytes_per_s, "900 Gb/h", "the unit 'Gb/h' is none of"),
         (parse_ns, "5 m", "the unit 'm' is none of"),
         (parse_flops_per_s, "1 TFLOPS", "the unit 'TFLOPS' is none of"),
+        (parse_usd_per_hour, "2.5 EUR/h", "the unit 'EUR/h' is none of $/h, USD/h"),
+        (parse_usd_per_hour, "1e6 $/h", "is no price of any hardware: above 1e+05 dollars per hour"),
+        (parse_watts, "700 w", "the unit 'w' is none of W, kW"),
+        (parse_watts, "0 W", "is no power: it must be above 0, such as '700 W'"),
+        (parse_lifetime_s, "5 years", "the unit 'years' is none of s, min, h, d"),
+        (parse_lifetime_s, "0 h", "is no time between failures: it must be above 0"),
         (parse_bytes, "1e30 B", "is no amount of memory of any hardware: above 1e+18 bytes"),
         (parse_bytes_per_s, "1001 PB/s", "is no bandwidth of any hardware"),
         (parse_ns, "1e30 s", "is no duration of any hardware: above 1e+12 nanoseconds"),
