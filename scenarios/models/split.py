@@ -19,7 +19,8 @@ from ...graph.parallel.pipelines.schedules import PipelineShape, find_schedule
 from ...graph.suggestions import suggestion
 from .nearest import nearest_divisors, nearest_multiples, or_text
 from .split_checks import check_fits
-from .split_text import split_fields
+from .split_text import split_fields, usual_schedule
+from .stage_cut import even_stages
 
 if TYPE_CHECKING:
     from .description import ModelDescription
@@ -33,6 +34,7 @@ Precision: TypeAlias = Literal["float32", "bfloat16", "float16", "fp8", "float64
 OVERLAPS = ("tp", "dp", "pp", "ep", "cp")
 """the axes whose communication may hide behind computation"""
 
+_ROUNDS = 4
 _COUNTS = ("dp", "tp", "pp", "cp", "ep", "microbatch", "microbatches", "interleave", "zero_group")
 _CHOICES: dict[str, tuple[object, ...]] = {
     "cp_kind": get_args(ContextKind),
@@ -88,7 +90,7 @@ class Split:
     def __post_init__(self) -> None:
         self._check_values()
         if not self.schedule:
-            object.__setattr__(self, "schedule", "interleaved" if self.interleave > 1 else "1f1b")
+            object.__setattr__(self, "schedule", usual_schedule(self.interleave))
         if self.stages is not None:
             object.__setattr__(self, "stages", tuple(self.stages))
         object.__setattr__(self, "overlap", tuple(axis for axis in OVERLAPS if axis in self.overlap))
@@ -153,10 +155,10 @@ class Split:
                 f"give a product of {layers} or less"
             )
         if layers % count:
-            near = or_text(nearest_divisors(count, layers))
+            near, even = or_text(nearest_divisors(count, layers)), "+".join(map(str, even_stages(layers, count)))
             raise InvalidArgumentError(
                 f"pp * interleave = {self.pp} * {self.interleave} = {count} does not divide {layers} layers; give a "
-                f"product of {near}, or the layers of each stage: stages={'+'.join(map(str, _even(layers, count)))}"
+                f"product of {near}, or the layers of each stage: stages={even}"
             )
         return (layers // count,) * count
 
@@ -213,8 +215,9 @@ class Split:
             raise InvalidArgumentError(
                 f"interleave={self.interleave} needs a pipeline; give pp=2 or more, or interleave=1"
             )
-        if self.interleave > 1:
-            schedule.order(PipelineShape(self.pp, self.interleave, self.microbatches))
+        if self.interleave > 1:  # some rounds say as well whether a schedule has several stages, and are soon in order
+            microbatches = min(self.microbatches, _ROUNDS * self.pp)
+            schedule.order(PipelineShape(self.pp, self.interleave, microbatches))
         if self.stages is None:
             return
         count = self.pp * self.interleave
@@ -223,10 +226,3 @@ class Split:
                 f"stages={list(self.stages)} are {len(self.stages)}, pp * interleave is {count}; "
                 f"give {count} numbers of layers, each 1 or more"
             )
-
-
-def _even(layers: int, count: int) -> tuple[int, ...]:
-    """The layers as equal as they can be, more in the middle, where no embedding and no head is."""
-    least, more = divmod(layers, count)
-    first = (count - more) // 2
-    return tuple(least + (first <= k < first + more) for k in range(count))
