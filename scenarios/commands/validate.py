@@ -9,13 +9,14 @@ from ...devices.calibration.validation.predictions import check_folder_of_predic
 from ...devices.calibration.validation.report import document, notes
 from ...devices.calibration.validation.sets import SETS
 from ...devices.calibration.validation.validation import Validation, cross_validate, validate as validate_folders
+from ..planners.measured.training_sets import TRAINING_SETS
 from ..scaling.cnn_scaling import CNN_SCALING
 from ..serving.serving_set import LLM_SERVING
 from .failure import ConfigurationError, configuring
 from .outputs import check_folder
 from .screen import Screen
 
-_SETS = (*SETS, CNN_SCALING, LLM_SERVING)
+_SETS = (*SETS, *TRAINING_SETS, CNN_SCALING, LLM_SERVING)
 _FIGURES = ("mape", "median", "p90", "max", "bias", "coverage80")
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from attrs import field, frozen
 
-from ....graph.arrays import Floats
+from ....graph.arrays import Flags, Floats
 from .rows import Indices, MeasuredRows
 
 UNKNOWN = "unknown"
@@ -39,13 +39,15 @@ class RowPredictions:
     """Predictions of some rows: by measured column, with a provenance each; and by null model and column.
 
     Null models are there to compare with. A row about which nothing is known is NaN and has provenance "unknown".
-    `labels` are predicted labels by their column, "" where none is predicted.
+    `labels` are predicted labels by their column, "" where none is predicted. `fits` says which rows are possible;
+    None: all.
     """
 
     columns: Mapping[str, PredictedBounds]
     provenance: tuple[str, ...]
     nulls: Mapping[str, Mapping[str, Floats]]
     labels: Mapping[str, tuple[str, ...]] = field(factory=dict, kw_only=True)
+    fits: Flags | None = field(default=None, kw_only=True)
 
     def take(self, rows: Indices) -> RowPredictions:
         """What is said of these rows."""
@@ -54,7 +56,20 @@ class RowPredictions:
             tuple(self.provenance[row] for row in rows),
             {null: {name: column[rows] for name, column in by.items()} for null, by in self.nulls.items()},
             labels={name: tuple(column[row] for row in rows) for name, column in self.labels.items()},
+            fits=None if self.fits is None else self.fits[rows],
         )
+
+
+class RankedRows(NamedTuple):
+    """Which rows of a set are alternatives by `column`, of which less is better: rows by name.
+
+    `models` are rows of one model, in whatever way it runs; `choices` rows of one model on one machine with one batch,
+    of which somebody picks one.
+    """
+
+    column: str
+    models: Mapping[str, Indices]
+    choices: Mapping[str, Indices]
 
 
 class Job(NamedTuple):
@@ -81,7 +96,8 @@ class MeasuredSet:
     `parts` names the part of the report that each row to predict belongs to, None if there are no parts. A set that is
     not `is_fitted` needs no fit rows. `digits` are those of a prediction in a file; `by` names key columns by whose
     values the report splits the errors, the system first; `by_measured` returns further splits by what was measured:
-    rows by name, by the name of the split.
+    rows by name, by the name of the split. `ranked` says which rows are alternatives. `published` are mean errors in
+    percent that others have on such rows, by measured column and name.
     """
 
     name: str
@@ -96,6 +112,8 @@ class MeasuredSet:
     by: tuple[str, ...] = ("system",)
     beside: tuple[str, ...] = ()
     by_measured: Callable[[MeasuredRows], Mapping[str, Mapping[str, Indices]]] | None = None
+    ranked: Callable[[MeasuredRows], RankedRows] | None = None
+    published: Mapping[str, Mapping[str, float]] = field(factory=dict)
 
     def paths(self, folder: Path) -> list[Path]:
         """The files of this set in a folder, sorted by name."""
@@ -125,6 +143,7 @@ def assembled(rows: MeasuredRows, jobs: Sequence[Job], answers: Sequence[RowPred
     nulls = {null: {name: column.copy() for name, column in by.items()} for null, by in whole.nulls.items()}
     provenance = list(whole.provenance)
     labels = {name: [""] * len(rows) for answer in answers for name in answer.labels}
+    fits = np.ones(len(rows), np.bool_)
     for job, answer in zip(jobs, answers, strict=True):
         for name, bounds in answer.columns.items():
             for mine, theirs in zip(columns[name], bounds, strict=True):
@@ -137,6 +156,8 @@ def assembled(rows: MeasuredRows, jobs: Sequence[Job], answers: Sequence[RowPred
         for name, texts in answer.labels.items():
             for row, text in zip(job.rows, texts, strict=True):
                 labels[name][row] = text
+        if answer.fits is not None:
+            fits[job.rows] = answer.fits
     return RowPredictions(
-        columns, tuple(provenance), nulls, labels={name: tuple(texts) for name, texts in labels.items()}
+        columns, tuple(provenance), nulls, labels={name: tuple(texts) for name, texts in labels.items()}, fits=fits
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from .errors import errors_of, mape_percent
 from .measured_set import UNKNOWN
+from .rankings import Rankings, rankings
 from .rows import Indices
 from .validation import ValidatedPart, Validation
 
@@ -45,7 +46,37 @@ def notes(validation: Validation) -> list[str]:
             f"always {share.commonest}: {share.commonest_percent:.1f} %"
             for label, share in right_labels(part).items()
         ]
+        lines += [f"{name}: {line}" for line in _of_rankings(part)]
+    published = {part.of.name: part.of.published for part in validation.parts}
+    return lines + [
+        f"{name}: published errors of {column}: {', '.join(f'{tool} {value} %' for tool, value in by.items())}"
+        for name, columns in published.items()
+        for column, by in columns.items()
+    ]
+
+
+def _of_rankings(part: ValidatedPart) -> list[str]:
+    """The orders of models, the choices, and the worst of them."""
+    of = _rankings(part)
+    if of is None:
+        return []
+    lines = []
+    if of.kendall_tau_b:
+        orders = ", ".join(f"{name} {order.tau_b:.2f} ({order.rows} rows)" for name, order in of.kendall_tau_b.items())
+        lines.append(f"Kendall's tau-b of {of.column} by model: {orders}")
+    if of.best_that_fits:
+        choices = of.best_that_fits
+        excess = [choice.excess_percent for choice in choices.values()]
+        worst = max(choices, key=lambda name: choices[name].excess_percent)
+        lines.append(
+            f"the least predicted {of.column} that fits is the best measured in {sum(it <= 0 for it in excess)} of "
+            f"{len(excess)} choices, and {np.mean(excess):.2f} % more on average; at most {max(excess):.2f} % ({worst})"
+        )
     return lines
+
+
+def _rankings(part: ValidatedPart) -> Rankings | None:
+    return rankings(part.of.ranked(part.rows), part.rows, part.answer) if part.of.ranked else None
 
 
 class RightLabels(NamedTuple):
@@ -85,9 +116,23 @@ def _entry(part: ValidatedPart, column: str) -> dict[str, Any]:
         "worst": None if errors.worst is None else _row(part, column, errors.worst),
         "by": {key: _by(part, rows, column) for key, rows in _splits(part).items()},
         "labels": {name: share._asdict() for name, share in right_labels(part).items()},
+        "rankings": _ranks(part, column),
         "null_models": [
             {"name": name, "mape_percent": mape_percent(by[column], measured)} for name, by in part.answer.nulls.items()
         ],
+        "published": [
+            {"name": name, "mape_percent": value} for name, value in part.of.published.get(column, {}).items()
+        ],
+    }
+
+
+def _ranks(part: ValidatedPart, column: str) -> dict[str, Any] | None:
+    of = _rankings(part)
+    if of is None or of.column != column:
+        return None
+    return {
+        "kendall_tau_b": {name: order._asdict() for name, order in of.kendall_tau_b.items()},
+        "best_that_fits": {name: choice._asdict() for name, choice in of.best_that_fits.items()},
     }
 
 

@@ -9,7 +9,8 @@ from tests.devices.calibration.validation.folders import folder, products, star
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 ENTRY = ["set", "part", "rows", "fitted_on_rows", "in_sample", "mape_percent", "median_percent", "p90_percent"]
-ENTRY += ["max_percent", "bias_percent", "coverage80_percent", "worst", "by", "labels", "null_models"]
+ENTRY += ["max_percent", "bias_percent", "coverage80_percent", "worst", "by", "labels", "rankings", "null_models"]
+ENTRY += ["published"]
 
 
 def test_the_document(partita: CommandLine, tmp_path: Path) -> None:
