@@ -49,6 +49,7 @@ STARTS_PROCESSES = (
     "simulate/other shapes, cold",
     "simulate/nested functions, cold",
     "contended/",
+    "plan/",
     "sessions/longest gap",
 )
 IN_OTHER_PROCESSES = (", fresh process", ", busy cores")
