@@ -49,6 +49,7 @@ def build_model(
     representatives: bool = False,
     local_inputs: bool = False,
     fused: bool = True,
+    whole_layers: bool = False,
     imbalance: float = 1.0,
     optimizer: OptimizerSettings | None = None,
 ) -> ModelStep:
@@ -70,6 +71,7 @@ def build_model(
     for all that do the same: `simulate` gives the same times as for the graph of all ranks, and nothing can run it with
     values. Precision "fp8" is for the clock too.
 
+    With `whole_layers` a layer that is computed again is so to its end, which no gradient reads, as frameworks do.
     `fused` False spells attention, norms and the like in TensorFlow's ops. `imbalance` is of the clock, where no
     router decides: how many times the mean of ranks the busiest one's experts have to do. Raises InvalidArgumentError,
     with the nearest values that work, for a split that does not fit the model, the sequence or the devices.
@@ -79,7 +81,7 @@ def build_model(
     if not trains:
         check_forward(split)
     used, warnings = _used_devices(model, checked_split(split, sizes), devices, sizes.rows)
-    ways = _Ways(fused, imbalance, local_inputs or representatives, representatives)
+    ways = _Ways(fused, whole_layers, imbalance, local_inputs or representatives, representatives)
     build = _Building(model, split, used, sizes, ways, trains=trains)
     graph = build.training(optimizer or OptimizerSettings()) if trains else build.forward_only()
     return _of_all_ranks(build, graph, used, warnings)
@@ -93,6 +95,7 @@ class _Ways(NamedTuple):
     """How a step is spelled, as `build_model` is given it."""
 
     fused: bool
+    whole_layers: bool
     imbalance: float
     local_inputs: bool
     representatives: bool
@@ -118,6 +121,9 @@ def _of_all_ranks(build: _Building, graph: Graph, used: Sequence[str], warnings:
         mesh=mesh,
         sequence_axes={name: given.sequence_axis for name, given in inputs.items()},
         weights=build.weights(graph),
+        model=build.model,
+        sequence_length=build.sizes.rows,
+        trains=build.trains,
         warnings=warnings,
         assumptions=_assumptions(build.model, build.split, ways.imbalance, build.sizes),
     )
@@ -165,7 +171,7 @@ class _Building:
         *,
         trains: bool,
     ) -> None:
-        self.model, self.split, self.sizes, self.ways = model, split, sizes, ways
+        self.model, self.split, self.sizes, self.ways, self.trains = model, split, sizes, ways, trains
         self.mesh = Mesh(pp=split.pp, dp=split.dp, cp=split.cp, tp=split.tp, ep=split.ep)
         self.devices = [devices[stage * self.mesh.per_stage] for stage in range(split.pp)]
         self.tokens = split.global_batch * sizes.rows
@@ -288,7 +294,7 @@ class _Building:
                 )
             graph = recompute(graph, loss=loss, segments=[f"{layer}/attention/core" for layer in layers])
         elif split.recompute != "none":
-            graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute)
+            graph = recompute(graph, loss=loss, segments=layers, policy=split.recompute, whole=self.ways.whole_layers)
         ends, is_called = [*slopes.values(), loss, count], split.pp > 1 or split.microbatches > 1
         hides_sums = "dp" in split.overlap
         if hides_sums:
@@ -326,7 +332,8 @@ class _Building:
             schedule=split.schedule,
             reduction="sum",
             sized="microbatch",
-            gradients=[*slopes.values(), count],
+            gradients=slopes,
+            others=[count],
             inline_last=hides_sums and self.mesh.size("dp+cp") > 1,
         )
 

@@ -31,6 +31,7 @@ from ...graph.dtypes import Array
 from ...graph.parallel.mesh.mesh import Mesh
 from ...graph.parallel.mesh.write_out import prefix_of
 from ...graph.suggestions import suggestion
+from ..models.description import ModelDescription
 from ..models.split import Split
 from .transformers.sequence import order_of_tokens
 
@@ -73,6 +74,10 @@ class ModelStep:
     """by input ("tokens") the axis along which it is a sequence, None for an input without one"""
     weights: Mapping[str, WeightPlace] = field(repr=False)
     """by name where the parts of a weight are"""
+    model: ModelDescription = field(repr=False)
+    sequence_length: int
+    """tokens of a sequence; 1 of a sample without one"""
+    trains: bool
     warnings: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     """what values would decide, and the clock assumes"""

@@ -6,9 +6,9 @@
 
 A workload is a function that takes settings by keyword, each with a type and mostly a default, and returns a graph, or
 the `ModelStep` that `build_model` makes, which says what to feed, fetch and run. Types are int, float, str and bool;
-`Split`; a class of models, which is read from a config.json; and `Cluster`, or None, for the devices. An installed
-package adds a workload to the command line by an entry point in its pyproject.toml; the first line of the function's
-docstring describes it:
+`Split`; a class of models, which is read from a config.json or a list of sizes; and `Cluster`, or None, for the
+devices. An installed package adds a workload to the command line by an entry point in its pyproject.toml; the first
+line of the function's docstring describes it:
 
     [project.entry-points."partita.workloads"]
     recommender = "my_package:recommender"
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 
 from ... import entry_points
@@ -27,6 +28,7 @@ from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.graphdef.sources import GraphSource
 from ...graph.suggestions import suggestion
 from ..models.description import ModelDescription
+from ..models.sizes import read_model
 from ..models.split import Split
 from . import catalog
 from .model_step import ModelStep
@@ -47,7 +49,7 @@ _TYPES: dict[object, Callable[[str], object]] = {
 def _reader(annotation: object) -> Callable[[str], object] | None:
     """What turns a text into a value of the type of a setting; None for a type that no text can be turned into."""
     if isinstance(annotation, type) and issubclass(annotation, ModelDescription):
-        return annotation.from_config
+        return partial(read_model, annotation)
     return _TYPES.get(annotation)
 
 
@@ -76,8 +78,8 @@ class Workload:
         made = self.made(texts)
         return made.graph if isinstance(made, ModelStep) else made
 
-    def made(self, texts: Mapping[str, str]) -> GraphSource | ModelStep:
-        """What the function makes of settings that are given as texts.
+    def made(self, texts: Mapping[str, str | Cluster]) -> GraphSource | ModelStep:
+        """What the function makes of settings that are given as texts; the devices may be given as a cluster too.
 
         Raises InvalidArgumentError for an unknown setting, a text that does not fit the type and a setting without
         default that is missing, and what the function raises.
@@ -89,9 +91,11 @@ class Workload:
             raise InvalidArgumentError(f"workload {self.name!r}: setting {missing[0]!r} has no default; give a value")
         return self.build(**values)
 
-    def _value(self, name: str, text: str, settings: Mapping[str, Parameter]) -> object:
+    def _value(self, name: str, text: str | Cluster, settings: Mapping[str, Parameter]) -> object:
         if name not in settings:
             raise InvalidArgumentError(f"workload {self.name!r} has no setting {name!r}{suggestion(name, settings)}")
+        if isinstance(text, Cluster):
+            return text
         wanted = settings[name].annotation
         try:
             return (_reader(wanted) or str)(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from partita.graph.protos import FunctionDef
 from partita.scenarios.models.description import ModelDescription
 from partita.scenarios.models.gpt import GptModel
 from partita.scenarios.models.llama import LlamaModel
+from partita.scenarios.models.moe import MoeModel
 from partita.scenarios.models.split import Split
 from partita.scenarios.workloads.model_building import build_model
 
@@ -25,6 +27,11 @@ def gpt(layers: int) -> GptModel:
 def llama(layers: int) -> LlamaModel:
     """Two heads of keys for four of queries."""
     return LlamaModel(layers, 8, 4, 12, 10, kv_heads=2, pad_vocabulary=2)
+
+
+def moe(layers: int) -> MoeModel:
+    """Two of four experts."""
+    return MoeModel(layers, 8, 4, 12, 10, kv_heads=2, experts=4, topk=2, expert_intermediate=4)
 
 
 def functions(model: ModelDescription) -> Mapping[str, FunctionDef]:
@@ -45,6 +52,35 @@ def test_gradients_of_collectives_are_on_the_stage_of_the_collective() -> None:
         layers = {part for node in gathered for part in node.split("/") if part.startswith("layer_")}
         expected: dict[str, set[str]] = {"backward_s0": {"layer_0", "layer_1"}, "backward_s1": {"layer_2", "layer_3"}}
         assert layers == expected.get(name.removesuffix("_adding"), set()), name
+
+
+@pytest.mark.parametrize("recompute", ["none", "selective", "full", "products"])
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (gpt, {"zero": 2}),
+        (llama, {}),
+        (llama, {"zero": 1}),
+        (llama, {"overlap": ("dp",)}),
+        (moe, {}),
+        (moe, {"ep": 2}),
+        (moe, {"ep": 2, "zero": 1, "overlap": ("dp", "ep")}),
+    ],
+)
+def test_a_stage_has_the_gradients_of_its_layers(
+    model: Callable[[int], ModelDescription],
+    fields: dict[str, Any],
+    recompute: Any,  # Any: of fields of a split
+) -> None:
+    """Also where each rank has two stages: buckets join their gradients, and their exchanges are in one order."""
+    split = Split(pp=2, dp=2, interleave=2, microbatches=2, recompute=recompute, **fields)
+    step = build_model(model(4), split, "gpu:4", sequence_length=8, representatives=True)
+    of_stages = [f for f in step.graph_def.library.function if f.signature.name.startswith("backward_s")]
+    assert len(of_stages) >= 4
+    for function in of_stages:
+        layers = {part for node in function.node_def for part in node.name.split("/") if part.startswith("layer_")}
+        stage = function.signature.name.removeprefix("backward_s").removesuffix("_adding")
+        assert layers == {f"layer_{stage}"}, function.signature.name
 
 
 def test_stages_add_up_their_parts_of_a_tied_table() -> None:

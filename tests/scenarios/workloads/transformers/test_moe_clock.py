@@ -101,6 +101,24 @@ def test_one_rank_stands_for_all(fields: dict[str, Any]) -> None:
     assert times[0] == times[1] > 0
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dp": 2, "recompute": "none"},
+        {"dp": 4, "ep": 4, "recompute": "selective"},
+        {"tp": 2, "dp": 2, "recompute": "selective", "overlap": ("dp", "ep")},
+    ],
+    ids=str,
+)
+def test_interleaved_stages_have_known_sizes(fields: dict[str, Any]) -> None:
+    """Each computes the gradients of its own layers, where the numbers of rows are known."""
+    split = Split(pp=2, interleave=2, microbatches=2, **fields)
+    cluster = f"gpu:{split.devices}"
+    model = MoeModel(4, 64, 8, 128, 256, kv_heads=8, experts=8, topk=2, expert_intermediate=64)
+    step = build_model(model, split, cluster, sequence_length=SEQUENCE, representatives=True)
+    assert simulate(cut(step.graph, cluster, targets=step.targets), cluster).makespan_ns > 0
+
+
 @pytest.mark.parametrize("recompute", ["full", "products", "selective"])
 def test_what_is_computed_again_has_known_sizes(recompute: Any) -> None:
     """Also in the calls of a pipeline, which get numbers of rows as arguments."""

@@ -1,0 +1,129 @@
+"""The simulated time of the built graph of a split, with the numbers of the closed form.
+
+    simulated_step_ms(step, Split(tp=8, dp=8, microbatches=16), cluster)        the graph by representatives, in ms
+
+The graph is that of `partita workload`; its ops cost what `TrainingKernels` says. What the closed form charges to the
+host for each micro-batch, and to a step beside everything else, is in no graph, and is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
+
+from attrs import evolve
+
+from ....devices.cluster import Cluster
+from ....devices.pipeline import cut
+from ....devices.timing.fits.calibration import Calibration
+from ....devices.timing.simulate import simulate
+from ....errors import UnimplementedError
+from ...models.description import ModelDescription
+from ...models.gpt import GptModel
+from ...models.llama import LlamaModel
+from ...models.split import Split
+from ...workloads.model_building import build_model
+from ..configurations import Configurations
+from ..estimates import Estimate
+from ..machine import Machine
+from ..numbers import PlanNumbers, training_numbers
+from ..step import PlannedStep
+from ..times.assembly import SHARPNESS, assembled, exchange_ns
+from ..times.terms import StepTerms, step_terms
+from .exchanges import mark_gradients
+from .kernels import TrainingKernels
+from .machine import training_calibration, training_cluster
+from .transfers import wait_for_sends
+from .weights import WeightShapes
+
+NS_PER_MS = 1e6
+
+
+def simulated_step_ms(
+    step: PlannedStep,
+    split: Split,
+    cluster: Cluster,
+    *,
+    numbers: PlanNumbers | None = None,
+    calibration: Calibration | None = None,
+) -> float:
+    """The time of a step in ms; `numbers` None are the fitted ones, `calibration` None is the catalog's.
+
+    Raises UnimplementedError for attention through memory, dropout and logits in float32, which builders have not, and
+    as `build_model` and `simulate`.
+    """
+    _check(step)
+    machine = Machine.of(cluster, calibration)
+    by = numbers or training_numbers().of(machine.spec.name)
+    trained = training_cluster(machine, by)
+    model = _untied(step.model) if split.pp > 1 else step.model
+    built = build_model(
+        model,
+        split,
+        trained,
+        sequence_length=step.sequence_length,
+        training=step.trains,
+        representatives=True,
+        whole_layers=step.recomputes_all,
+        imbalance=step.imbalance,
+    )
+    if "pp" not in split.overlap:
+        wait_for_sends(built.graph)
+    mark_gradients(built.graph, step, split, by.gradients)
+    ring = split.cp if split.cp_kind == "ring" else 1
+    costs = TrainingKernels(training_calibration(machine, by), by, step, WeightShapes.of(built, model), ring=ring)
+    timeline = simulate(cut(built.graph, trained, targets=built.targets), trained, cost_source=costs)
+    terms = step_terms(step, machine, Configurations.of([split]))
+    return (timeline.makespan_ns + _outside_ns(split, terms, by)) / NS_PER_MS
+
+
+def _check(step: PlannedStep) -> None:
+    """UnimplementedError for what builders have not."""
+    lacking = {
+        "attention through memory": not step.fused_attention,
+        "logits in float32": not step.fused_loss,
+        "dropout": step.dropout,
+        "rows that are gathered again in the backward pass": step.gathers_again,
+        "transfers of stages in parts": step.parts_transfers,
+    }
+    for what, is_asked in lacking.items():
+        if is_asked:
+            raise UnimplementedError(f"graphs of models have no {what}: plan without it to simulate the graph")
+
+
+def _untied(model: ModelDescription) -> ModelDescription:
+    """The model with a head of its own where it is tied to the embedding: frameworks keep a copy on the last stage."""
+    return replace(model, tied=False) if isinstance(model, (GptModel, LlamaModel)) and model.tied else model
+
+
+def _outside_ns(split: Split, terms: StepTerms, by: PlanNumbers) -> float:
+    """What no graph has, as planned.
+
+    The host's time for micro-batches, filling of the pipeline included, and for the step; what the scatter of launches
+    adds to those that all take the same time; and what the first and the last stage take to add up the gradients of
+    their copies of a tied table.
+    """
+    host_ns = by.step_ns + by.microbatch_ns * (split.microbatches + (split.pp - 1) / split.interleave)
+    scattered, even = (assembled(terms, by, sharpness=sharpness).step_ns for sharpness in (SHARPNESS, inf))
+    tied_ns = exchange_ns(terms.gradients.tied, by) * by.gradients
+    return host_ns + float((scattered - even + tied_ns)[0])
+
+
+def with_simulated(
+    step: PlannedStep,
+    estimates: Sequence[Estimate],
+    cluster: Cluster,
+    *,
+    count: int,
+    numbers: PlanNumbers | None = None,
+    calibration: Calibration | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Estimate]:
+    """The estimates, the first `count` of them with the simulated time; `progress` is told of each that is done."""
+    done = []
+    for estimate in estimates[:count]:
+        simulated_ms = simulated_step_ms(step, estimate.split, cluster, numbers=numbers, calibration=calibration)
+        done.append(evolve(estimate, simulated_step_ms=simulated_ms))
+        progress(1)
+    return [*done, *estimates[count:]]
