@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from .models.rope import Rope as Rope
     from .models.split import Split as Split
     from .models.vit import VitModel as VitModel
+    from .planners.money.goodput import (
+        Checkpointing as Checkpointing,
+        best_checkpointing as best_checkpointing,
+        goodput_of_interval as goodput_of_interval,
+    )
+    from .planners.money.pareto import pareto_front as pareto_front, pareto_plans as pareto_plans
+    from .planners.money.run_costs import RunCosts as RunCosts, checkpoint_bytes as checkpoint_bytes
     from .report.limits import limits as limits
     from .report.step import step_report as step_report
     from .report.text import columns as columns, value_line as value_line

@@ -32,6 +32,7 @@ from .options import (
     unknown_options,
 )
 from .parallel_options import parallel_options
+from .planning import plan
 from .rewriting import rewrite
 
 _DEBUG = "PARTITA_DEBUG"
@@ -274,6 +275,7 @@ def devices(name: str | None, as_json: bool) -> None:
 @model_options
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another setting of the workload.")
 @device_options
+@click.option("--gpus", metavar="NAME:N", help='Machines of the catalog with so many GPUs: "H100-SXM:64".')
 @click.option("--out", type=OUTPUT, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt.")
 @click.option(
     "--simulate", "is_simulated", is_flag=True, help="Say how long a step takes; ranks alike are played once."
@@ -315,6 +317,7 @@ def ops(name: str | None, as_json: bool) -> None:
     execute(name, as_json)
 
 
+cli.add_command(plan)
 cli.add_command(rewrite)
 cli.add_command(validate)
 cli.add_command(calibrate)

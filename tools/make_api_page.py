@@ -26,6 +26,7 @@ PACKAGES = (
     "partita.rendezvous",
     "partita.actors",
     "partita.scenarios",
+    "partita.scenarios.planners",
     "partita.errors",
 )
 CLASSES = (

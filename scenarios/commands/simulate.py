@@ -19,6 +19,7 @@ from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
 from ...graph.formats.traces import TraceSource
 from ..report import NOT_CALIBRATED
+from ..report.memory import fullest_memory, shortage_lines
 from .choices import order_text
 from .costs import check_costs, cost_source_of
 from .failure import DOES_NOT_FIT, ConfigurationError, configuring
@@ -37,6 +38,8 @@ class StepNotes(NamedTuple):
 
     warnings: Sequence[str] = ()
     tokens: int = 0
+    advice: Callable[[int], str] | None = None
+    """says what makes the step fit in so many bytes"""
 
     def rate(self, timeline: Timeline) -> dict[str, float]:
         """Tokens per second, by the key of JSON; nothing for a step without tokens."""
@@ -86,12 +89,12 @@ def timed(
         document = summary(timeline, loaded.cluster)
         screen.json({**document, **known.rate(timeline), "warnings": [*known.warnings, *timeline.warnings]})
     else:
-        show(timeline, loaded.cluster, screen, order)
+        show(timeline, loaded.cluster, screen, order, known.advice)
         for rate in known.rate(timeline).values():
             screen.line(f"{known.tokens:,} tokens a step, {rate:,.0f} tokens/s")
         for warning in known.warnings:
             screen.text(f"note: {warning}")
-    return DOES_NOT_FIT if timeline.shortages else 0
+    return DOES_NOT_FIT if timeline.too_small else 0
 
 
 def simulated(
@@ -132,15 +135,21 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
         exporter_for(path).write(timeline, path)
 
 
-def show(timeline: Timeline, cluster: Cluster, screen: Screen, order: Order = "ready") -> None:
-    """Prints what does not fit in memory, makespan, a row per device, a bar per stream, and the assumptions.
+def show(
+    timeline: Timeline,
+    cluster: Cluster,
+    screen: Screen,
+    order: Order = "ready",
+    advice: Callable[[int], str] | None = None,
+) -> None:
+    """Prints what does not fit in memory, makespan, a row per device, what the fullest holds, bars, and assumptions.
 
-    An order other than the usual one is named.
+    An order other than the usual one is named; `advice` says what makes the step fit.
     """
     short = cluster.short_names.shorten
     low, high = _bounds(timeline)
-    if timeline.shortages:
-        screen.line(f"does not fit in memory: {short('; '.join(timeline.shortages))}")
+    for line in shortage_lines(timeline, cluster, advice):
+        screen.line(line)
     screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis})")
     if order != "ready":
         screen.line(f"order: {order_text(order)}")
@@ -168,6 +177,8 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen, order: Order = "r
     counts = ["stands for"] if stands_for else []
     heads = ["device", *counts, "model", "busy", "compute", *communication, "peak memory"]
     screen.table(heads, rows, left=2 + len(counts))
+    if memory := fullest_memory(timeline, cluster):
+        screen.line(memory)
     screen.line()
     screen.text(short(timeline.render(_bar_width(timeline, short, screen))))
     if timeline.basis == BASIS:
@@ -195,7 +206,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
     """The object that `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
     low_ns, high_ns = _bounds(timeline)
     return {
-        "fits": not timeline.shortages,
+        "fits": not timeline.too_small,
         "makespan_ns": timeline.makespan_ns,
         "low_ns": low_ns,
         "high_ns": high_ns,
@@ -253,5 +264,6 @@ def _peak(timeline: Timeline, device: str, place: MemoryPlace) -> dict[str, obje
         "limit_bytes": peak.limit_bytes,
         "fits": peak.fits,
         "at_ns": peak.at_ns,
+        "by_category": peak.by_category,
         "tensors": [tensor._asdict() for tensor in peak.tensors],
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 
+from ...devices import Cluster
 from ...errors import PartitaError
 from ...graph import Graph, graph_def_to_graph, save_graph_def
 from ...graph.graphdef.sources import parse_graph_def
@@ -20,6 +21,7 @@ from ..workloads.model_step import ModelStep
 from ..workloads.registry import Workload, find_workload, workload_names
 from .failure import ConfigurationError, configuring
 from .outputs import check_outputs
+from .planning.machines import machines_with_gpus
 from .request import live_nodes
 from .screen import Screen
 from .workload_step import given_cluster, loaded_step
@@ -48,6 +50,7 @@ class WorkloadFlags:
     settings: Sequence[str] = ()
     devices: str | None = None
     cluster: Path | None = None
+    gpus: str | None = None
     out: Path | None = None
     is_simulated: bool = False
 
@@ -61,19 +64,23 @@ class WorkloadFlags:
             "--context": self.context,
             "--devices": self.devices,
             "--cluster": self.cluster,
+            "--gpus": self.gpus,
             "--out": self.out,
             "--simulate": self.is_simulated,
         }
         return [flag for flag, value in given.items() if value not in (None, (), False)]
 
-    def texts(self, known: Mapping[str, Parameter]) -> dict[str, str]:
-        """The settings of a workload that has the `known` ones."""
+    def texts(self, known: Mapping[str, Parameter]) -> dict[str, str | Cluster]:
+        """The settings of a workload that has the `known` ones; ConfigurationError for a wrong --gpus."""
         devices = None if "cluster" not in known else self.devices or self.cluster
         own = {"config": self.config, "split": self.split, "inference": self.inference}
         flags = {**own, "context": self.context, "cluster": devices}
-        texts = {**_pairs(self.settings), **{name: str(it) for name, it in flags.items() if it is not None}}
+        given = {name: str(it) for name, it in flags.items() if it is not None}
+        texts: dict[str, str | Cluster] = {**_pairs(self.settings), **given}
         if self.is_simulated and _ONCE in known:
             texts.setdefault(_ONCE, "yes")
+        if self.gpus is not None and "cluster" in known:
+            texts["cluster"] = machines_with_gpus(self.gpus)
         return texts
 
 
@@ -102,7 +109,9 @@ def workload(flags: WorkloadFlags, as_json: bool) -> int:
         raise ConfigurationError(f"workload {flags.name!r} needs {_flag(missing[0])}")
     made, graph = _made(chosen, texts, screen)
     if flags.out is None:
-        return loaded_step(chosen.name, made, graph, given_cluster(flags.devices, flags.cluster)).timed(screen, as_json)
+        return loaded_step(chosen.name, made, graph, given_cluster(flags.devices, flags.cluster, flags.gpus)).timed(
+            screen, as_json
+        )
     with configuring("--out"):
         save_graph_def(graph.to_graph_def(), flags.out)
     _print(chosen, made, graph, flags.out, screen, as_json)
@@ -118,13 +127,15 @@ def _check_flags(flags: WorkloadFlags, known: Mapping[str, Parameter]) -> None:
         )
     if flags.out is not None and flags.is_simulated:
         raise ConfigurationError("--out and --simulate exclude each other; give one of them")
-    if flags.devices is not None and flags.cluster is not None:
-        raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
-    if flags.out is not None and "cluster" not in known and (flags.devices or flags.cluster):
+    named = {"--devices": flags.devices, "--cluster": flags.cluster, "--gpus": flags.gpus}
+    given = [flag for flag, value in named.items() if value is not None]
+    if len(given) > 1:
+        raise ConfigurationError(f"{given[0]} and {given[1]} exclude each other; give one of them")
+    if flags.out is not None and "cluster" not in known and given:
         raise ConfigurationError(f"--cluster: workload {flags.name!r} is for no cluster; leave it out, or --simulate")
 
 
-def _made(chosen: Workload, settings: Mapping[str, str], screen: Screen) -> tuple[object, Graph]:
+def _made(chosen: Workload, settings: Mapping[str, str | Cluster], screen: Screen) -> tuple[object, Graph]:
     """What a workload makes, and its graph, imported where the workload gives no graph of ours."""
     with screen.working(f"building {chosen.name}"), configuring():
         try:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from ...devices import Cluster, load_cluster, local_cluster
 from ...graph import Graph
+from ..report.memory_advice import advice_of
 from ..workloads.model_step import ModelStep
 from .choices import ChoiceOptions
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds
+from .planning.machines import machines_with_gpus
 from .request import Loaded, Request, describe, ends, live_nodes, wanted_devices
 from .screen import Screen
 from .simulate import StepNotes, timed
@@ -28,8 +30,10 @@ class LoadedStep:
         return timed(self.loaded, screen, as_json, about=self.about)
 
 
-def given_cluster(devices: str | None, file: Path | None) -> Cluster | None:
+def given_cluster(devices: str | None, file: Path | None, gpus: str | None = None) -> Cluster | None:
     """The cluster of the flags, None without one; ConfigurationError for a wrong one."""
+    if gpus is not None:
+        return machines_with_gpus(gpus)
     if file is None and devices is None:
         return None
     with configuring("--cluster" if devices is None else "--devices"):
@@ -44,7 +48,7 @@ def loaded_step(name: str, made: object, graph: Graph, cluster: Cluster | None) 
     """
     if isinstance(made, ModelStep):
         feeds, fetches, targets = dict(made.feeds), made.fetches, made.targets
-        about = StepNotes((*made.warnings, *made.assumptions), made.tokens)
+        about = StepNotes((*made.warnings, *made.assumptions), made.tokens, advice_of(made))
         used = cluster or local_cluster(f"cpu:1,gpu:{made.mesh.devices}")
     else:
         feeds, (fetches, targets), about = _sizes(graph), ends(graph), StepNotes()

@@ -33,9 +33,17 @@ def test_every_command_explains_itself(command: str, partita: CommandLine) -> No
     text = partita.done(command, "--help")
     flags = [flag for parameter in cli.commands[command].params for flag in parameter.opts if flag.startswith("--")]
     assert [flag for flag in flags if flag not in text] == []
-    assert command in {"inspect", "scenario", "devices", "ops", "validate", "calibrate", "workload", "rewrite"} or set(
-        FLAGS
-    ) <= set(flags)
+    assert command in {
+        "inspect",
+        "scenario",
+        "devices",
+        "ops",
+        "validate",
+        "calibrate",
+        "workload",
+        "rewrite",
+        "plan",
+    } or set(FLAGS) <= set(flags)
 
 
 def test_the_overview_lists_commands_and_exit_codes(partita: CommandLine) -> None:

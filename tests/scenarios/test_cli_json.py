@@ -15,8 +15,10 @@ from partita.scenarios.cli import cli
 from partita.scenarios.stories.catalog import STORIES
 from tests.devices.calibration.validation.folders import folder as measurements, products
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
+from tests.scenarios.commands.planning.plans import FEW, SMALL
 from tests.scenarios.commands.training_files import training_graph
 
+ON = ("--gpus", "A100-80GB:2", "--global-batch", "8")
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 
@@ -36,7 +38,7 @@ def keys(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
     by_name = {"streams", "sources", "peak_flops_per_s", "ops", "devices", "ops_without_kernel"}
-    by_name |= {"inputs", "terms", "system", "worst", "attrs", "facts", "device_types", "families"}
+    by_name |= {"impossible", "inputs", "terms", "system", "worst", "attrs", "facts", "device_types", "families"}
     inner = [keys(list(v.values()) if k in by_name and isinstance(v, dict) else v) for k, v in value.items()]
     return set(value).union(*inner)
 
@@ -79,6 +81,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
             "--out",
             folder / "o.pb",
         ],
+        "plan": ["plan", *SMALL, *FEW, *ON, "--top", 2, "--what-if", "peak=2x", "--gpu-counts", "1,2"],
         "validate": ["validate", "--fit", folder / "measured", "--cross-validate", "2"],
     }
 

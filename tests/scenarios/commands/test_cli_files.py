@@ -41,6 +41,11 @@ def call(command: str, flag: str, file: Path, graph: Path, x: str) -> tuple[obje
         return (*given, *(("--cross-validate", "2") if flag == "--fit" else ("--fit", graph.parent)))
     if command == "workload":
         return (*(("gpt", "--split", "tp=1") if flag == "--config" else ("reduction",)), "--simulate", *given)
+    if command == "plan":
+        sizes = ("--layers", 2, "--hidden", 64, "--heads", 2, "--intermediate", 128, "--vocabulary", 64)
+        model: tuple[object, ...] = () if flag == "--config" else sizes
+        machines = () if flag == "--cluster" else ("--gpus", "H100-SXM:8")
+        return ("llama", *model, *machines, "--global-batch", 8, "--seq", 128, *given)
     if command in ("inspect", "calibrate"):
         if flag == "--graph":  # it is read for a trace
             graph = graph.with_name("trace.pb")

@@ -50,6 +50,7 @@ def test_a_step_that_does_not_fit_says_so_first(
         assert simulated.out.startswith("does not fit in memory: gpu:0 needs ")
         for text in headlines:
             assert "of device memory and has 2.00 KiB" in text.splitlines()[0]
+            assert "; the largest tensors are '_arg_x_0_0/_1' (communication, 4.00 KiB)" in text.splitlines()[0]
             assert text.splitlines()[1].startswith("simulated step time: ")
     documents = [partita(command, *words[:-1], "--json") for command in ("simulate", "run")]
     assert [document.code for document in documents] == [0 if fits else 4, 0]
@@ -57,3 +58,29 @@ def test_a_step_that_does_not_fit_says_so_first(
     assert first == second
     assert first["fits"] is fits is all(memory["fits"] for memory in first["memory"])
     assert (tmp_path / "simulated.json").read_bytes() == (tmp_path / "ran.json").read_bytes()
+
+
+def test_a_report_says_what_fills_the_fullest_memory(
+    partita: CommandLine, request_flags: tuple[object, ...], tmp_path: Path
+) -> None:
+    """In words, and in JSON with sums that are the peak: x has come from the host, and y is written into it."""
+    words = "simulate", *request_flags, "--cluster", tmp_path / "large.toml"
+    assert "memory of gpu:0 at its peak: communication 4.00 KiB\n" in partita.done(*words)
+    for memory in json.loads(partita.done(*words, "--json"))["memory"]:
+        assert sum(memory["by_category"].values()) == memory["peak_bytes"]
+
+
+def test_a_step_of_a_split_that_does_not_fit_has_advice(partita: CommandLine, tmp_path: Path) -> None:
+    """The first lines say what does not fit, and what of the split to change; a step of inference has none."""
+    sizes = {"model_type": "gpt2", "n_layer": 4, "n_embd": 1024, "n_head": 16, "vocab_size": 1024, "n_positions": 1024}
+    (tmp_path / "c.json").write_text(json.dumps(sizes))
+    words = "workload", "gpt", "--config", tmp_path / "c.json", "--devices", "gpu:1", "--simulate", "--split"
+    simulated = partita(*words, "microbatch=1024,precision=bfloat16")
+    assert simulated.code == 4
+    first, second = simulated.out.splitlines()[:2]
+    assert first.startswith("does not fit in memory: gpu:0 needs ")
+    assert second.startswith("the smallest change that fits: ")
+    assert second.endswith(" by the closed form)")
+    inference = partita(*words, "microbatch=65536,precision=bfloat16", "--inference", "prefill")
+    assert inference.code == 4
+    assert "the smallest change" not in inference.out

@@ -19,6 +19,7 @@ from partita.graph import GraphBuilder
 from partita.scenarios.cli import cli
 from tests.conformance.corpus import COMMITTED
 from tests.scenarios.command_line import CommandLine, Result
+from tests.scenarios.commands.planning.plans import FEW, SMALL
 
 WIDTHS = (40, 60, 80, 100, 120)
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -55,6 +56,7 @@ def calls(model: Path) -> Iterator[tuple[str, ...]]:
     yield from (
         ("scenario",),
         ("scenario", "cnn_two_gpus"),
+        ("plan", *SMALL, *FEW, "--gpus", "A100-80GB:8", "--global-batch", "8", "--what-if", "peak=2x"),
         ("devices",),
         ("devices", "H100-SXM"),
         ("devices", "NVLink4"),
