@@ -55,8 +55,8 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units tables spec link catalog kinds device fabric topology profiles short_names cluster "
-        "fabric_file host_tables profile_file cluster_file given_cluster visible state",
+        "units tables spec link catalog kinds operating_costs device fabric topology profiles short_names cluster "
+        "fabric_file host_tables profile_file cluster_file given_cluster machines visible state",
         "kernels",
         "placement",
         "pipeline",
