@@ -27,7 +27,7 @@ from .kernels import BACKWARD, CORE, FORWARD, PHASES, TAIL
 from .overlaps import exposed_gradients, exposed_in_layer
 from .terms import AXES, LayerTerms, StepTerms
 
-SHARPNESS = 6.0
+SHARPNESS = 4.0
 WITHIN = ("products", "attention", "memory_bound", *AXES)
 """the categories of a layer beside launches"""
 FULL, SELECTIVE, PRODUCTS = (RECOMPUTATIONS.index(name) for name in ("full", "selective", "products"))
