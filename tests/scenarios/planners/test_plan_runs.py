@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,14 @@ from partita.scenarios.planners import search
 from partita.scenarios.workloads.model_building import build_model
 
 LENGTH, BATCH = 16, 16
-SIZES = {"layers": 4, "hidden": 64, "heads": 4, "intermediate": 128, "vocabulary": 96, "pad_vocabulary": 8}
+SIZES: dict[str, Any] = {  # fields differ in type
+    "layers": 4,
+    "hidden": 64,
+    "heads": 4,
+    "intermediate": 128,
+    "vocabulary": 96,
+    "pad_vocabulary": 8,
+}
 MODELS = {
     "llama": LlamaModel(**SIZES, kv_heads=2),
     "moe": MoeModel(**SIZES, kv_heads=2, experts=4, topk=2, expert_intermediate=64),

@@ -49,7 +49,7 @@ class Network:
 
     def op(self, op: str, *inputs: object, name: str = "") -> Tensor:
         """The first output of an op."""
-        return self.b.op(op, *inputs, name=name or None)[0]
+        return self.b.op(op, *inputs, name=name or op)[0]
 
     def layers(self, weights: Sequence[Tensor]) -> Tensor:
         """The sum of squares behind tanh(x w) for each weight."""

@@ -115,7 +115,15 @@ def looped(space: SearchSpace) -> Iterator[Split]:
                     continue
                 for flag, again, zero in product((False, True), RECOMPUTATIONS, range(4)):
                     for group in space.shard_groups(dp, max(space.per_host // (tp * cp), 1)) if zero else (None,):
-                        values = {"tp": tp, "cp": cp, "pp": pp, "dp": dp, "ep": ep, "cp_kind": kind, "zero": zero}
+                        values: dict[str, Any] = {
+                            "tp": tp,
+                            "cp": cp,
+                            "pp": pp,
+                            "dp": dp,
+                            "ep": ep,
+                            "cp_kind": kind,
+                            "zero": zero,
+                        }
                         values |= {"microbatch": microbatch, "interleave": interleave, "schedule": schedule}
                         values |= {"sequence_parallel": flag, "recompute": again, "zero_group": group}
                         split = allowed(model, space.sequence_length, space.global_batch, devices, values)
