@@ -5,8 +5,8 @@
         .of("H100-SXM")      the numbers that devices have in common: "transferred", with a wider interval
 
 In log space every number has a prior (`PRIORS`), and each model of GPU its own deviations from what they share, as wide
-as `PlanNumber.between`; what the host does has none, since the same framework runs on all. Errors of log time are in
-units of `SIGMA`, and large ones count linearly: a few runs of any cluster are slow for reasons of its own.
+as `PlanNumber.between`, 0 for none. Errors of log time are in units of `SIGMA`, and large ones count linearly: a few
+runs of any cluster are slow for reasons of its own.
 """
 
 from __future__ import annotations

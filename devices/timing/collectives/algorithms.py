@@ -74,18 +74,10 @@ def fastest(kind: str, ranks: int, size_bytes: float, way: GroupWay) -> PlannedC
     """The fastest algorithm and protocol of a group of equal ranks; without time for fewer than two ranks."""
     if ranks < 2:
         return PlannedCost(0.0, "none", "")
-    costs = [
-        PlannedCost(
-            KERNEL_NS
-            + steps * way.latency_ns * protocol.latency
-            + share * size_bytes * 1e9 / (way.bandwidth_bytes_per_s * way.efficiency * protocol.rate),
-            algorithm,
-            protocol.name,
-        )
-        for algorithm, steps, share in _algorithms(kind, ranks, way)
-        for protocol in PROTOCOLS
-    ]
-    return min(costs)
+    options = _options(kind, ranks, way)
+    return min(
+        PlannedCost(it.fixed_ns + it.share * size_bytes * 1e9 / it.rate, it.algorithm, it.protocol) for it in options
+    )
 
 
 class WayTimes(NamedTuple):
@@ -99,15 +91,29 @@ def fastest_times(kind: str, ranks: int, size_bytes: Floats, way: GroupWay) -> W
     """What `fastest` says of each size, in its two parts."""
     if ranks < 2:
         return WayTimes(np.zeros(len(size_bytes)), np.zeros(len(size_bytes)))
-    rate = way.bandwidth_bytes_per_s * way.efficiency
-    options = [
-        (KERNEL_NS + steps * way.latency_ns * protocol.latency, share * 1e9 / (rate * protocol.rate))
-        for _, steps, share in _algorithms(kind, ranks, way)
-        for protocol in PROTOCOLS
-    ]
+    options = [(it.fixed_ns, it.share * 1e9 / it.rate) for it in _options(kind, ranks, way)]
     fixed, of_byte = (np.array(column) for column in zip(*options, strict=True))
     best = np.argmin(fixed[:, None] + of_byte[:, None] * size_bytes, axis=0)
     return WayTimes(fixed[best], of_byte[best] * size_bytes)
+
+
+class _Option(NamedTuple):
+    """An algorithm with a protocol: what no byte changes, and the share of the size that goes at a rate in bytes/s."""
+
+    algorithm: str
+    protocol: str
+    fixed_ns: float
+    share: float
+    rate: float
+
+
+def _options(kind: str, ranks: int, way: GroupWay) -> Iterator[_Option]:
+    """What a library may choose from."""
+    rate = way.bandwidth_bytes_per_s * way.efficiency
+    for algorithm, steps, share in _algorithms(kind, ranks, way):
+        for protocol in PROTOCOLS:
+            fixed_ns = KERNEL_NS + steps * way.latency_ns * protocol.latency
+            yield _Option(algorithm, protocol.name, fixed_ns, share, rate * protocol.rate)
 
 
 def _algorithms(kind: str, ranks: int, way: GroupWay) -> Iterator[tuple[str, int, float]]:

@@ -16,29 +16,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from .instants import Instants
-from .log import KINDS, LAUNCH, Log
-from .profile import EndOf
-from .streams import Feeder, Gpu, RowQueue
+from .log import KINDS, LAUNCH
+from .streams import Gpu
 
 
 class AheadGpu(Gpu):
     """A GPU with such a host thread."""
 
-    __slots__ = ("_host_ns",)
-
-    def __init__(
-        self,
-        instants: Instants,
-        log: Log,
-        feeder: Feeder,
-        launch_ns: int,
-        end_of: EndOf,
-        queue: RowQueue | None = None,
-    ) -> None:
-        """As `Gpu`."""
-        super().__init__(instants, log, feeder, launch_ns, end_of, queue)
-        self._host_ns = 0
+    _host_ns = 0
+    """the clock of the host thread"""
 
     def _launch_next(self) -> None:
         self._is_asked = False

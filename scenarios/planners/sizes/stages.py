@@ -18,8 +18,8 @@ import numpy as np
 
 from ....graph.arrays import Numbers
 from ...models.description import ModelDescription
-from ...models.moe import MoeModel
 from ...models.stage_cut import even_stages
+from .shapes import LayerShapes
 
 LAYER_KINDS = ("embedding", "dense", "experts", "head")
 
@@ -35,7 +35,7 @@ class StageKinds(NamedTuple):
 def stage_kinds(model: ModelDescription, pp: int, interleave: int, stages: Sequence[int] | None = None) -> StageKinds:
     """The kinds of ranks of a pipeline; `stages` are the layers of each stage where they are given."""
     counts = np.array(stages or even_stages(model.layers, pp * interleave), dtype=np.int64)
-    dense = model.dense_layers if isinstance(model, MoeModel) else model.layers
+    dense = LayerShapes.of(model).dense_layers
     below = np.concatenate([[0], np.cumsum(counts)])
     of_dense = np.diff(np.minimum(below, dense))
     of_stages = np.zeros((len(LAYER_KINDS), len(counts)), dtype=np.int64)

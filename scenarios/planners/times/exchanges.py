@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....devices.timing.collectives.algorithms import GroupWay, WayTimes, fastest_times
+from ....devices.timing.collectives.algorithms import GroupWay, fastest_times
 from ....graph.arrays import Floats, Numbers
 from ..configurations import Configurations
 from ..keys import distinct_rows
@@ -87,15 +87,11 @@ def _of_group(machine: Machine, kind: str, inside: int, hosts: int, used: int, s
         return ExchangeTimes(nothing, nothing + machine.port_latency_ns, size * 1e9 / share)
     if kind == "all_to_all":
         ranks = inside * hosts
-        between = _between("send_recv", 2, size * inside * (ranks - inside) / ranks, way)
+        between = fastest_times("send_recv", 2, size * inside * (ranks - inside) / ranks, way)
         return ExchangeTimes(_inside(machine, kind, inside, size * inside / ranks), *between)
     phases = {"all_reduce": ("reduce_scatter", "all_gather")}.get(kind, (kind,))
     within = sum((_inside(machine, phase, inside, size) for phase in phases), nothing)
-    return ExchangeTimes(within, *_between(kind, hosts, size, way))
-
-
-def _between(kind: str, hosts: int, size: Floats, way: GroupWay) -> WayTimes:
-    return fastest_times(kind, hosts, size, way)
+    return ExchangeTimes(within, *fastest_times(kind, hosts, size, way))
 
 
 def _inside(machine: Machine, kind: str, ranks: int, size: Floats) -> Floats:

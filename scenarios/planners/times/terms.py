@@ -16,6 +16,7 @@ from ...models.split import OVERLAPS
 from ..configurations import Configurations
 from ..keys import distinct_rows
 from ..machine import Machine
+from ..sizes.shapes import LayerShapes
 from ..sizes.stages import LAYER_KINDS, stage_kinds
 from ..sizes.weights import rank_weights
 from ..step import PlannedStep
@@ -176,7 +177,7 @@ def _transfers(step: PlannedStep, machine: Machine, of: Configurations, used: Nu
 
     Of stages that share a host only some send to another one.
     """
-    hidden: Any = getattr(step.model, "hidden", 0)  # models without one have been refused
+    hidden = LayerShapes.of(step.model).hidden
     rows = of.microbatch * step.sequence_length / of.cp * hidden * ITEM_BYTES[of.precision]
     parted = (of.tp > 1) & step.parts_transfers
     sent = rows / np.where(of.sequence_parallel | parted, of.tp, 1)
