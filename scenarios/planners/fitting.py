@@ -11,6 +11,7 @@ runs of any cluster are slow for reasons of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -38,7 +39,13 @@ class FitRows(NamedTuple):
 
 
 def fit_numbers(rows: Sequence[FitRows]) -> TrainingNumbers:
-    """The numbers by model of GPU and those in common; InvalidArgumentError for fewer than `LEAST_ROWS` steps."""
+    """The numbers by model of GPU and those in common.
+
+    InvalidArgumentError for fewer than `LEAST_ROWS` steps, and for two `FitRows` of one model of GPU.
+    """
+    for device, times in Counter(each.device for each in rows).items():
+        if times > 1:
+            raise InvalidArgumentError(f"{times} sets of steps are of {device!r}; join them to one `FitRows`")
     count = sum(len(each.step_ns) for each in rows)
     if count < LEAST_ROWS:
         raise InvalidArgumentError(f"{count} measured steps are too few for a fit; give {LEAST_ROWS} or more")

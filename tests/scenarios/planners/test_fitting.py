@@ -138,6 +138,12 @@ def test_too_few_steps_are_refused() -> None:
         fit_numbers([FitRows("A100-80GB", terms, steps_ns(terms, TRUE))])
 
 
+def test_two_sets_of_steps_of_one_gpu_are_refused() -> None:
+    """Which of the two would count is nobody's guess."""
+    with pytest.raises(InvalidArgumentError, match="2 sets of steps are of 'A100-80GB'; join them"):
+        fit_numbers([rows_of("A100-80GB", TRUE), rows_of("A100-80GB", TRUE._replace(products=1.4))])
+
+
 def test_numbers_without_any_say_of_steps_stay_at_their_priors() -> None:
     """One GPU has no collectives, and no transfers of stages."""
     of = Configurations.of([Split(microbatch=batch, precision="bfloat16") for batch in (1, 2, 4)])
