@@ -29,17 +29,21 @@ class Sizes:
     iterations: int = 1_000
     simulated_iterations: int = 100_000
     transfers: int = 20_000
+    file_events: int = 200_000
     contended_gpus: tuple[int, int, int] = (8, 64, 256)
     replicated_gpus: tuple[int, int] = (64, 256)
     undone_ops: int = 2_000
     shaped_ops: int = 2_000
     nested_functions: int = 100
     reduced_floats: int = 262_144
+    reported_nodes: int = 5_000
+    reported_events: tuple[int, int] = (200_000, 1_000_000)
     mapped_bytes: int = 200_000_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
     image: int = 224
     width_divisor: int = 1
+    reported_layers: int = 7
     rounds: int = 5
     rounds_when_slow: int = 3
     seconds_a_run: float = 0.2
@@ -54,17 +58,21 @@ QUICK = Sizes(
     iterations=10,
     simulated_iterations=20,
     transfers=50,
+    file_events=400,
     contended_gpus=(2, 3, 4),
     replicated_gpus=(2, 4),
     undone_ops=20,
     shaped_ops=20,
     nested_functions=5,
     reduced_floats=100,
+    reported_nodes=100,
+    reported_events=(200, 400),
     mapped_bytes=4_000,
     few_pairs=20,
     many_pairs=50,
     image=32,
     width_divisor=8,
+    reported_layers=1,
     rounds=2,
     rounds_when_slow=1,
     seconds_a_run=0.001,
@@ -90,6 +98,8 @@ class Bench:
     """the process that simulates a thousand devices, once it has ended; two rows share it"""
     contended: dict[str, dict[str, Any]] = field(default_factory=dict)
     """what processes said that simulate steps with contended links; rows share them"""
+    pages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """what a browser said that opened report pages, by what the pages show; rows share them"""
     measured: dict[str, Measured] = field(default_factory=dict)
     """what rows have been measured so far, by key; others are made of them"""
     _files: dict[str, Path] = field(default_factory=dict)

@@ -70,12 +70,14 @@ if TYPE_CHECKING:
         exporter_for as exporter_for,
         register_exporter as register_exporter,
     )
+    from .timing.export.tensorboard import write_tensorboard as write_tensorboard
     from .timing.fits.calibration import Calibration as Calibration, load_calibration as load_calibration
     from .timing.hardware.flows import Flow as Flow, finish_times as finish_times
     from .timing.memory.use import MemoryPeak as MemoryPeak
     from .timing.session_timeline import SessionTimeline as SessionTimeline, StepSpan as StepSpan
     from .timing.simulate import simulate as simulate
     from .timing.timeline import Timeline as Timeline, start_times as start_times
+    from .timing.tracing.recorded_timeline import recorded_timeline as recorded_timeline
     from .topology import Link as Link
 
 load_lazily(__name__)

@@ -111,7 +111,7 @@ class TracedRendezvous:
         self.inner.abort(error)
 
     def close(self) -> None:
-
+        """Ends the rendezvous, and records "close" before the events of the waiters."""
         self._record("close")
         self.inner.close()
 
@@ -120,7 +120,7 @@ class TracedRendezvous:
         self.inner.forget_error()
 
     def waiting(self) -> list[str]:
-
+        """The keys of waiting receives."""
         return self.inner.waiting()
 
     def transfers(self) -> list[Transfer]:
@@ -140,7 +140,7 @@ class TracedRendezvous:
         return transfers
 
     def statistics(self) -> Statistics:
-
+        """What waits now, and the most that has waited."""
         return self.inner.statistics()
 
     def _record(

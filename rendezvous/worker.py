@@ -88,7 +88,7 @@ class WorkerRendezvous:
         return self.shared.waiting()
 
     def statistics(self) -> Statistics:
-
+        """What waits now, and the most that has waited, of all workers."""
         return self.shared.statistics()
 
     def _policy_error(self, key: Hashable) -> PartitaError | None:

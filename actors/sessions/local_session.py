@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Literal
 
 from ...graph import ConfigProto
+from ...graph.display.progress import ProgressCallback, no_progress
 from ...rendezvous import refuse_stale
 from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.threads import run_first_in_thread
@@ -36,7 +36,7 @@ def open_session(
     seed: int | None = None,
     budget_s: float = DEFAULT_BUDGET_S,
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
-    on_read: Callable[[int], object] | None = None,
+    on_progress: ProgressCallback = no_progress,
     clock: Literal["real", "virtual"] = "real",
     cost_source: CostSource | None = None,
     keep_timeline: bool = False,
@@ -52,8 +52,8 @@ def open_session(
     `passes`, such as "inline,fold,common", rewrite the graph, in place of those that `config` asks for; "" means none.
     `seed` makes random ops without a seed of their own repeatable. A step lets other tasks of the event loop run after
     at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
-    both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
-    `graph_def_to_graph`, possibly in another thread.
+    both) runs in a worker thread from then on. `on_progress` is called with the progress of the import,
+    possibly in another thread.
 
     At most `max_requests` requests (names of feeds, fetches and targets) stay prepared. A further one takes the place
     of the least recently used, which is prepared again when it is next run; state is kept by the devices and stays.
@@ -80,7 +80,7 @@ def open_session(
         costs = costs_of(clock, cost_source, settings, keep_timeline=keep_timeline)
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
-        stage = await reader.read(session_pipeline(cluster, settings, passes), graph_def, on_read)
+        stage = await reader.read(session_pipeline(cluster, settings, passes), graph_def, on_progress)
         limits = WorkerSettings(seed, policy, budget_s, thread_limit_s, costs, keeps_steps=keep_timeline)
         return Session(stage, Workers(cluster, limits, is_distributed=False), reader, settings, max_requests)
 

@@ -6,12 +6,12 @@ An extension makes a new graph and leaves the old one as it is. Large graphs are
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...devices.pipeline import Pipeline
 from ...graph import GraphDef
+from ...graph.display.progress import Progress, ProgressCallback, no_progress
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes
 from ...graph.passes.selection import Passes
@@ -51,17 +51,17 @@ class GraphReader:
         self._places = not places_requests
 
     async def read(
-        self, pipeline: Pipeline, graph_def: GraphSource, on_read: Callable[[int], object] | None = None
+        self, pipeline: Pipeline, graph_def: GraphSource, on_progress: ProgressCallback = no_progress
     ) -> Placed | Lowered:
-        """Reads, lowers and places `graph_def`; `on_read` is called with the progress. Raises as these stages.
+        """Reads, lowers and places `graph_def`; `on_progress` is told of the import. Raises as these stages.
 
         The import of a large graph stops when the calling task is cancelled.
         """
         graph_def = await _message_or_bytes(graph_def)
         if _is_large(graph_def):
-            return await run_in_thread(_read, pipeline, graph_def, partial(_report, on_read), self._places)
+            return await run_in_thread(_read, pipeline, graph_def, partial(_report, on_progress), self._places)
         await shared_slice().yield_if_due()  # of many sessions that open at once
-        return await run_first_in_thread(_read, pipeline, graph_def, on_read, self._places)
+        return await run_first_in_thread(_read, pipeline, graph_def, on_progress, self._places)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:
         """The graph of `stage`, its nodes placed where they are, plus `addition`. Raises as `extended` and `read`."""
@@ -92,17 +92,16 @@ async def _message_or_bytes(source: GraphSource) -> GraphDef | bytes:
 
 
 def _read(
-    pipeline: Pipeline, graph_def: GraphDef | bytes, on_read: Callable[[int], object] | None, places: bool
+    pipeline: Pipeline, graph_def: GraphDef | bytes, on_progress: ProgressCallback, places: bool
 ) -> Placed | Lowered:
-    lowered = pipeline.read(graph_def, on_read).lower()
+    lowered = pipeline.read(graph_def, on_progress).lower()
     return lowered.place() if places else lowered
 
 
-def _report(on_read: Callable[[int], object] | None, count: int) -> None:
+def _report(on_progress: ProgressCallback, progress: Progress) -> None:
     """Reports progress from a worker thread; raises Cancelled when the task that waits for the thread is cancelled."""
     check_cancelled()
-    if on_read is not None:
-        on_read(count)
+    on_progress(progress)
 
 
 def _is_large(graph_def: GraphDef | bytes) -> bool:

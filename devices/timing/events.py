@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...graph.arrays import Flags, Numbers
 from .covered import Covered, PointsInTime
+from .repeated import AllRuns
 
 EventType = Literal["compute", "send", "recv", "copy", "launch", "wait", "collective"]
 COMPUTE_STREAM = "compute"
@@ -147,8 +148,8 @@ class Events:
     make_bounds: Callable[[], TimeBounds] = field(repr=False)
     step: Numbers | None = None
     """of the timeline of a session"""
-    make_covered_ns: Callable[[Flags, PointsInTime], PointsInTime] | None = field(default=None, repr=False)
-    """as `covered_ns`; where events stand for several runs, it knows when all of them are"""
+    all_runs: AllRuns | None = field(default=None, repr=False)
+    """where events stand for several runs, it knows when all of them are under way"""
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Events:
@@ -220,8 +221,8 @@ class Events:
 
     def covered_ns(self, chosen: Flags, before_ns: PointsInTime) -> PointsInTime:
         """The time before each instant in which one of the chosen events was under way, with all runs of each."""
-        if self.make_covered_ns is not None:
-            return self.make_covered_ns(chosen, before_ns)
+        if self.all_runs is not None:
+            return self.all_runs.covered_ns(chosen, before_ns)
         return Covered(self.start_ns[chosen], self.end_ns[chosen]).before(before_ns)
 
     @property

@@ -18,8 +18,11 @@ from collections.abc import Iterable
 from math import isqrt
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import InvalidArgumentError
 from .costs.classes import op_class
+from .totals import grouped_totals
 
 if TYPE_CHECKING:
     from .events import Events, TimelineEvent
@@ -61,7 +64,9 @@ def _together(deviations: Iterable[int]) -> int:
 def runs_by_source(events: Events) -> dict[str, int]:
     """Runs of ops that took time by the provenance of the time, most runs first."""
     counted = events.of_kind("compute") & (events.duration_ns > 0)
+    numbers, group = np.unique(events.provenance.numbers[counted], return_inverse=True)
+    sums = grouped_totals(events.runs[counted], np.ones_like(group), group, len(numbers))
     runs: Counter[str] = Counter()
-    for number, count in zip(events.provenance.numbers[counted].tolist(), events.runs[counted].tolist(), strict=True):
+    for number, count in zip(numbers.tolist(), sums, strict=True):
         runs[events.provenance.texts[number]] += count
     return dict(sorted(runs.items(), key=lambda item: (-item[1], item[0])))

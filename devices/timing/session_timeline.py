@@ -17,12 +17,15 @@ from ...errors import UnimplementedError
 from .timeline import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from ..cluster import Cluster
     from .events import Events
+    from .link_use import LinkUse
+    from .memory.curve import MemoryCurve
     from .memory.kinds import MemoryPlace
     from .memory.use import MemoryPeak
-    from .timeline import Assumption, LinkLoad
+    from .timeline import Assumption
 
 StepOutcome = Literal["running", "done", "failed"]
 
@@ -52,9 +55,9 @@ class SessionTimeline(Timeline):
         *,
         warnings: Sequence[str],
         assumed: Sequence[Assumption],
-        dependency_bound_ns: Callable[[], int],
-        models: Mapping[str, str],
-        link_loads: Callable[[str], list[LinkLoad]],
+        dependency_bound_ns: int | Callable[[], int],
+        cluster: Cluster | None,
+        link_use: LinkUse,
     ) -> None:
         """Raises as `Timeline`."""
         super().__init__(
@@ -62,8 +65,8 @@ class SessionTimeline(Timeline):
             warnings=warnings,
             assumed=assumed,
             dependency_bound_ns=dependency_bound_ns,
-            models=models,
-            link_loads=link_loads,
+            cluster=cluster,
+            link_use=link_use,
         )
         self.steps = tuple(steps)
         self.makespan_ns = now_ns
@@ -73,6 +76,10 @@ class SessionTimeline(Timeline):
         raise _no_memory()
 
     def memory(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
+        """Raises UnimplementedError."""
+        raise _no_memory()
+
+    def memory_over_time(self, device: str, place: MemoryPlace = "device") -> MemoryCurve:
         """Raises UnimplementedError."""
         raise _no_memory()
 

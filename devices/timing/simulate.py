@@ -14,6 +14,7 @@ import numpy as np
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ...graph.arrays import distinct
+from ...graph.display.progress import Progress, ProgressCallback, no_progress
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import GraphSource
@@ -25,6 +26,7 @@ from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
 from .costs.fitted import FittedSource
 from .costs.source import CostSource
+from .link_use import LinkUse
 from .memory.holder_blocks import MustBePlayedError
 from .ordering.order import Order, checked_order
 from .ordering.played import played_in_order
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     from .tracing.facts import TraceFacts
 
 
+_STAGES = 3
+
+
 def simulate(
     partitions: Mapping[str, Graph | GraphSource],
     cluster: Cluster | str | Path,
@@ -57,6 +62,7 @@ def simulate(
     trace_times: bool = False,
     assumed_size: int | None = None,
     order: Order = "ready",
+    on_progress: ProgressCallback = no_progress,
 ) -> Timeline:
     """The timeline of one step.
 
@@ -77,7 +83,7 @@ def simulate(
 
     `order` says which ready kernel a stream takes next, and which complete collective of a group begins next: "ready",
     the first to be; "critical-path", the one from which the longest way leads to the end of the step; or priorities by
-    the names of nodes, the highest first, see `ordering.order`.
+    the names of nodes, the highest first, see `ordering.order`. `on_progress` is told of each stage.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size,
@@ -87,9 +93,11 @@ def simulate(
     functions are known only in a run.
     """
     cluster, order = as_cluster(cluster), checked_order(order)
+    on_progress(Progress("inferring shapes", 0, _STAGES, "stages"))
     with collector_paused():
         step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
         facts = step.facts
+        on_progress(Progress("planning nodes", 1, _STAGES, "stages"))
         standing = representatives_of(step.inferred.graph, cluster)
         planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None, standing)
         choices = Choices(trip_counts, branches, facts)
@@ -97,21 +105,23 @@ def simulate(
         script = scripts.root(step.inferred)
         if standing is not None:
             standing.settle(planner.calibration)
-        try:
-            player, memory = _played(script, planner, order)
-        except OverflowError:  # of a column of 64 bits
-            raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
+        on_progress(Progress("playing the step", 2, _STAGES, "stages"))
+        player, memory = _played(script, planner, order)
+        on_progress(Progress("simulating", _STAGES, _STAGES, "stages"))
         return _timeline(script, player, memory, scripts, facts)
 
 
 def _played(script: Script, planner: Planner, order: Order) -> tuple[Player, MemoryUse]:
     """Plays a script and finds its memory; without folding iterations where that does not tell what is kept."""
-    player = played_in_order(script, planner, order, folds=True)
     try:
-        return player, memory_of_player(player, planner.cluster)
-    except MustBePlayedError:
-        player = played_in_order(script, planner, order, folds=False)
-        return player, memory_of_player(player, planner.cluster)
+        player = played_in_order(script, planner, order, folds=True)
+        try:
+            return player, memory_of_player(player, planner.cluster)
+        except MustBePlayedError:
+            player = played_in_order(script, planner, order, folds=False)
+            return player, memory_of_player(player, planner.cluster)
+    except OverflowError:  # of a column of 64 bits
+        raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
 
 
 def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: ScriptPlanner, facts: TraceFacts) -> Timeline:
@@ -130,8 +140,10 @@ def _timeline(script: Script, player: Player, memory: MemoryUse, scripts: Script
         assumed=[Assumption(*shape) for shape in scripts.assumed] + spec_assumptions(used, cluster, linked),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, scripts.planner),
-        models={device.name: device.spec.name for device in cluster},
-        link_loads=player.link_loads if standing is None else lambda link: player.link_loads(standing.like(link)),
+        cluster=cluster,
+        link_use=LinkUse(
+            cluster.topology.links, player.link_loads, (lambda name: name) if standing is None else standing.like
+        ),
         representatives=None if standing is None else standing.stands_for,
         trace_coverage=facts.coverage,
     )

@@ -13,24 +13,30 @@ copies that share a link do. Only computing, copying and collectives are counted
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import InvalidArgumentError, Reason
 from ...graph.arrays import Numbers, distinct
+from ..cluster import Cluster
 from ..topology import Link
 from ..units import format_bytes, format_ns
 from .covered import Covered
-from .events import COMPUTE_STREAM, OCCUPYING, Events, TimelineEvent
+from .drawing import drawn
+from .events import COMPUTE_STREAM, Events, TimelineEvent
+from .frames import arrow_of, pandas_of
 from .interval import interval_of, runs_by_source
+from .link_use import LinkLoad, LinkUse
+from .memory.curve import MemoryCurve
 from .memory.kinds import MemoryPlace
+from .memory.repeated_curve import repeated_curve
 from .memory.use import MemoryPeak, MemoryUse
 from .representatives.ranks import StandsFor
+from .totals import OpTotal, total_over_runs, totals_by_op
 
 BASIS = "assumed, not calibrated"
 """printed beside simulated times that follow from models of devices and links, not from measurements"""
@@ -41,18 +47,6 @@ _MEASURED = {"measured", "fitted", "transferred"}
 
 if TYPE_CHECKING:
     from .tracing.coverage import Coverage
-
-LinkLoad = tuple[int, int, float]
-
-
-class OpTotal(NamedTuple):
-    """All events of one op together."""
-
-    op: str
-    runs: int
-    time_ns: int
-    flops: int
-    bytes: int
 
 
 class Assumption(NamedTuple):
@@ -70,9 +64,9 @@ class Timeline:
     """Events of one step, with the assumptions behind them.
 
     `peak_bytes` maps (device, "device" or "host") to the most memory in use; it follows from `memory` if that is given.
-    `warnings` are the assumptions, as sentences; `assumed` has those about sizes and hardware one by one. `models` maps
-    devices to their models. `columns` has the events in columns. `trace_coverage` says how many nodes of the step its
-    trace knew; None of a step without one.
+    `warnings` are the assumptions, as sentences; `assumed` has those about sizes and hardware one by one. `cluster`
+    is that of the simulation, None where there was none. `columns` has the events in columns. `trace_coverage` says how
+    many nodes of the step its trace knew; None of a step without one.
     """
 
     def __init__(
@@ -84,8 +78,8 @@ class Timeline:
         peak_bytes: Mapping[tuple[str, MemoryPlace], int] | None = None,
         memory: MemoryUse | None = None,
         dependency_bound_ns: int | Callable[[], int] = 0,
-        models: Mapping[str, str] | None = None,
-        link_loads: Callable[[str], list[LinkLoad]] | None = None,
+        cluster: Cluster | None = None,
+        link_use: LinkUse | None = None,
         trace_coverage: Coverage | None = None,
         representatives: StandsFor | None = None,
     ) -> None:
@@ -98,9 +92,9 @@ class Timeline:
         self.assumed = tuple(assumed)
         self._memory = memory
         self.peak_bytes = dict(memory.peak_bytes if memory else peak_bytes or {})
-        self.models = dict(models or {})
+        self.cluster = cluster
         self._dependency_bound_ns = dependency_bound_ns
-        self._link_loads = link_loads
+        self._link_use = link_use or LinkUse()
         self.trace_coverage = trace_coverage
         self._stands_for = representatives or StandsFor()
         if not len(self.columns):
@@ -119,12 +113,22 @@ class Timeline:
         return tuple(self.columns)
 
     @property
+    def buffers(self) -> MemoryUse | None:
+        """The buffers of the step, which `memory` and `memory_over_time` answer from; None where nobody knows them."""
+        return self._memory
+
+    @property
     def representatives(self) -> StandsFor:
         """The devices that each device of the timeline stands for, by names; empty if each stands for itself alone.
 
         Events are those of the representatives; totals are of all devices.
         """
         return self._stands_for
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """The model of every device of the cluster, by full name; empty without a cluster."""
+        return {device.name: device.spec.name for device in self.cluster or ()}
 
     @cached_property
     def dependency_bound_ns(self) -> int:
@@ -141,15 +145,17 @@ class Timeline:
     def _busy(self) -> dict[tuple[str, str], int]:
         """Occupied nanoseconds by device and stream, for streams that have events."""
         columns = self.columns
-        pairs = np.stack([columns.device.numbers, columns.stream.numbers])
-        keys, first, stream = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        streams = len(columns.stream.texts)
+        pairs = columns.device.numbers.astype(np.int64) * streams + columns.stream.numbers
+        keys, first, stream = np.unique(pairs, return_index=True, return_inverse=True)
         busy = np.zeros(len(first), np.int64)
         computing, copying = columns.of_kind("compute", "collective"), columns.of_kind("copy")
         np.add.at(busy, stream[computing], (columns.duration_ns * columns.runs)[computing])
         for number in distinct(stream[copying]).tolist():
             on_stream = copying & (stream == number)
             busy[number] += int(columns.covered_ns(on_stream, np.array([self.makespan_ns]))[0])
-        names = [(columns.device.texts[d], columns.stream.texts[s]) for d, s in keys.T.tolist()]
+        numbers = (divmod(key, streams) for key in keys.tolist())
+        names = [(columns.device.texts[d], columns.stream.texts[s]) for d, s in numbers]
         return {names[number]: int(busy[number]) for number in np.argsort(first).tolist()}
 
     def streams(self, device: str) -> list[str]:
@@ -184,7 +190,12 @@ class Timeline:
 
         `link` is a `Link` or its name, which copies have for their `provenance`; one that no copy took has no loads.
         """
-        return self._link_loads(link if isinstance(link, str) else link.name) if self._link_loads else []
+        return self._link_use.loads(link if isinstance(link, str) else link.name)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links that carried something in the step, in order of first use, those of one instant by name."""
+        return self._link_use.links
 
     def peak_memory_bytes(self, device: str, place: MemoryPlace = "device") -> int:
         """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""
@@ -195,9 +206,20 @@ class Timeline:
 
         InvalidArgumentError if the cluster has no such memory, or if the timeline was made without buffers.
         """
+        return self._known_memory().peak(device, place)
+
+    def memory_over_time(self, device: str, place: MemoryPlace = "device") -> MemoryCurve:
+        """The bytes in use in one memory over the step, by category; InvalidArgumentError as `memory`.
+
+        UnimplementedError where an iteration that was played once stands for too many runs of it.
+        """
+        curve, runs = self._known_memory().curve(device, place), self.columns.all_runs
+        return curve if runs is None else repeated_curve(curve, runs.spans)
+
+    def _known_memory(self) -> MemoryUse:
         if self._memory is None:
             raise InvalidArgumentError("the timeline knows no buffers; it does not come from a simulation")
-        return self._memory.peak(device, place)
+        return self._memory
 
     @property
     def shortages(self) -> tuple[str, ...]:
@@ -216,12 +238,45 @@ class Timeline:
     def transferred_bytes(self) -> int:
         """Bytes of all transfers; a byte that crosses several links counts once."""
         copies = self.columns.of_kind("copy")
-        return _total(self.columns.bytes[copies], self.columns.runs[copies]) * self._stands_for.multiplicity
+        return total_over_runs(self.columns.bytes[copies], self.columns.runs[copies]) * self._stands_for.multiplicity
 
     @property
     def flops(self) -> int:
         """Operations of all ops, on all devices."""
-        return _total(self.columns.flops, self.columns.runs) * self._stands_for.multiplicity
+        return total_over_runs(self.columns.flops, self.columns.runs) * self._stands_for.multiplicity
+
+    def save(self, path: str | Path) -> None:
+        """Writes everything to a file that ends in .timeline, whole or not at all; the same timeline, the same bytes.
+
+        The dependency bound is found out for it. Raises InvalidArgumentError for another suffix, for events that end
+        before they start, and for assumed values that are no texts, numbers or tuples; OSError where the file cannot be
+        written.
+        """
+        from .timeline_file import write_timeline  # late: it reads timelines too, so it imports this module
+
+        write_timeline(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Timeline:
+        """The timeline of a file that `save` wrote, equal in every answer; a `SessionTimeline` for that of a session.
+
+        The file may come from anybody: nothing in it is executed. Raises NotFoundError where there is none,
+        DataLossError for a damaged one, InvalidArgumentError for one of another format, or for wrong content.
+        """
+        from .timeline_file import read_timeline  # late, as above
+
+        return read_timeline(path)
+
+    def to_pandas(self) -> Any:  # Any: of a package that is no dependency
+        """The events as a `pandas.DataFrame`: categories for texts, int64 for numbers, missing where nobody knows.
+
+        Raises UnimplementedError where pandas is not installed, InvalidArgumentError for numbers beyond 64 bits.
+        """
+        return pandas_of(self.columns)
+
+    def to_arrow(self) -> Any:  # Any: as above
+        """The same as a `pyarrow.Table`, with dictionaries for texts; raises as `to_pandas`, of pyarrow."""
+        return arrow_of(self.columns)
 
     def find(self, node: str) -> TimelineEvent:
         """The first event of a node that is no launch; InvalidArgumentError when it has none."""
@@ -236,12 +291,16 @@ class Timeline:
         Each event of the chain starts when the one before it ends, so their durations, times their runs, add up to the
         makespan. A copy that waited for a copy engine is an exception: it starts before the copy ends that had it.
         """
+        return list(self.columns.rows(self.critical_path_numbers()))
+
+    def critical_path_numbers(self) -> Numbers:
+        """The events of `critical_path` by number."""
         last = int(np.argmax(self.columns.end_ns))
         path = []
         while last >= 0:
             path.append(last)
             last = int(self.columns.cause[last])
-        return list(self.columns.rows(np.array(path[::-1], np.int64)))
+        return np.array(path[::-1], np.int64)
 
     def interval_ns(self) -> tuple[int, int]:
         """Between which times four of five steps take, in ns; see `interval` for what it rests on.
@@ -265,29 +324,23 @@ class Timeline:
 
     def totals_by_op(self) -> list[OpTotal]:
         """Totals per op over the events that occupy their stream, of all devices, longest first, ties by name."""
-        columns = self.columns
-        counted = columns.of_kind(*OCCUPYING)
-        names, ops = np.unique(columns.op.numbers[counted], return_inverse=True)
-        runs = columns.runs[counted]
-        sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-        for at, column in enumerate((np.ones_like(runs), columns.duration_ns, columns.flops, columns.bytes)):
-            values = column if at == 0 else column[counted]
-            for number, total in zip(names.tolist(), _grouped_totals(values, runs, ops, len(names)), strict=True):
-                sums[columns.op.texts[number]][at] += total
-        many = self._stands_for.multiplicity
-        totals = [OpTotal(op, *(many * number for number in total)) for op, total in sums.items()]
-        return sorted(totals, key=lambda t: (-t.time_ns, t.op))
+        return totals_by_op(self.columns, self._stands_for.multiplicity)
 
-    def render(self, width: int = 60) -> str:
-        """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly."""
-        lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.columns)} events"]
-        for device in self.devices:
-            lines.append(self._title(device))
-            for stream in self.streams(device):
-                if self.busy_ns(device, stream):
-                    share = f"{100 * self.busy_fraction(device, stream):5.1f} %"
-                    lines.append(f"  |{self._bar(device, stream, width)}| {share}  {stream}")
-        return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])
+    def render(self, width: int = 60, *, curves: bool = True, most_devices: int | None = None) -> str:
+        """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly.
+
+        Below, with `curves`, the fullest memory and the busiest links on the same axis, and the warnings. Only the
+        first `most_devices` have bars, all of them unless it is given.
+        """
+        return "\n".join(drawn(self, width, self._title, curves=curves, most_devices=most_devices))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {format_ns(self.makespan_ns)}: {len(self.columns):,} events>"
+
+    def _repr_html_(self) -> str:
+        from .notebook import timeline_html  # few timelines are shown
+
+        return timeline_html(self)
 
     def _title(self, device: str) -> str:
         """The line above the bars of a device."""
@@ -295,33 +348,6 @@ class Timeline:
         others = len(self._stands_for.get(device, ()))
         stands_for = f"stands for {others} devices, " if others else ""
         return f"{device}  {model}{stands_for}peak memory {format_bytes(self.peak_memory_bytes(device))}"
-
-    def _bar(self, device: str, stream: str, width: int) -> str:
-        """Busy share of each of `width` equal parts of the makespan, as one character."""
-        columns, span = self.columns, self.makespan_ns
-        chosen = columns.device.is_text(device) & columns.stream.is_text(stream) & columns.of_kind(*OCCUPYING)
-        # Occupied time before each bound of the parts; scaled by width, so that the bounds are whole numbers.
-        covered = columns.covered_ns(chosen, np.arange(width + 1, dtype=np.float64) * span / width)
-        filled = np.diff(covered) * width / span
-        return "".join(" ░▒▓█"[ceil(4 * share - 1e-9)] for share in filled.tolist())
-
-
-def _total(values: Numbers, runs: Numbers) -> int:
-    """The sum of values times runs, exact where 64 bits do not suffice."""
-    return _grouped_totals(values, runs, np.zeros(len(values), np.int64), 1)[0]
-
-
-def _grouped_totals(values: Numbers, runs: Numbers, groups: Numbers, count: int) -> list[int]:
-    """By group the sum of values times runs, exact where 64 bits do not suffice."""
-    if float(np.abs(values).max(initial=0)) * float(runs.max(initial=0)) * max(len(values), 1) < 2**62:
-        sums = np.zeros(count, np.int64)
-        np.add.at(sums, groups, values * runs)
-        totals: list[int] = sums.tolist()
-        return totals
-    totals = [0] * count
-    for value, times, group in zip(values.tolist(), runs.tolist(), groups.tolist(), strict=True):
-        totals[group] += value * times
-    return totals
 
 
 def start_times(timeline: Timeline) -> dict[str, int]:

@@ -21,7 +21,7 @@ from weakref import finalize
 from google.protobuf.message import DecodeError, Message
 
 from ...errors import DataLossError
-from ..protos import Event, GraphDef, SourceMetadata, Summary
+from ..protos import Event, GraphDef, RunMetadata, SourceMetadata, Summary, TaggedRunMetadata
 from .record_file import framed
 from .storage import file_errors
 
@@ -56,6 +56,12 @@ class EventFile:
         """Adds a serialised GraphDef; DataLossError for a damaged one."""
         _parsed(GraphDef, graph, "tf.GraphDef")
         self._add(Event(wall_time=time.time(), step=step, graph_def=graph))
+
+    def add_run_metadata(self, step: int, tag: str, metadata: bytes) -> None:
+        """Adds a serialised RunMetadata under a tag; DataLossError for a damaged one."""
+        _parsed(RunMetadata, metadata, "tf.RunMetadata")
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=metadata)
+        self._add(Event(wall_time=time.time(), step=step, tagged_run_metadata=tagged))
 
     def add_event(self, event: bytes) -> None:
         """Adds a serialised Event, with its own time and step; DataLossError for a damaged one."""

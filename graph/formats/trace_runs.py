@@ -56,7 +56,7 @@ def runs_of(stats: StepStats) -> list[TracedRun]:
         for device in stats.dev_stats
         if not device.device.endswith(_HARDWARE)
         for record in device.node_stats
-        if (run := _run(record)) is not None
+        if (run := run_of(record)) is not None
     ]
     if hardware:
         counts = Counter(run.node for run in runs)
@@ -87,11 +87,12 @@ def _hardware_times(stats: StepStats) -> dict[str, int]:
     for device in stats.dev_stats:
         if device.device.endswith(_HARDWARE):
             for record in device.node_stats:
-                times[record.node_name.partition(":")[0]] += _duration_ns(record)
+                times[record.node_name.partition(":")[0]] += duration_ns(record)
     return times
 
 
-def _run(record: NodeExecStats) -> TracedRun | None:
+def run_of(record: NodeExecStats) -> TracedRun | None:
+    """The run that a record tells; None for one without a label of either form."""
     label = _LABEL.fullmatch(record.timeline_label)
     if label is None or label["name"] != record.node_name:
         return None
@@ -106,16 +107,21 @@ def _run(record: NodeExecStats) -> TracedRun | None:
     return TracedRun(
         node=record.node_name,
         op=label["op"],
-        start_ns=_checked(record, record.all_start_nanos or 1000 * record.all_start_micros, "begins at"),
-        duration_ns=_duration_ns(record),
+        start_ns=start_ns(record),
+        duration_ns=duration_ns(record),
         shapes={output.slot: recorded_shape(output.tensor_description.shape) for output in record.output},
         iteration=iteration,
         calls=calls,
     )
 
 
-def _duration_ns(record: NodeExecStats) -> int:
-    """From the start of the op to its end, in microseconds where the trace has nothing finer."""
+def start_ns(record: NodeExecStats) -> int:
+    """When the record begins, by the clock of the trace; InvalidArgumentError for what no clock shows."""
+    return _checked(record, record.all_start_nanos or 1000 * record.all_start_micros, "begins at")
+
+
+def duration_ns(record: NodeExecStats) -> int:
+    """From the start of the op to its end, in microseconds where the trace has nothing finer; raises as `start_ns`."""
     if record.op_end_rel_nanos:
         return _checked(record, record.op_end_rel_nanos - record.op_start_rel_nanos, "takes")
     return _checked(record, 1000 * (record.op_end_rel_micros - record.op_start_rel_micros), "takes")

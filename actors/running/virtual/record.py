@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....devices.timing.link_use import LinkLoad, LinkUse
 from ....devices.timing.playing.holding import memory_of
 from ....devices.timing.playing.ran import Entries, RanSteps, ran_steps
 from ....devices.timing.playing.recording import events_of
 from ....devices.timing.playing.replaying import longest_chain_ns
 from ....devices.timing.session_timeline import StepSpan
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
-from ....devices.timing.timeline import LinkLoad, Timeline
+from ....devices.timing.timeline import Timeline
 from ....graph.arrays import distinct
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ class StepRecord:
             assumed=spec_assumptions(used, cluster),
             memory=memory,
             dependency_bound_ns=lambda: longest_chain_ns(ran.activations, cluster),
-            models={device.name: device.spec.name for device in cluster},
-            link_loads=self._link_loads,
+            cluster=cluster,
+            link_use=LinkUse(cluster.topology.links, self._link_loads),
         )
 
     def longest_chain_ns(self) -> int:

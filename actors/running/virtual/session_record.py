@@ -16,6 +16,7 @@ import numpy as np
 from ....devices.timing.events import Events
 from ....devices.timing.hardware.log import KINDS, Log
 from ....devices.timing.joined_events import joined_events
+from ....devices.timing.link_use import LinkUse
 from ....devices.timing.playing.ran import Entries, ran_steps
 from ....devices.timing.playing.recording import events_of
 from ....devices.timing.session_timeline import SessionTimeline
@@ -24,8 +25,8 @@ from ....devices.timing.simulate import spec_assumptions, spec_warnings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ....devices.timing.link_use import LinkLoad
     from ....devices.timing.playing.activation import Activation
-    from ....devices.timing.timeline import LinkLoad
     from .clock import VirtualClock
     from .record import StepRecord
 
@@ -52,8 +53,8 @@ def session_timeline(clock: VirtualClock, records: Sequence[StepRecord]) -> Sess
         warnings=spec_warnings(used, cluster),
         assumed=spec_assumptions(used, cluster),
         dependency_bound_ns=lambda: max((r.longest_chain_ns() for r in records if r.state == "done"), default=0),
-        models={device.name: device.spec.name for device in cluster},
-        link_loads=loads,
+        cluster=cluster,
+        link_use=LinkUse(cluster.topology.links, loads),
     )
 
 

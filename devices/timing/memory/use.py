@@ -5,31 +5,26 @@ For x (fed, 40 bytes) -> a = Exp(x) -> b = MatMul(a, a), 100 ns each, on a devic
     peak_bytes             {(device, "device"): 80}
     peak(device)           MemoryPeak(peak_bytes=80, limit_bytes=64, at_ns=0, tensors=(x, a)); it does not fit
     its by_category        {"parameters": 0, ..., "temporaries": 80, "communication": 0}
+    curve(device)          80 bytes from 0 on, 80 (a and b) from 100 on, 0 from 200 on
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ....errors import InvalidArgumentError
-from ....graph.arrays import Numbers
 from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...units import format_bytes
-from .buffers import Buffers
 from .categories import MEMORY_CATEGORIES
-from .held import Copies
-from .kinds import MemoryPlace, memory_names
+from .curve import MemoryCurve, curve_of
+from .kinds import MemoryPlace
 from .peaks import Lives, Peak, peaks_of
-from .tensors import Tensors
-
-NameOf = Callable[[int], tuple[str, str]]
-"""from a node to its name and the iteration in which it ran"""
-
+from .spans import HeldSpans
 
 _NAMED = 3  # tensors that a sentence lists
 
@@ -88,41 +83,29 @@ class MemoryUse:
 
     def __init__(
         self,
-        tensors: Tensors,
-        buffers: Buffers,
-        copies: Copies,
-        devices: list[str],
+        lives: Lives,
+        spans: Callable[[], HeldSpans],
+        memories: Sequence[tuple[str, MemoryPlace]],
         limits: Mapping[tuple[str, MemoryPlace], int | None],
-        name_of: NameOf,
-        categories: Callable[[], Numbers],
     ) -> None:
-        """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node.
+        """`memories` has device and place of every memory, by number; `limits` has those that there are in a cluster.
 
-        `categories` gives by output the number of its category. It is called when first asked for.
+        `spans` tells what is in the buffers of `lives`. It is called when first asked for.
         """
-        self._tensors = tensors
-        self._buffers = buffers
-        self._memories = memory_names(devices)
+        self._find_spans = spans
+        self._memories = memories
         self._limits = dict(limits)
-        self._name_of = name_of
-        self._find_categories = categories
-        own = np.flatnonzero(buffers.buffer == np.arange(len(buffers.buffer)))
-        self._own = np.concatenate([own, copies.output])
-        """by life the buffer, or what a copy is like"""
-        self._num_buffers = len(own)
-        of_buffers = tensors.memory[own], buffers.start_ns[own], buffers.end_ns[own], buffers.size_bytes[own]
-        of_copies = copies.memory, copies.start_ns, copies.end_ns, copies.size_bytes
-        self._lives = Lives(*map(np.concatenate, zip(of_buffers, of_copies, strict=True)))
-        self._peaks = {self._memories[number]: peak for number, peak in peaks_of(self._lives).items()}
+        self._peaks = {memories[number]: peak for number, peak in peaks_of(lives).items()}
+
+    @cached_property
+    def spans(self) -> HeldSpans:
+        """What is in the buffers, and from when to when."""
+        return self._find_spans()
 
     @cached_property
     def peak_bytes(self) -> dict[tuple[str, MemoryPlace], int]:
         """The peak of every memory that has a buffer, by device and place, sorted."""
         return {memory: self._peaks[memory].size_bytes for memory in sorted(self._peaks)}
-
-    @cached_property
-    def _categories(self) -> Numbers:
-        return self._find_categories()
 
     @cached_property
     def too_small(self) -> tuple[tuple[str, MemoryPlace], ...]:
@@ -150,32 +133,33 @@ class MemoryUse:
 
     def peak(self, device: str, place: MemoryPlace = "device") -> MemoryPeak:
         """The peak of one memory; InvalidArgumentError if the cluster has no such memory."""
-        memory = device, place
-        if memory not in self._limits:
-            known = ", ".join(sorted({f"{name} ({where})" for name, where in self._limits}))
-            raise InvalidArgumentError(f"{device!r} has no {place!r} memory here; there are {known}")
+        memory = self._checked(device, place)
         size_bytes, at_ns = self._peaks.get(memory, Peak(0, 0))
         tensors = self._held(self._memories.index(memory), at_ns) if size_bytes else ()
         return MemoryPeak(size_bytes, self._limits[memory], at_ns, tensors)
 
+    def curve(self, device: str, place: MemoryPlace = "device") -> MemoryCurve:
+        """The bytes in use in one memory over time; raises as `peak`."""
+        return curve_of(self.spans, self._memories.index(self._checked(device, place)))
+
+    def _checked(self, device: str, place: MemoryPlace) -> tuple[str, MemoryPlace]:
+        memory = device, place
+        if memory not in self._limits:
+            known = ", ".join(sorted({f"{name} ({where})" for name, where in self._limits}))
+            raise InvalidArgumentError(f"{device!r} has no {place!r} memory here; there are {known}")
+        return memory
+
     def _held(self, memory: int, at_ns: int) -> tuple[HeldTensor, ...]:
         """The tensors that fill a memory at an instant."""
-        lives = self._lives
-        is_held = (lives.memory == memory) & (lives.start_ns <= at_ns) & (at_ns < lives.end_ns) & (lives.size_bytes > 0)
-        own, size_bytes = self._own[is_held], lives.size_bytes[is_held]
-        latest = np.where(np.flatnonzero(is_held) < self._num_buffers, self._latest(own, at_ns), own)
-        order = np.lexsort((latest, -size_bytes))
-        held = []
-        for output, size in zip(latest[order].tolist(), size_bytes[order].tolist(), strict=True):
-            node, iteration = self._name_of(int(self._tensors.node[output]))
-            category = MEMORY_CATEGORIES[int(self._categories[output])]
-            held.append(HeldTensor(node, int(self._tensors.port[output]), size, iteration, category))
-        return tuple(held)
-
-    def _latest(self, buffers: Numbers, at_ns: int) -> Numbers:
-        """By buffer the output that was written into it last before an instant; views are no writes."""
-        latest = np.arange(len(self._buffers.buffer))
-        writes = np.flatnonzero(self._buffers.is_written & (self._buffers.start_ns <= at_ns))
-        writes = writes[np.argsort(self._buffers.start_ns[writes], kind="stable")]
-        latest[self._buffers.buffer[writes]] = writes
-        return latest[buffers]
+        spans = self.spans
+        held = np.flatnonzero((spans.memory == memory) & (spans.start_ns <= at_ns) & (at_ns < spans.end_ns))
+        held = held[np.argsort(-spans.size_bytes[held], kind="stable")]
+        rows = zip(
+            spans.node.in_order(held),
+            spans.output[held].tolist(),
+            spans.size_bytes[held].tolist(),
+            spans.iteration.in_order(held),
+            (MEMORY_CATEGORIES[category] for category in spans.category[held].tolist()),
+            strict=True,
+        )
+        return tuple(map(HeldTensor._make, rows))

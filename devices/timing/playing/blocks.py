@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..covered import Covered
 from ..events import Events, TextColumn, TimeBounds
 from ..hardware.log import KINDS
-from .pieces import Played, covered_before
+from ..repeated import AllRuns
+from .pieces import Played, clock_spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ....graph.arrays import Flags, Numbers
-    from ..covered import PointsInTime
     from .activation import Activation, PlayedRun
     from .pieces import ClockPiece, Repeated
     from .player import Player
@@ -118,10 +117,6 @@ def with_blocks(events: Events, player: Player) -> Events:
         low_ns, high_ns = events.bounds_ns
         return low_ns[order], high_ns[order]
 
-    def covered_ns(chosen: Flags, before_ns: PointsInTime) -> PointsInTime:
-        entries = order[chosen]
-        return covered_before(pieces, Covered(events.start_ns[entries], events.end_ns[entries]), before_ns)
-
     return Events(
         device=device,
         stream=stream,
@@ -137,7 +132,7 @@ def with_blocks(events: Events, player: Player) -> Events:
         iteration=TextColumn(numbers.reshape(-1), labels),
         runs=runs,
         make_bounds=bounds,
-        make_covered_ns=covered_ns,
+        all_runs=AllRuns(events.start_ns[order], events.end_ns[order], clock_spans(pieces)),
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..events import TextColumn
 from ..memory.buffers import buffers_of
 from ..memory.categories import categories_of
-from ..memory.kinds import address_spaces
+from ..memory.kinds import address_spaces, memory_names
+from ..memory.spans import buffer_lives, spans_of
 from ..memory.tensors import tensors_of
 from ..memory.use import MemoryUse, limits_of
 from .blocks import offsets_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ...cluster import Cluster
     from ..hardware.log import Log
     from ..memory.holder_blocks import Repetition
+    from ..memory.spans import HeldSpans
     from ..memory.tensors import OutputShapes
     from .player import Player
 
@@ -56,14 +58,28 @@ def memory_of(
     times = times_of(log, len(is_copied), offsets_ns)
     buffers, copies = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)), repetitions)
 
-    def name_of(row: int) -> tuple[str, str]:
-        activation = activations[bisect_right(bases, row) - 1]
-        return activation.prefix + activation.body.graph.names[row - activation.base], activation.iteration
+    of = buffer_lives(tensors, buffers, copies)
 
-    def categories() -> Numbers:
-        return categories_of(shapes.graph, tensors, buffers, times, _nodes(activations))
+    def spans() -> HeldSpans:
+        categories = categories_of(shapes.graph, tensors, buffers, times, _nodes(activations))
+        return spans_of(of, tensors, buffers, categories, _names(activations), _iterations(activations))
 
-    return MemoryUse(tensors, buffers, copies, cluster.names, limits_of(cluster), name_of, categories)
+    return MemoryUse(of.lives, spans, memory_names(cluster.names), limits_of(cluster))
+
+
+def _names(activations: Sequence[Ran]) -> TextColumn:
+    """The names of rows: each has its own."""
+
+    def names() -> list[str]:
+        return [prefix + name for ran in activations for prefix in (ran.prefix,) for name in ran.body.graph.names]
+
+    return TextColumn(np.arange(activations[-1].base + len(activations[-1].body)), names)
+
+
+def _iterations(activations: Sequence[Ran]) -> TextColumn:
+    """The iterations in which rows ran."""
+    numbers = np.repeat(np.arange(len(activations)), [len(ran.body) for ran in activations])
+    return TextColumn(numbers, lambda: [ran.iteration for ran in activations])
 
 
 def _nodes(activations: Sequence[Ran]) -> Numbers:

@@ -16,13 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ..hardware.port_loads import spans_of
+from ..repeated import ClockSpan, RepeatedSpans
 
 if TYPE_CHECKING:
-    from ..covered import Covered, PointsInTime
     from ..hardware.network import Network
+    from ..repeated import StepSpans
     from .activation import PlayedRun
 
 
@@ -106,17 +105,11 @@ def loads_in(pieces: Iterable[ClockPiece], network: Network, link: str) -> list[
     )
 
 
-def covered_before(pieces: Iterable[ClockPiece], covered: Covered, instants: PointsInTime) -> PointsInTime:
-    """What is covered before instants of the step, counted from its first piece; `covered` is in times of the clock."""
-    total: PointsInTime = np.zeros_like(instants)
-    for piece in pieces:
-        inside: PointsInTime = np.minimum(np.maximum(instants, 0), piece.duration_ns)
-        if isinstance(piece, Played):
-            begin_ns = np.array([piece.first.clock_ns])
-            total = total + covered.before(begin_ns + inside) - covered.before(begin_ns)
-        elif piece.period_ns:
-            runs, rest = np.divmod(inside, piece.period_ns)
-            of_a_run = covered_before(piece.pieces, covered, np.array([piece.period_ns]))
-            total = total + runs * of_a_run + covered_before(piece.pieces, covered, rest)
-        instants = instants - piece.duration_ns
-    return total
+def clock_spans(pieces: Iterable[ClockPiece]) -> tuple[StepSpans, ...]:
+    """The pieces as times of the clock, which is all that covered time depends on."""
+    return tuple(
+        ClockSpan(piece.first.clock_ns, piece.end.clock_ns)
+        if isinstance(piece, Played)
+        else RepeatedSpans(clock_spans(piece.pieces), piece.runs)
+        for piece in pieces
+    )

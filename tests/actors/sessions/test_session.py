@@ -27,6 +27,7 @@ from partita.errors import (
     UnimplementedError,
     UnknownError,
 )
+from partita.graph import Progress
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
 from tests.strategies import cpu
@@ -322,11 +323,11 @@ async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
     counts: list[int] = []
     with trio.CancelScope() as scope:
 
-        def on_read(count: int) -> None:
-            counts.append(count)
+        def on_progress(progress: Progress) -> None:
+            counts.append(progress.done)
             trio.from_thread.run_sync(scope.cancel)
 
-        async with open_session(chain(20_000).SerializeToString(), "cpu:2", on_read=on_read):
+        async with open_session(chain(20_000).SerializeToString(), "cpu:2", on_progress=on_progress):
             pytest.fail("it was imported whole")
     assert scope.cancelled_caught
     assert len(counts) == 1

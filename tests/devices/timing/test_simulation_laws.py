@@ -14,7 +14,7 @@ from math import prod
 from hypothesis import given, strategies as st
 
 from partita.devices.timing import Timeline, simulate
-from partita.devices.timing.export import chrome_trace
+from partita.devices.timing.export import chrome_trace, perfetto_trace
 from partita.devices.timing.export.csv import to_csv
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph
@@ -196,6 +196,7 @@ def test_same_input_same_trace(parts: dict[str, Graph], latency: int) -> None:
         return
     assert to_csv(first) == to_csv(second)
     assert json.dumps(chrome_trace(first)) == json.dumps(chrome_trace(second))
+    assert perfetto_trace(first) == perfetto_trace(second)
     assert first.render() == second.render()
     assert first.peak_bytes == second.peak_bytes
 

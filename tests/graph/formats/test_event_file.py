@@ -40,10 +40,12 @@ def test_what_is_added_serialised(tmp_path: Path) -> None:
     file.add_summaries(7, [scalar_summary([b"a"], [1]), scalar_summary([b"a"], [2])])
     file.add_event(Event(wall_time=1, step=9, file_version="u").SerializeToString())
     file.add_graph(2, b"")
-    _, merged, imported, graph = events(file.path)
+    file.add_run_metadata(4, "step_4", b"")
+    _, merged, imported, graph, traced = events(file.path)
     assert [value.simple_value for value in merged.summary.value] == [1, 2]
     assert (imported.wall_time, imported.step) == (1, 9)
     assert graph.WhichOneof("what") == "graph_def"
+    assert (traced.step, traced.tagged_run_metadata.tag) == (4, "step_4")
 
 
 def test_damaged_messages_are_refused(tmp_path: Path) -> None:
@@ -53,6 +55,8 @@ def test_damaged_messages_are_refused(tmp_path: Path) -> None:
         file.add_graph(1, broken)
     with pytest.raises(DataLossError, match=r"Bad tf.Event binary proto tensor string"):
         file.add_event(broken)
+    with pytest.raises(DataLossError, match=r"Bad tf.RunMetadata binary proto tensor string"):
+        file.add_run_metadata(1, "a", broken)
     with pytest.raises(DataLossError, match=r"Bad tf.compat.v1.Summary binary proto tensor string at index 1"):
         file.add_summaries(1, [b"", broken])
     assert len(events(file.path)) == 1

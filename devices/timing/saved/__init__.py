@@ -1,0 +1,1 @@
+"""Timelines in files that keep everything: columns of numbers and one JSON document in a zip."""
