@@ -7,6 +7,7 @@ another one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -24,6 +25,7 @@ from ..graph.device_name import (
 )
 from ..graph.ops.device_kinds import CPU, device_kind
 from .catalog import device_spec
+from .cluster_html import cluster_html
 from .device import ILLEGAL_INCARNATION, Device
 from .kinds import cluster_kinds, defaults_of
 from .operating_costs import OperatingCosts
@@ -146,7 +148,12 @@ class Cluster:
         return ", ".join(self.names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
     def __repr__(self) -> str:
-        return f"<Cluster of {len(self.devices)} devices: {self._listing()}>"
+        models = Counter(device.spec.name for device in self.devices)
+        listed = [f"{many} {model}" for model, many in models.most_common(_LISTED)]
+        return f"<Cluster of {len(self.devices)} devices: {', '.join(listed)}{', ...' * (len(models) > _LISTED)}>"
+
+    def _repr_html_(self) -> str:
+        return cluster_html(self)
 
 
 def local_cluster(

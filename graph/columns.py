@@ -1,7 +1,6 @@
 """How a graph is stored: nodes and edges in columns. `Graph` adds views, names and single changes.
 
-Node 0 is `_SOURCE`, node 1 is `_SINK`, edge 0 joins them. Ids are never reused. Slot -1 at both ends marks a control
-edge.
+Node 0 is `_SOURCE`, node 1 is `_SINK`, edge 0 joins them. Ids are never reused. A control edge has slots -1 and -1.
 
 Graphs of a million nodes are mostly copied, pruned and cut as a whole, so there is no object per node: a node costs its
 name, a reference to shared `NodeProperties` and three integers, an edge costs four integers.
@@ -157,6 +156,7 @@ class Columns:
         return self._device_names[self._assigned[node_id]]
 
     def assign_device(self, node_id: int, name: str) -> None:
+        """Sets the device on which a node runs; the full name is not checked."""
         self._assigned[node_id] = self.intern_device(name)
 
     def intern_device(self, name: str) -> int:
@@ -207,10 +207,10 @@ class Columns:
         return np.array([i for i, name in enumerate(self._names) if name is not None], np.int32)
 
     def edge_arrays(self) -> EdgeArrays:
-        src = np.array(self._src, np.int32)
-        live = positions(src != REMOVED).astype(np.int32)
-        columns = (np.array(c, np.int32)[live] for c in (self._src_output, self._dst, self._dst_input))
-        return EdgeArrays(live, src[live], *columns)
+        """All live edges in columns, as copies."""
+        live = positions(np.array(self._src, np.int32) != REMOVED).astype(np.int32)
+        columns = (self._src, self._src_output, self._dst, self._dst_input)
+        return EdgeArrays(live, *(np.array(column, np.int32)[live] for column in columns))
 
     def names(self) -> Sequence[str | None]:
         """Names by node id, None for removed nodes; not to be changed."""

@@ -19,7 +19,7 @@ from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
 from .ops.record import NodeClass
 from .ops.summaries import node_for_error
-from .printer import graph_text
+from .printer import graph_html, graph_text
 from .protos import FunctionDefLibrary, GraphDef
 
 
@@ -256,3 +256,6 @@ class Graph(Columns):
 
     def __repr__(self) -> str:
         return f"<Graph of {self.num_nodes} nodes and {self.num_edges} edges>"
+
+    def _repr_html_(self) -> str:
+        return graph_html(self)

@@ -187,10 +187,12 @@ class Node:
 
     @property
     def is_source(self) -> bool:
+        """Whether it is the node before all others, which every graph has."""
         return self.id == SOURCE_ID
 
     @property
     def is_sink(self) -> bool:
+        """Whether it is the node after all others, which every graph has."""
         return self.id == SINK_ID
 
     @property

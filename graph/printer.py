@@ -21,16 +21,20 @@ closes a loop and does not count. The text depends on the graph alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from .arrays import ready_order
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
+from .display.html import details, notebook_output, table
+from .display.scopes import folded
 from .dtypes import dtype_name
 from .ops.properties import NodeProperties
 from .ops.record import NodeClass
 from .ops.summaries import summarize_attr
 
 _DEVICE = "/device:"
+_NODES_BYTES = 150_000  # of nodes as HTML
 _TENSOR = re.compile(r"Tensor<type: \S+ shape: (\[[^]]*\]) values: (.*)>", re.DOTALL)
 _TRANSFER_ATTRS = frozenset(
     {"tensor_name", "send_device", "recv_device", "send_device_incarnation", "client_terminated", "_src", "_dst"}
@@ -52,6 +56,26 @@ def graph_text(
     nodes are left out. `peers` has, by id of a Send or Recv, the name of the node at the other end.
     """
     return _Printer(graph, peers or {}).text(only, most)
+
+
+def graph_html(graph: Columns) -> str:
+    """A graph for notebooks: its nodes by name scope, a line for each, and how many there are of each op."""
+    printer = _Printer(graph, {})
+    nodes = [node for node in graph.node_ids() if node > SINK_ID]
+    names = [graph.node_name(node) for node in nodes]
+    ops = Counter(graph.node_properties(node).op for node in nodes)
+
+    def line(number: int, label: str) -> str:
+        return label + printer.line(nodes[number]).removeprefix(names[number])
+
+    def total(numbers: Sequence[int]) -> str:
+        return f"{len(numbers):,} nodes"
+
+    return notebook_output(
+        f"Graph of {len(nodes):,} nodes",
+        details(f"{len(ops)} ops", table(["op", "nodes"], [[op, f"{many:,}"] for op, many in ops.most_common()])),
+        folded(names, line, total, _NODES_BYTES),
+    )
 
 
 def topological_order(graph: Columns) -> list[int]:

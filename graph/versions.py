@@ -60,4 +60,5 @@ class Versions:
         return replace(self, min_consumer=max(self.min_consumer, FIRST_WITH_FUNCTIONS))
 
     def message(self) -> VersionDef:
+        """The same as a protobuf message, as a GraphDef has it."""
         return VersionDef(producer=self.producer, min_consumer=self.min_consumer, bad_consumers=self.bad_consumers)

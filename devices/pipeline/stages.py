@@ -33,6 +33,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...graph import passes
+from ...graph.display.progress import ProgressCallback, no_progress
 from ...graph.dtypes import DataType
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
@@ -78,9 +79,9 @@ class Pipeline:
     new_name: Callable[[str], str] = field(default_factory=name_counter)
     homes: dict[str, str] = field(default_factory=dict)
 
-    def read(self, source: GraphSource, on_read: Callable[[int], object] | None = None) -> Imported:
-        """Imports a graph; `on_read` is called with the number of bytes read so far. Raises as `graph_def_to_graph`."""
-        return Imported(self, graph_def_to_graph(source, add_default_attrs=True, on_read=on_read))
+    def read(self, source: GraphSource, on_progress: ProgressCallback = no_progress) -> Imported:
+        """Imports a graph; arguments and errors are those of `graph_def_to_graph`."""
+        return Imported(self, graph_def_to_graph(source, add_default_attrs=True, on_progress=on_progress))
 
     def prune_body(self, body: FunctionBody) -> Pruned:
         """The lowered graph that a call of a function runs; calls in it stay calls. Raises as `body_graph`."""

@@ -30,10 +30,12 @@ class FunctionCallFrame:
 
     @property
     def num_args(self) -> int:
+        """How many arguments the function takes."""
         return len(self.arg_types)
 
     @property
     def num_retvals(self) -> int:
+        """How many results the function gives."""
         return len(self.ret_types)
 
     def set_args(self, args: Sequence[Array]) -> None:

@@ -17,6 +17,7 @@ from ...errors import InvalidArgumentError, NotFoundError, PartitaError
 from ..arrays import Numbers, first_rows
 from ..columns import CONTROL_SLOT, Ids
 from ..debug_info import debug_info_of
+from ..display.progress import Progress, ProgressCallback, no_progress
 from ..graph import Graph
 from ..library.calls import is_call
 from ..library.function_library import FunctionLibrary
@@ -34,6 +35,8 @@ from .import_options import ImportOptions, ImportResults
 from .node_bytes import NodeBytes
 from .sources import GraphSource, graph_bytes, parse_lazily, parsed
 
+IMPORTING = "importing"
+"""what progress calls it"""
 _CHUNK = 4096  # nodes whose strings are decoded together
 _SMALL = 512  # bytes: what nodes are beside names and inputs is remembered up to this size, larger ones differ mostly
 CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
@@ -51,7 +54,7 @@ class Constructor:
         *,
         defaults: bool,
         check_call: CheckCall | None = None,
-        on_read: Callable[[int], object] | None = None,
+        on_progress: ProgressCallback = no_progress,
     ) -> None:
         """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
         data = graph_bytes(graph_def)
@@ -66,7 +69,7 @@ class Constructor:
         self._check_call = check_call
         self._lookup = self.library.lookup
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
-        self._on_read = on_read
+        self._on_progress = on_progress
         self._devices = array("i")
         self._device_numbers: dict[str, int] = {}
         self._known: dict[bytes, tuple[NodeProperties, int]] = {}
@@ -102,8 +105,7 @@ class Constructor:
             shared, devices = zip(*[known(rest) or self._kind_of(name, rest) for name, rest in pairs], strict=True)
             properties += shared
             self._devices.extend(devices)
-            if self._on_read is not None:
-                self._on_read(len(nodes.names))
+            self._on_progress(Progress(IMPORTING, len(properties), len(self._nodes), "nodes"))
         del self._nodes  # the bytes are larger than the graph, and edges need memory
         return texts, properties
 

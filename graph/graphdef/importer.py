@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ...collector import collector_paused
 from ...errors import InvalidArgumentError
 from ..checking import are_checked
+from ..display.progress import Progress, ProgressCallback, no_progress
 from ..graph import Graph
 from ..library.function_library import FunctionLibrary
-from .constructor import Constructor
+from .constructor import IMPORTING, Constructor
 from .import_options import ImportOptions
 from .reimport import reimported
 from .sources import GraphSource
@@ -25,15 +24,15 @@ def graph_def_to_graph(
     allow_internal_names: bool = False,
     expect_device: bool = False,
     library: FunctionLibrary | None = None,
-    on_read: Callable[[int], object] | None = None,
+    on_progress: ProgressCallback = no_progress,
 ) -> Graph:
     """A new graph from a GraphDef, as a session or a worker makes it; attrs are checked only as far as building needs.
 
     `sources` says what is accepted as a GraphDef. `add_default_attrs` fills in missing attrs; `allow_internal_names`
     accepts names that begin with "_"; `expect_device` requires a device on every node and assigns it; `library` holds
-    functions that nodes may call besides those of the GraphDef; `on_read` is called in this thread with the number of
-    nodes read since its last call, every few thousand nodes. Raises InvalidArgumentError (names, inputs, cycles, types,
-    versions) or NotFoundError (unknown ops, attrs that decide port types).
+    functions that nodes may call besides those of the GraphDef; `on_progress` is called in this thread every few
+    thousand nodes. Raises InvalidArgumentError (names, inputs, cycles, types, versions) or NotFoundError (unknown ops,
+    attrs that decide port types).
     """
     with collector_paused():
         graph = Graph()
@@ -49,10 +48,11 @@ def graph_def_to_graph(
             )
         if made is not None:
             graph = made
-            if on_read is not None:
-                on_read(graph.num_nodes)
+            on_progress(Progress(IMPORTING, graph.num_nodes, graph.num_nodes, "nodes"))
         else:
-            constructor = Constructor(graph_def, graph, ImportOptions(), defaults=add_default_attrs, on_read=on_read)
+            constructor = Constructor(
+                graph_def, graph, ImportOptions(), defaults=add_default_attrs, on_progress=on_progress
+            )
             constructor.run(internal_names=allow_internal_names)
             graph.versions, graph.debug_info = constructor.versions, constructor.debug_info
         if expect_device:

@@ -53,6 +53,15 @@ from .meta_graph_pb2 import (
     VariableDef as VariableDef,
 )
 from .op_def_pb2 import OpDef as OpDef, OpDeprecation as OpDeprecation, OpList as OpList
+from .perfetto_pb2 import (
+    DebugAnnotation as DebugAnnotation,
+    InternedData as InternedData,
+    InternedText as InternedText,
+    PerfettoTrace as PerfettoTrace,
+    TracePacket as TracePacket,
+    TrackDescriptor as TrackDescriptor,
+    TrackEvent as TrackEvent,
+)
 from .reader_state_pb2 import ReaderBaseState as ReaderBaseState
 from .step_stats_pb2 import (
     AllocationDescription as AllocationDescription,
@@ -69,6 +78,7 @@ from .summary_pb2 import (
     SourceMetadata as SourceMetadata,
     Summary as Summary,
     SummaryMetadata as SummaryMetadata,
+    TaggedRunMetadata as TaggedRunMetadata,
 )
 from .tensor_bundle_pb2 import BundleEntryProto as BundleEntryProto, BundleHeaderProto as BundleHeaderProto
 from .tensor_pb2 import (

@@ -100,13 +100,22 @@ class SourceMetadata(_message.Message):
     writer: str
     def __init__(self, writer: _Optional[str] = ...) -> None: ...
 
+class TaggedRunMetadata(_message.Message):
+    __slots__ = ("tag", "run_metadata")
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    RUN_METADATA_FIELD_NUMBER: _ClassVar[int]
+    tag: str
+    run_metadata: bytes
+    def __init__(self, tag: _Optional[str] = ..., run_metadata: _Optional[bytes] = ...) -> None: ...
+
 class Event(_message.Message):
-    __slots__ = ("wall_time", "step", "file_version", "graph_def", "summary", "meta_graph_def", "source_metadata")
+    __slots__ = ("wall_time", "step", "file_version", "graph_def", "summary", "tagged_run_metadata", "meta_graph_def", "source_metadata")
     WALL_TIME_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     FILE_VERSION_FIELD_NUMBER: _ClassVar[int]
     GRAPH_DEF_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    TAGGED_RUN_METADATA_FIELD_NUMBER: _ClassVar[int]
     META_GRAPH_DEF_FIELD_NUMBER: _ClassVar[int]
     SOURCE_METADATA_FIELD_NUMBER: _ClassVar[int]
     wall_time: float
@@ -114,6 +123,7 @@ class Event(_message.Message):
     file_version: str
     graph_def: bytes
     summary: Summary
+    tagged_run_metadata: TaggedRunMetadata
     meta_graph_def: bytes
     source_metadata: SourceMetadata
-    def __init__(self, wall_time: _Optional[float] = ..., step: _Optional[int] = ..., file_version: _Optional[str] = ..., graph_def: _Optional[bytes] = ..., summary: _Optional[_Union[Summary, _Mapping]] = ..., meta_graph_def: _Optional[bytes] = ..., source_metadata: _Optional[_Union[SourceMetadata, _Mapping]] = ...) -> None: ...
+    def __init__(self, wall_time: _Optional[float] = ..., step: _Optional[int] = ..., file_version: _Optional[str] = ..., graph_def: _Optional[bytes] = ..., summary: _Optional[_Union[Summary, _Mapping]] = ..., tagged_run_metadata: _Optional[_Union[TaggedRunMetadata, _Mapping]] = ..., meta_graph_def: _Optional[bytes] = ..., source_metadata: _Optional[_Union[SourceMetadata, _Mapping]] = ...) -> None: ...

@@ -8,7 +8,9 @@ from typing import Any
 from attrs import frozen
 
 from ...devices.timing.memory.categories import MEMORY_CATEGORIES as ALLOCATED
+from ...graph.display.html import Html, details, lines, notebook_output, table
 from ..models.split import Split
+from ..models.split_text import split_text
 
 TIME_CATEGORIES = (
     *("products", "attention", "memory_bound", "launches", "tp", "cp", "ep", "dp", "pp", "bubble", "optimizer"),
@@ -18,7 +20,7 @@ MEMORY_CATEGORIES = (*ALLOCATED, "fragmentation")
 """of what the allocator reserves; all but "fragmentation" is allocated"""
 
 
-@frozen
+@frozen(repr=False)
 class Estimate:
     """A plan: times in ms, memory in GiB of the fullest device. None where nobody asked, or a price is missing.
 
@@ -59,7 +61,31 @@ class Estimate:
             raise AttributeError(f"Estimate has no field {name!r}")
         return getattr(self.split, name)
 
+    def __repr__(self) -> str:
+        memory = f"{self.reserved_gib:.1f} of {self.memory_limit_gib:.1f} GiB"
+        return f"<Estimate {self.rank}: {split_text(self.split)}: {self.step_ms:,.1f} ms, {memory}>"
+
+    def _repr_html_(self) -> str:
+        return notebook_output(
+            f"plan {self.rank}: {split_text(self.split)}",
+            lines(
+                [
+                    f"{self.step_ms:,.1f} ms, 80 % of steps {self.step_ms_low:,.0f} to {self.step_ms_high:,.0f} ms",
+                    f"{self.tokens_per_s:,.0f} tokens/s, MFU {100 * self.mfu:.1f} %",
+                    f"{self.reserved_gib:.1f} of {self.memory_limit_gib:.1f} GiB reserved on the fullest device",
+                ]
+            ),
+            details("time by category", _parts("ms", self.time_by_category_ms)),
+            details("memory by category", _parts("GiB", self.memory_by_category_gib)),
+        )
+
     @property
     def fits(self) -> bool:
         """Whether its memory is within the limit."""
         return self.reserved_gib <= self.memory_limit_gib
+
+
+def _parts(unit: str, parts: Mapping[str, float]) -> Html:
+    """A row for each part that is not nothing, the largest first."""
+    rows = [[name, f"{amount:,.2f}"] for name, amount in sorted(parts.items(), key=lambda part: -part[1]) if amount]
+    return table(["", unit], rows)

@@ -90,7 +90,7 @@ def simulated_curves(requests: Mapping[_Key, CurveRequest]) -> dict[_Key, Simula
             together[request.setting].append(request)
     groups = sorted(together.values(), key=_replicas, reverse=True)
     large = [k for k, group in enumerate(groups) if _replicas(group) >= _LARGE]
-    done = run_calls([partial(curves_of_setting, group) for group in groups], large, lambda _: None)
+    done = run_calls([partial(curves_of_setting, group) for group in groups], large, lambda: None)
     for group, curves in zip(groups, done, strict=True):
         _CURVES.update(zip(group, curves, strict=True))
     return {key: _CURVES[request] for key, request in requests.items()}

@@ -52,13 +52,15 @@ def _label(field: FieldDescriptor) -> str:
 
 
 def _declaration(field: FieldDescriptor) -> str:
-    deprecated = " [deprecated = true]" if field.GetOptions().deprecated else ""
+    options = field.GetOptions()
+    set_options = {"deprecated = true": options.deprecated, "packed = false": options.HasField("packed")}
+    in_brackets = "".join(f" [{option}]" for option, is_set in set_options.items() if is_set)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         entry = field.message_type.fields_by_name
         kind = f"map<{_type(entry['key'])}, {_type(entry['value'])}>"
     else:
         kind = f"{_label(field)}{_type(field)}"
-    return f"{kind} {field.name} = {field.number}{deprecated}"
+    return f"{kind} {field.name} = {field.number}{in_brackets}"
 
 
 def _described(scope: str, enums: list[EnumDescriptor], messages: list[Descriptor]) -> set[str]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from partita.graph import graph_def_to_graph
-from partita.scenarios import progress as progress_module
+from partita.devices import cut, local_cluster, simulate
+from partita.graph import GraphBuilder, Progress, graph_def_to_graph
+from partita.scenarios import GptModel, progress as progress_module, shown_progress
 from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
+from partita.scenarios.planners.searching.search import search
 from tests.large_graphs import many_nodes
 from tests.scenarios.command_line import CommandLine
 
@@ -65,7 +69,7 @@ def test_counts_and_times_are_shown(
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=True, width=100)
     with screen.working("reading", total, unit) as progress:
-        progress(min(total or 0, 1204))
+        progress(Progress("reading", min(total or 0, 1204), total, unit))
     assert re.search(shown_as, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue()))
 
 
@@ -80,8 +84,80 @@ def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkey
 
 
 def test_all_nodes_are_reported_once() -> None:
-    """The counts that the importer reports add up, in more than one call."""
-    read: list[int] = []
-    graph_def_to_graph(many_nodes(NODES), on_read=read.append)
-    assert sum(read) == NODES + 1
+    """The counts that the importer reports grow to all, in more than one call."""
+    read: list[Progress] = []
+    graph_def_to_graph(many_nodes(NODES), on_progress=read.append)
+    assert read == sorted(read)
+    assert read[-1] == Progress("importing", NODES + 1, NODES + 1, "nodes")
     assert len(read) > 1
+
+
+class Shell:
+    """IPython as a notebook has it: `display` returns a handle by which an output is replaced."""
+
+    kernel = object()
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def get_ipython(self) -> Shell:
+        """The shell."""
+        return self
+
+    def display(self, thing: Any, *, display_id: bool) -> Shell:  # Any: what has a `_repr_html_`
+        """Shows something."""
+        assert display_id
+        self.update(thing)
+        return self
+
+    def update(self, thing: Any) -> None:  # Any: as above
+        """Shows it in place of what was there."""
+        self.shown.append(thing._repr_html_())
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """This process is that of a notebook."""
+    shell = Shell()
+    for name in ("IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, shell)
+    return shell
+
+
+def test_a_notebook_has_a_bar(notebook: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one output, which keeps the last state; names are escaped."""
+    monkeypatch.setattr(progress_module, "PATIENCE_S", 0.0)
+    with shown_progress("waiting") as on_progress:
+        for done in range(4):
+            on_progress(Progress("<b>\x1b reading", done, 3, "files"))
+    first, *_, last = notebook.shown
+    assert first.startswith('<div><progress max="3" value="0"></progress> &lt;b&gt;\\x1b reading: 0 of 3 files, ')
+    assert last.startswith('<div><progress max="3" value="3"></progress> &lt;b&gt;\\x1b reading: 3 of 3 files, ')
+
+
+def test_what_is_quick_shows_nothing_in_a_notebook(notebook: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less than a second."""
+    monkeypatch.setattr(progress_module, "PATIENCE_S", 3600.0)
+    with shown_progress() as on_progress:
+        on_progress(Progress("reading", 1, 3))
+    assert notebook.shown == []
+
+
+def test_a_pipe_shows_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does IPython without a notebook."""
+    monkeypatch.setattr(progress_module, "Timer", NoPatience)
+    with shown_progress("waiting") as on_progress:
+        on_progress(Progress("reading", 1, 3))
+    assert capsys.readouterr().err == ""
+
+
+def test_every_long_function_tells_how_far_it_is() -> None:
+    """A search and a simulation, by stages that end with all of them."""
+    told: list[Progress] = []
+    model = GptModel(layers=2, hidden=64, heads=2, vocabulary=128, positions=64)
+    search(model, local_cluster("gpu:2"), global_batch=8, on_progress=told.append)
+    builder = GraphBuilder()
+    builder.op("Neg", builder.placeholder("x", "float32", (1024,)), name="y")
+    simulate(cut(builder, "cpu:1", feeds=["x"], fetches=["y"]), "cpu:1", on_progress=told.append)
+    assert [(one.done, one.total) for one in told] == [(0, 3), (1, 3), (2, 3), (3, 3)] * 2
+    assert len({one.label for one in told}) == 8

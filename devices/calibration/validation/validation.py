@@ -9,7 +9,7 @@ A fit sees nothing of the rows it predicts but their keys. A set in which nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +17,11 @@ import numpy as np
 from attrs import frozen
 
 from ....errors import InvalidArgumentError
+from ....graph.display.progress import ProgressCallback, no_progress
 from .measured_set import UNKNOWN, Fold, Job, MeasuredSet, RowPredictions, assembled
 from .rows import Indices, MeasuredRows
 from .sets import SETS
 from .workers import run_jobs
-
-Advance = Callable[[int], None]
 
 
 @frozen(eq=False)
@@ -56,11 +55,11 @@ class Validation:
 
 
 def validate(
-    fit: Path, test: Path, advance: Advance = lambda _: None, sets: Sequence[MeasuredSet] = SETS
+    fit: Path, test: Path, on_progress: ProgressCallback = no_progress, sets: Sequence[MeasuredSet] = SETS
 ) -> Validation:
     """Fits to the folder `fit`, predicts the folder `test`; InvalidArgumentError for bad input, by file and line.
 
-    `advance` is called with 1 for each job done.
+    `on_progress` is told of each job that is done.
     """
     chosen, left_out = _chosen({"fit": _folder(fit), "test": _folder(test)}, sets)
     work = []
@@ -70,7 +69,7 @@ def validate(
         work.append(_Work(each, rows, each.jobs(fitted_on, rows.unmeasured()), fitted_on))
     parts: list[ValidatedPart] = []
     predictions = []
-    for (each, rows, _, fitted_on, _), answer in zip(work, _answers(work, advance), strict=True):
+    for (each, rows, _, fitted_on, _), answer in zip(work, _answers(work, on_progress), strict=True):
         _check_known(answer, rows, each)
         predictions.append(SetPredictions(each, rows, answer))
         parts += _parts(each, fitted_on, rows, answer)
@@ -78,7 +77,7 @@ def validate(
 
 
 def cross_validate(
-    folder: Path, count: int, advance: Advance = lambda _: None, sets: Sequence[MeasuredSet] = SETS
+    folder: Path, count: int, on_progress: ProgressCallback = no_progress, sets: Sequence[MeasuredSet] = SETS
 ) -> Validation:
     """Predicts every row of a folder from the other folds of the same file; InvalidArgumentError as `validate`."""
     if count < 2:
@@ -95,7 +94,7 @@ def cross_validate(
             work.append(_Work(each, rows, jobs, folds=of_part))
     parts = []
     predictions: dict[str, SetPredictions] = {}
-    for (each, rows, _, _, tested_folds), answer in zip(work, _answers(work, advance), strict=True):
+    for (each, rows, _, _, tested_folds), answer in zip(work, _answers(work, on_progress), strict=True):
         tested = np.sort(np.concatenate([fold.test for fold in tested_folds]))
         least = min(len(fold.fit) for fold in tested_folds)
         parts.append(ValidatedPart(each, tested_folds[0].part, rows.take(tested), answer.take(tested), least, 0))
@@ -122,9 +121,9 @@ class _Work(NamedTuple):
     folds: Sequence[Fold] = ()
 
 
-def _answers(work: Sequence[_Work], advance: Advance) -> list[RowPredictions]:
+def _answers(work: Sequence[_Work], on_progress: ProgressCallback) -> list[RowPredictions]:
     """What the jobs of each piece of work say of its rows; all jobs are run together."""
-    answers = iter(run_jobs([job for each in work for job in each.jobs], advance))
+    answers = iter(run_jobs([job for each in work for job in each.jobs], on_progress))
     return [assembled(each.rows, each.jobs, [next(answers) for _ in each.jobs]) for each in work]
 
 

@@ -15,22 +15,27 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
+from ....graph.display.progress import ProgressCallback, counted
 from ...kernels.helpers import num_cores
 from .measured_set import Job, RowPredictions
 
 _T = TypeVar("_T")
 
 
-def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[RowPredictions]:
-    """The answers in the order of the jobs; calls `advance(1)` for each that is done.
+def run_jobs(jobs: Sequence[Job], on_progress: ProgressCallback) -> list[RowPredictions]:
+    """The answers in the order of the jobs; `on_progress` is told of each that is done.
 
     Raises what the first failing job of the list raised.
     """
-    return run_calls([job.run for job in jobs], [i for i, job in enumerate(jobs) if job.is_long], advance)
+    one_more = counted(on_progress, "fitting and predicting", len(jobs), "jobs")
+    return run_calls([job.run for job in jobs], [i for i, job in enumerate(jobs) if job.is_long], one_more)
 
 
-def run_calls(calls: Sequence[Callable[[], _T]], long: Sequence[int], advance: Callable[[int], None]) -> list[_T]:
-    """What each call returns, as `run_jobs`; `long` are the indices of those that are long, which can be pickled."""
+def run_calls(calls: Sequence[Callable[[], _T]], long: Sequence[int], one_more: Callable[[], None]) -> list[_T]:
+    """What each call returns; `one_more` is called when one has. Raises as `run_jobs`.
+
+    `long` are the indices of those that are long, which can be pickled.
+    """
     if len(long) < 2 or num_cores() < 2:
         long = []
     answers: dict[int, _T] = {}
@@ -41,11 +46,11 @@ def run_calls(calls: Sequence[Callable[[], _T]], long: Sequence[int], advance: C
         for i, call in enumerate(calls):
             if i not in futures:
                 answers[i] = _alone(call)
-                advance(1)
+                one_more()
         for done in as_completed(futures.values()):
             if done.exception() is not None:
                 break
-            advance(1)
+            one_more()
         answers |= {i: future.result() for i, future in futures.items()}
     return [answers[i] for i in range(len(calls))]
 

@@ -87,7 +87,9 @@ def cuts(size: int, parts: int, grain: int = 1, first: float = 0.0) -> Iterator[
     """
     parts = max(1, min(parts, size // grain))
     share = (1 - first) / parts
-    ends = [0, *(round((first + number * share) * size / grain) * grain for number in range(1, parts)), size]
+    latest = (size - (grain + 1) // 2) // grain  # so that the last slice has half a grain at least
+    bounds = (min(round((first + number * share) * size / grain), latest) for number in range(1, parts))
+    ends = [0, *(bound * grain for bound in bounds), size]
     return (slice(start, end) for start, end in pairwise(ends) if start < end)
 
 

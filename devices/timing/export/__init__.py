@@ -1,7 +1,8 @@
-"""Writers of timelines: Chrome traces, RunMetadata, tables, and formats that other packages register."""
+"""Writers of timelines: Chrome and Perfetto traces, RunMetadata, tables, event files, and what packages register."""
 
 from .chrome import chrome_trace as chrome_trace, write_chrome_trace as write_chrome_trace
 from .csv import csv_rows as csv_rows, write_csv as write_csv
+from .perfetto import perfetto_trace as perfetto_trace, write_perfetto as write_perfetto
 from .registry import (
     Exporter as Exporter,
     exporter_for as exporter_for,
@@ -12,3 +13,4 @@ from .run_metadata import (
     step_stats as step_stats,
     write_run_metadata as write_run_metadata,
 )
+from .tensorboard import write_tensorboard as write_tensorboard

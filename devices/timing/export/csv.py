@@ -3,6 +3,10 @@
 Four of five runs of an event take from `low_ns` to `high_ns`. The timeline of a session has the number of the step in a
 last column, one whose devices stand for others in `devices` for how many that of the event does.
 
+A text that a spreadsheet would take for a formula, because it begins with = + - @, a tab or the end of a line, has an
+apostrophe before it, which spreadsheets take for the sign of a text: "=1+1" is written as "'=1+1". Names come from
+graphs, and a formula can send what is in the sheet elsewhere.
+
 Lines end in LF, and the same timeline gives the same bytes.
 """
 
@@ -14,10 +18,12 @@ from io import StringIO
 from pathlib import Path
 
 from ..events import TimelineEvent
+from ..saved.whole_file import write_whole
 from ..timeline import Timeline
 
 _LEFT_OUT = {"cause", "iteration", "runs", "step"}
 _DEVICES = "devices"
+_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = tuple(name for name in TimelineEvent._fields if name not in _LEFT_OUT)
 
 
@@ -36,6 +42,8 @@ def _columns(timeline: Timeline) -> tuple[str, ...]:
 
 
 def _cell(value: str | int | None) -> str | int:
+    if isinstance(value, str) and value.startswith(_BEGIN_FORMULAS):
+        return f"'{value}"
     return "" if value is None else value
 
 
@@ -50,4 +58,4 @@ def to_csv(timeline: Timeline) -> str:
 
 def write_csv(timeline: Timeline, path: str | Path) -> None:
     """Writes the table to a file."""
-    Path(path).write_text(to_csv(timeline), encoding="utf-8", newline="")
+    write_whole(path, to_csv(timeline).encode("utf-8", "replace"))

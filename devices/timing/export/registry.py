@@ -7,7 +7,7 @@ An installed package adds an exporter to the command line by an entry point in i
 suffix; the value is a function like `Exporter.write`, and the first line of its docstring becomes `Exporter.format`:
 
     [project.entry-points."partita.exporters"]
-    ".html" = "my_package:write_page"
+    ".svg" = "my_package:write_picture"
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from pathlib import Path
 from .... import entry_points
 from ....errors import AlreadyExistsError, InvalidArgumentError
 from ..timeline import Timeline
+from ..timeline_file import SUFFIX, write_timeline
 from .chrome import write_chrome_trace
 from .csv import write_csv
+from .perfetto import write_perfetto
 from .run_metadata import write_run_metadata
 
 GROUP = "partita.exporters"
@@ -79,5 +81,7 @@ for _exporter in (
     Exporter(".json", "Chrome trace", write_chrome_trace),
     Exporter(".csv", "one row an event", write_csv),
     Exporter(".pb", "RunMetadata", write_run_metadata),
+    Exporter(".pftrace", "Perfetto trace", write_perfetto),
+    Exporter(SUFFIX, "everything, to be opened again", write_timeline),
 ):
     register_exporter(_exporter)

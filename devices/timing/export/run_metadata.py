@@ -20,10 +20,13 @@ from pathlib import Path
 
 from ....graph.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from ..events import TimelineEvent
+from ..saved.whole_file import write_whole
 from ..timeline import Timeline
+from .utf8 import valid
 
 _MICRO = 1000
-_START_NS = 1000
+START_NS = 1000
+"""of the step: at 1 us, which is no time of a real clock"""
 _KERNELS = "/stream:all"
 
 
@@ -43,7 +46,7 @@ def run_metadata(timeline: Timeline) -> RunMetadata:
 
 def write_run_metadata(timeline: Timeline, path: str | Path) -> None:
     """Writes the message to a file, binary, fields in a fixed order."""
-    Path(path).write_bytes(run_metadata(timeline).SerializeToString(deterministic=True))
+    write_whole(path, run_metadata(timeline).SerializeToString(deterministic=True))
 
 
 def _part(event: TimelineEvent, launched: Container[tuple[str, str]]) -> str:
@@ -59,17 +62,17 @@ def _device(timeline: Timeline, device: str, part: str, events: list[TimelineEve
     others = len(timeline.representatives.get(device, ()))
     stood_for = f" of {others} devices" if others else ""
     return DeviceStepStats(
-        device=f"{device}{part}",
+        device=valid(f"{device}{part}"),
         node_stats=[_node(e, streams[e.stream], part) for e in sorted(events, key=lambda e: (e.start_ns, e.end_ns))],
-        thread_names={i: f"{stream}{stood_for}" for stream, i in streams.items() if stream in used},
+        thread_names={i: valid(f"{stream}{stood_for}") for stream, i in streams.items() if stream in used},
     )
 
 
 def _node(event: TimelineEvent, thread: int, part: str) -> NodeExecStats:
-    start_ns, duration_ns = event.start_ns + _START_NS, event.duration_ns
+    start_ns, duration_ns = event.start_ns + START_NS, event.duration_ns
     return NodeExecStats(
-        node_name=f"{event.node}:{event.op}" if part == _KERNELS else event.node,
-        timeline_label=f"{event.node} = {event.op}()",
+        node_name=valid(f"{event.node}:{event.op}" if part == _KERNELS else event.node),
+        timeline_label=valid(f"{event.node} = {event.op}()"),
         thread_id=thread,
         scheduled_micros=start_ns // _MICRO,
         scheduled_nanos=start_ns,

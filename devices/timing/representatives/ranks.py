@@ -73,6 +73,11 @@ class StandsFor(Mapping[str, tuple[str, ...]]):
         return self._ranks.mesh.text if self._ranks else ""
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The representatives, as the cluster numbers its devices."""
+        return tuple(self._used.values())
+
+    @property
     def multiplicity(self) -> int:
         """How many nodes each node stands for; 1 if nothing stands for others."""
         return self._ranks.mesh.per_stage if self._ranks else 1

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from attrs import asdict, frozen
 
+from ....graph.display.html import details, lines, notebook_output, table
 from ..machine import Machine
+from .plan_table import serving_rows
 from .rank import ServedModel
 
 _RECORD = (
@@ -58,7 +60,7 @@ class InferenceEstimate:
         return {name: fields[name] for name in _RECORD}
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class InferencePlan:
     """What a search says of a model that a machine serves, with prompts and answers of so many tokens.
 
@@ -76,3 +78,16 @@ class InferencePlan:
     impossible: Mapping[str, int]
     assumptions: tuple[str, ...]
     plans: tuple[InferenceEstimate, ...]
+
+    def __repr__(self) -> str:
+        return f"<InferencePlan on {self.machine.devices} devices: {len(self.plans)} plans>"
+
+    def _repr_html_(self) -> str:
+        headings, rows = serving_rows(self.plans)
+        impossible = [[reason, f"{many:,}"] for reason, many in self.impossible.items()]
+        return notebook_output(
+            f"{len(self.plans)} plans for prompts of {self.prompt:,} tokens and answers of {self.output:,}",
+            table(headings, rows, left=0),
+            details(f"{self.configurations:,} configurations", table(["impossible", "configurations"], impossible)),
+            details("left out, and assumed", lines(self.assumptions)),
+        )

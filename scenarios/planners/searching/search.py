@@ -19,6 +19,7 @@ from ....devices.kernels.blas_threads import LIMIT
 from ....devices.timing.fits.calibration import Calibration
 from ....errors import InvalidArgumentError
 from ....graph.arrays import Floats, Positions
+from ....graph.display.progress import Progress, ProgressCallback, no_progress
 from ...models.description import ModelDescription
 from ...models.split import Split
 from ..configurations import Configurations
@@ -34,6 +35,8 @@ from .refusals import nothing_fits, nothing_possible
 from .rules import TOO_LARGE
 from .space import SearchSpace
 
+_STAGES = 3
+
 
 def search(
     model: ModelDescription,
@@ -45,6 +48,7 @@ def search(
     split: SplitValues | None = None,
     top: int = 10,
     calibration: Calibration | None = None,
+    on_progress: ProgressCallback = no_progress,
     **settings: Any,  # Any: fields of PlannedStep
 ) -> TrainingPlan:
     """The `top` fastest splits of a training step of `global_batch` sequences that fit, and how many there are.
@@ -53,7 +57,7 @@ def search(
     ("tp=8,zero=1+3": "+" lists those to try; or a mapping). An axis that is neither has its default, as `Split` has it.
     `sequence_length` is that of the model's positions, or 4096, unless given. `settings` are those of `PlannedStep`.
     All devices of the cluster are used, unless `split` has dp and no other number of ranks is searched. A `Machine` in
-    place of a cluster has its own calibration.
+    place of a cluster has its own calibration. `on_progress` is told of each stage.
 
     Equal times are in the order of memory, then of the columns. Raises InvalidArgumentError for a name or value that
     does not exist, for what no configuration satisfies, with the nearest that one does, and for a cluster of several
@@ -67,23 +71,29 @@ def search(
         model, step.sequence_length, global_batch, machine.devices, machine.per_host, wanted, step.trains
     )
     with LIMIT.hold():
-        return _planned(step, machine, space, top)
+        return _planned(step, machine, space, top, on_progress)
 
 
-def _planned(step: PlannedStep, machine: Machine, space: SearchSpace, top: int) -> TrainingPlan:
+def _planned(
+    step: PlannedStep, machine: Machine, space: SearchSpace, top: int, on_progress: ProgressCallback
+) -> TrainingPlan:
     """The plan of a space, on one thread of BLAS: with several a time may have other last bits, and so another rank."""
+    on_progress(_stage("listing configurations", 0))
     found = enumerated(space)
     configurations = found.configurations
     if not len(configurations):
         raise nothing_possible(space, found.impossible)
+    on_progress(_stage(f"memory of {len(configurations):,} configurations", 1))
     memory = memory_columns(step, configurations)
     rows = np.flatnonzero(memory.reserved <= machine.memory_limit_bytes)
     if not len(rows):
         raise nothing_fits(step, machine, space, configurations, memory.reserved)
     too_large = len(configurations) - len(rows)
     fitting, memory = configurations.taken(rows), memory.taken(rows)
+    on_progress(_stage(f"time of {len(fitting):,} configurations", 2))
     times = step_times(step, machine, fitting)
     best = _fastest(times.step_ns, memory.reserved, fitting, top)
+    on_progress(_stage("searching", _STAGES))
     return TrainingPlan(
         step,
         machine,
@@ -94,6 +104,10 @@ def _planned(step: PlannedStep, machine: Machine, space: SearchSpace, top: int) 
         (*space.assumptions, f"{OUTSIDE_BYTES >> 30} GiB of a device are outside the allocator"),
         tuple(estimates_of(step, machine, fitting, times, memory, best)),
     )
+
+
+def _stage(label: str, done: int) -> Progress:
+    return Progress(label, done, _STAGES, "stages")
 
 
 def _check(step: PlannedStep, wanted: AskedAxes, global_batch: int, top: int) -> None:

@@ -1,6 +1,7 @@
 """The simulated time of the built graph of a split, with the numbers of the closed form.
 
-    simulated_step_ms(step, Split(tp=8, dp=8, microbatches=16), cluster)        the graph by representatives, in ms
+    simulated_step(step, Split(tp=8, dp=8, microbatches=16), cluster)           the graph by representatives: its time
+    simulated_step_ms(...)                                                      and its timeline, or the time alone
 
 The graph is that of `partita workload`; its ops cost what `TrainingKernels` says. What the closed form charges to the
 host for each micro-batch, and to a step beside everything else, is in no graph, and is added.
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
 from attrs import evolve
 
@@ -18,7 +20,9 @@ from ....devices.cluster import Cluster
 from ....devices.pipeline import cut
 from ....devices.timing.fits.calibration import Calibration
 from ....devices.timing.simulate import simulate
+from ....devices.timing.timeline import Timeline
 from ....errors import UnimplementedError
+from ....graph.display.progress import ProgressCallback, counted, no_progress
 from ...models.description import ModelDescription
 from ...models.gpt import GptModel
 from ...models.llama import LlamaModel
@@ -40,6 +44,13 @@ from .weights import WeightShapes
 NS_PER_MS = 1e6
 
 
+class SimulatedStep(NamedTuple):
+    """The time of a step in ms, and the timeline of its graph, which is shorter by what is in no graph."""
+
+    step_ms: float
+    timeline: Timeline
+
+
 def simulated_step_ms(
     step: PlannedStep,
     split: Split,
@@ -48,7 +59,19 @@ def simulated_step_ms(
     numbers: PlanNumbers | None = None,
     calibration: Calibration | None = None,
 ) -> float:
-    """The time of a step in ms; `numbers` None are the fitted ones, `calibration` None is the catalog's.
+    """The time of a step in ms, as `simulated_step`."""
+    return simulated_step(step, split, cluster, numbers=numbers, calibration=calibration).step_ms
+
+
+def simulated_step(
+    step: PlannedStep,
+    split: Split,
+    cluster: Cluster,
+    *,
+    numbers: PlanNumbers | None = None,
+    calibration: Calibration | None = None,
+) -> SimulatedStep:
+    """A step that is simulated; `numbers` None are the fitted ones, `calibration` None is the catalog's.
 
     Raises UnimplementedError for attention through memory, dropout and logits in float32, which builders have not, and
     as `build_model` and `simulate`.
@@ -75,7 +98,7 @@ def simulated_step_ms(
     costs = TrainingKernels(training_calibration(machine, by), by, step, WeightShapes.of(built, model), ring=ring)
     timeline = simulate(cut(built.graph, trained, targets=built.targets), trained, cost_source=costs)
     terms = step_terms(step, machine, Configurations.of([split]))
-    return (timeline.makespan_ns + _outside_ns(split, terms, by)) / NS_PER_MS
+    return SimulatedStep((timeline.makespan_ns + _outside_ns(split, terms, by)) / NS_PER_MS, timeline)
 
 
 def _check(step: PlannedStep) -> None:
@@ -118,12 +141,18 @@ def with_simulated(
     count: int,
     numbers: PlanNumbers | None = None,
     calibration: Calibration | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    on_progress: ProgressCallback = no_progress,
+    on_timeline: Callable[[Timeline], None] = lambda _: None,
 ) -> list[Estimate]:
-    """The estimates, the first `count` of them with the simulated time; `progress` is told of each that is done."""
-    done = []
+    """The estimates, the first `count` of them with the simulated time.
+
+    `on_progress` is told of each that is done, and `on_timeline` is given the timelines of their graphs, in order.
+    """
+    done: list[Estimate] = []
+    one_more = counted(on_progress, "simulating the built graphs", min(count, len(estimates)), "plans")
     for estimate in estimates[:count]:
-        simulated_ms = simulated_step_ms(step, estimate.split, cluster, numbers=numbers, calibration=calibration)
-        done.append(evolve(estimate, simulated_step_ms=simulated_ms))
-        progress(1)
+        simulated = simulated_step(step, estimate.split, cluster, numbers=numbers, calibration=calibration)
+        done.append(evolve(estimate, simulated_step_ms=simulated.step_ms))
+        on_timeline(simulated.timeline)
+        one_more()
     return [*done, *estimates[count:]]

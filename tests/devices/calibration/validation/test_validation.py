@@ -13,6 +13,7 @@ from partita.devices.calibration.validation.report import document, notes
 from partita.devices.calibration.validation.validation import cross_validate, validate
 from partita.devices.calibration.validation.workers import run_jobs
 from partita.errors import InvalidArgumentError
+from partita.graph import Progress
 from tests.devices.calibration.validation.folders import folder, products, star
 
 STARS = Path(__file__).parents[2] / "timing" / "hardware" / "data"
@@ -107,11 +108,11 @@ def test_workers_say_the_same(tmp_path: Path) -> None:
     """Jobs in processes of their own answer as jobs here do, in the order of the jobs; a failure is raised."""
     rows = MAXMIN_STAR.read(sorted(folder(tmp_path / "d", maxmin_star_a=star(), maxmin_star_b=star()).iterdir()), True)
     short = MAXMIN_STAR.jobs(None, rows)
-    done: list[int] = []
+    done: list[Progress] = []
     answers = run_jobs([job._replace(is_long=True) for job in short], done.append)
     for ours, theirs in zip(answers, run_jobs(short, done.append), strict=True):
         assert ours.columns["finish_s"].value.tobytes() == theirs.columns["finish_s"].value.tobytes()
-    assert done == [1] * 4
+    assert done == [Progress("fitting and predicting", number, 2, "jobs") for number in (1, 2, 1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -173,6 +174,11 @@ def check(step: Step, kind: str, hardware: Cluster) -> Timeline:
     check_events(folded, played)
     assert folded.makespan_ns == played.makespan_ns
     assert folded.peak_bytes == played.peak_bytes
+    for memory in played.peak_bytes:
+        curves = [timeline.memory_over_time(*memory) for timeline in (folded, played)]
+        assert np.array_equal(*(curve.at_ns for curve in curves))
+        for category, in_use in curves[0].by_category.items():
+            assert np.array_equal(in_use, curves[1].by_category[category]), category
     assert folded.totals_by_op() == played.totals_by_op()
     assert folded.render().splitlines()[1:] == played.render().splitlines()[1:]  # the first counts events
     for device in played.devices:

@@ -1,0 +1,1 @@
+"""How texts and tables are shown to people: on terminals, and as HTML in notebooks."""
