@@ -22,7 +22,9 @@ def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster
     yield f"transfers, {format_bytes(timeline.transferred_bytes)} in all"
     yield from _transfers(parts, timeline, cluster)
     yield f"simulated step time {format_ns(timeline.makespan_ns)}, {timeline.basis}"
-    yield from (f"  {line}" for line in cluster.short_names.shorten(timeline.render(_BAR)).splitlines()[1:])
+    yield from (
+        f"  {line}" for line in cluster.short_names.shorten(timeline.render(_BAR, curves=False)).splitlines()[1:]
+    )
     yield "what limits the step"
     for what, ns in limits(timeline, cluster)[:5]:
         yield f"  {100 * ns / timeline.makespan_ns:5.1f} %  {what}"
@@ -31,7 +33,7 @@ def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster
 def device_bars(timeline: Timeline, cluster: Cluster, device: str, streams: Sequence[str]) -> Iterator[str]:
     """The bars of these streams of one device, of which the name is short; a stream that was never busy has none."""
     is_chosen = False
-    for line in cluster.short_names.shorten(timeline.render(_BAR)).splitlines():
+    for line in cluster.short_names.shorten(timeline.render(_BAR, curves=False)).splitlines():
         if line.startswith("  "):
             if is_chosen and line.endswith(tuple(f" %  {stream}" for stream in streams)):
                 yield f"  {line}"
