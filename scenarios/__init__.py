@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     )
     from .planners.money.pareto import pareto_front as pareto_front, pareto_plans as pareto_plans
     from .planners.money.run_costs import RunCosts as RunCosts, checkpoint_bytes as checkpoint_bytes
+    from .progress import shown_progress as shown_progress
     from .report.limits import limits as limits
+    from .report.page.report import write_report as write_report, write_table_report as write_table_report
+    from .report.page.table_page import TableColumn as TableColumn
     from .report.step import step_report as step_report
     from .report.text import columns as columns, value_line as value_line
     from .serving.deployment import Deployment as Deployment
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
         ServingRates as ServingRates,
         serving_rates as serving_rates,
     )
-    from .stories.catalog import STORIES as STORIES, tell as tell
+    from .stories.catalog import STORIES as STORIES, step_of as step_of, tell as tell
     from .workloads.cnn import cnn as cnn
     from .workloads.mlp import mlp as mlp
     from .workloads.model_building import build_model as build_model

@@ -13,7 +13,9 @@ from typing import Any
 
 import click
 
-from .help import Group, fitted
+from . import completion
+from .failing import DEBUG, print_error, print_exception
+from .help import Group, command_line
 from .interrupts import Interrupts
 from .measuring import calibrate, validate
 from .options import (
@@ -27,15 +29,16 @@ from .options import (
     order_options,
     placement_options,
     recv_epochs_option,
+    report_option,
     tags_option,
+    tensorboard_option,
     trace_option,
     unknown_options,
 )
 from .parallel_options import parallel_options
 from .planning import plan
+from .reporting import report
 from .rewriting import rewrite
-
-_DEBUG = "PARTITA_DEBUG"
 
 _EPILOG = f"""\b
 Exit codes:
@@ -45,7 +48,7 @@ Exit codes:
   3  the graph needs an op that Partita has no kernel for, or cannot time
   4  simulate: the step does not fit in the memory of its devices
   130  interrupted
-Set {_DEBUG}=1 to see the traceback of an error."""
+Set {DEBUG}=1 to see the traceback of an error."""
 
 
 @click.group(
@@ -80,10 +83,18 @@ def cli(ctx: click.Context) -> None:
     help="Write the values of the last step; keys are the names of the fetches.",
 )
 @trace_option
+@report_option
+@tensorboard_option
 @parallel_options
 @json_option
 def run(
-    steps: int, out: Path | None, trace: Path | None, as_json: bool, **flags: Any
+    steps: int,
+    out: Path | None,
+    trace: Path | None,
+    report: Path | None,
+    tensorboard: Path | None,
+    as_json: bool,
+    **flags: Any,
 ) -> None:  # Any: flags differ in type
     """Run GRAPH and simulate its step time.
 
@@ -102,12 +113,14 @@ def run(
     """
     import trio
 
+    from .commands.reporting.step_outputs import StepOutputs
     from .commands.request import Request
     from .commands.run import run as execute
 
     interrupts = click.get_current_context().ensure_object(Interrupts)
+    outputs = StepOutputs(trace, report, command_line(), tensorboard)
     with interrupts.left_to_loop():
-        trio.run(interrupts.noted_in_loop, execute, Request(**flags), steps, out, trace, as_json)
+        trio.run(interrupts.noted_in_loop, execute, Request(**flags), steps, out, outputs, as_json)
 
 
 @cli.command()
@@ -142,9 +155,17 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @parallel_options
 @json_option
 @trace_option
+@report_option
+@tensorboard_option
 def simulate(
-    order: str | None, priorities: tuple[str, ...], as_json: bool, trace: Path | None, **flags: Any
-) -> int:  # Any: flags differ in type
+    order: str | None,
+    priorities: tuple[str, ...],
+    as_json: bool,
+    trace: Path | None,
+    report: Path | None,
+    tensorboard: Path | None,
+    **flags: Any,  # flags differ in type
+) -> int:
     """Say how long a step of GRAPH takes, without running it.
 
     Uses only shapes and the models of devices and links, so it needs no kernels, and values only if a shape depends on
@@ -161,10 +182,12 @@ def simulate(
       partita simulate model.pb --shape x=32,784 --target train --devices "cpu:1,gpu:2" --order critical-path
     """
     from .commands.choices import read_order
+    from .commands.reporting.step_outputs import StepOutputs
     from .commands.request import Request
     from .commands.simulate import simulate as execute
 
-    return execute(Request(**flags), read_order(order, priorities), as_json, trace)
+    outputs = StepOutputs(trace, report, command_line(), tensorboard)
+    return execute(Request(**flags), read_order(order, priorities), as_json, outputs)
 
 
 @cli.command()
@@ -245,7 +268,7 @@ def inspect(graph: Path, tags: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.stories)
 @json_option
 def scenario(name: str | None, as_json: bool) -> None:
     """Run a story: a shipped example that builds, runs and simulates a graph.
@@ -258,7 +281,7 @@ def scenario(name: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.models)
 @json_option
 def devices(name: str | None, as_json: bool) -> None:
     """List the models of devices and links, with the sources of their numbers.
@@ -271,18 +294,35 @@ def devices(name: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.workloads)
 @model_options
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another setting of the workload.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=completion.settings,
+    help="Another setting of the workload.",
+)
 @device_options
-@click.option("--gpus", metavar="NAME:N", help='Machines of the catalog with so many GPUs: "H100-SXM:64".')
+@click.option(
+    "--gpus",
+    metavar="NAME:N",
+    shell_complete=completion.gpus,
+    help='Machines of the catalog with so many GPUs: "H100-SXM:64".',
+)
 @click.option("--out", type=OUTPUT, metavar="FILE.pb", help="Write the graph; text if it ends in .pbtxt.")
 @click.option(
     "--simulate", "is_simulated", is_flag=True, help="Say how long a step takes; ranks alike are played once."
 )
 @click.option("--list", "is_list", is_flag=True, help="List all workloads and their settings, as without NAME.")
+@trace_option
+@report_option
+@tensorboard_option
 @json_option
-def workload(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
+def workload(
+    as_json: bool, trace: Path | None, report: Path | None, tensorboard: Path | None, **flags: Any
+) -> int:  # Any: flags differ in type
     """Build the graph of the workload NAME, or list all workloads and their settings.
 
     Families of models take the sizes of a config.json, as Hugging Face writes them, and a split, which spreads the step
@@ -294,13 +334,14 @@ def workload(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
       partita workload transformer --set layers=4 --set gpus=2 --out encoder.pb
       partita workload llama --config config.json --split tp=8,pp=4,dp=2,microbatches=16 --simulate --cluster c.toml
     """
+    from .commands.reporting.step_outputs import StepOutputs
     from .commands.workload import WorkloadFlags, workload as execute
 
-    return execute(WorkloadFlags(**flags), as_json)
+    return execute(WorkloadFlags(**flags, outputs=StepOutputs(trace, report, command_line(), tensorboard)), as_json)
 
 
 @cli.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.ops)
 @json_option
 def ops(name: str | None, as_json: bool) -> None:
     """Describe the op NAME, or list the families of ops.
@@ -317,6 +358,7 @@ def ops(name: str | None, as_json: bool) -> None:
     execute(name, as_json)
 
 
+cli.add_command(report)
 cli.add_command(plan)
 cli.add_command(rewrite)
 cli.add_command(validate)
@@ -335,7 +377,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Not standalone: click would print three lines for wrong usage, and we promise one.
             return cli.main(arguments, prog_name="partita", standalone_mode=False, obj=interrupts) or 0
     except click.ClickException as error:
-        _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
+        print_error(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
     except click.Abort as error:
         raise KeyboardInterrupt from error
@@ -344,26 +386,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - one line and an exit code for whatever a command raises
-        return _explain(error, as_json)
-
-
-def _explain(error: Exception, as_json: bool) -> int:
-    """Prints the error of a command; returns its exit code."""
-    from .commands.failure import exit_code, one_line, status
-
-    if os.environ.get(_DEBUG):
-        import traceback
-
-        traceback.print_exception(error)
-    _report(one_line(error), exit_code(error), status(error), as_json)
-    return exit_code(error)
-
-
-def _report(text: str, code: int, status: str, as_json: bool) -> None:
-    """Prints one line on stderr, wrapped on a terminal, and with --json also an object on stdout, for programs."""
-    message = " ".join(text.split())
-    click.echo(fitted(f"partita: error: {message}", sys.stderr), err=True)
-    if as_json:
-        import json
-
-        click.echo(json.dumps({"error": {"status": status, "exit_code": code, "message": message}}, indent=2))
+        return print_exception(error, as_json)

@@ -1,35 +1,19 @@
-"""How the command line shows help and errors: the classes of commands, and lines that fit a terminal.
+"""How the command line shows help: the classes of commands, of options, and of groups of them.
 
-Only click is imported, so that help is fast.
+Little is imported, so that help is fast.
 """
 
 from __future__ import annotations
 
-import shutil
+import shlex
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from ..entry_points import names_of
-
-
-def fitted(text: str, stream: TextIO) -> str:
-    """A text whose lines are no wider than the terminal that `stream` is; as it is for a file or pipe.
-
-    click wraps paragraphs, but neither examples nor anything below 50 columns.
-    """
-    if not stream.isatty():
-        return text
-    width = shutil.get_terminal_size().columns
-    return "\n".join(_wrapped(line, width) if len(line) > width else line for line in text.split("\n"))
-
-
-def _wrapped(line: str, width: int) -> str:
-    lead = " " * min(len(line) - len(line.lstrip()), width // 2)
-    return textwrap.fill(line.strip(), width, initial_indent=lead, subsequent_indent=f"{lead}  ")
+from .wrapping import fitted
 
 
 class ListingOption(click.Option):
@@ -84,10 +68,23 @@ class Command(click.Command):
         return fitted(super().get_help(ctx), sys.stdout)
 
 
+_ARGUMENTS = "partita.arguments"
+
+
+def command_line() -> str:
+    """The line that the current command was called by."""
+    return shlex.join(["partita", *click.get_current_context().meta[_ARGUMENTS]])
+
+
 class Group(click.Group):
     """The commands; for an unknown one the error suggests the nearest."""
 
     command_class = Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keeps the arguments for `command_line`."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
         """The text that `--help` prints."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from . import completion
 from .help import Command
 from .options import FILE, OUTPUT, json_option
 
@@ -43,7 +44,12 @@ def validate(**flags: Any) -> None:  # Any: flags differ in type
 
 @click.command(cls=Command)
 @click.argument("sources", nargs=-1, required=True, type=FILE, metavar="SOURCE...")
-@click.option("--device", required=True, help="Name of the device in the catalog, or in --cluster.")
+@click.option(
+    "--device",
+    required=True,
+    shell_complete=completion.devices,
+    help="Name of the device in the catalog, or in --cluster.",
+)
 @click.option("--cluster", type=FILE, help="A cluster file whose inline spec describes the device.")
 @click.option(
     "--write", "output", type=OUTPUT, required=True, metavar="FILE.toml", help="The calibration file to write."

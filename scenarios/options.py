@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from ..graph.passes.names import GROUP, INLINE, SUMMARIES
+from . import completion
 from .help import ListingOption
 
 FILE = click.Path(path_type=Path)
@@ -28,7 +29,20 @@ trace_option = click.option(
     group=EXPORTERS,
     type=OUTPUT,
     metavar="FILE",
-    help="Write the simulated step: .json a Chrome trace, .csv a row per event, .pb RunMetadata.",
+    help="Write the simulated step: .timeline everything, .json a Chrome trace, .pftrace a Perfetto trace, .csv a row "
+    "per event, .pb RunMetadata.",
+)
+report_option = click.option(
+    "--report",
+    type=OUTPUT,
+    metavar="FILE.html",
+    help="Write a page of the simulated step: where its time and memory go. It needs a browser, and no network.",
+)
+tensorboard_option = click.option(
+    "--tensorboard",
+    type=OUTPUT,
+    metavar="DIR",
+    help="Write the graph, the figures and the RunMetadata of the simulated step into a folder for TensorBoard.",
 )
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
@@ -133,6 +147,7 @@ placement_options = _together(
         listed=SUMMARIES,
         group=GROUP,
         metavar="LIST",
+        shell_complete=completion.passes,
         default=INLINE,
         show_default=True,
         help="Passes that rewrite the graph before it runs, in order, separated by commas.",
@@ -149,6 +164,7 @@ cost_options = _together(
     click.option(
         "--costs",
         metavar="SOURCE",
+        shell_complete=completion.costs,
         help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.  "
         "[default: fitted]",
     ),

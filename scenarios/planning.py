@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from .help import Command, SectionOption
-from .options import FILE, json_option
+from . import completion
+from .help import Command, SectionOption, command_line
+from .options import FILE, OUTPUT, json_option
 from .planned_models import PLANNED, SIZES
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
@@ -39,7 +40,12 @@ def _size_options(command: Decorated) -> Decorated:
 @click.argument("family", type=click.Choice(PLANNED), metavar="|".join(PLANNED))
 @click.option("--config", type=FILE, metavar="FILE", help="The sizes of the model: a config.json, or its folder.")
 @click.option("--cluster", type=FILE, metavar="FILE.toml", help="The machines, from a file.")
-@click.option("--gpus", metavar="NAME:N", help='The machines: "H100-SXM:64" is 64 of them, in machines of the catalog.')
+@click.option(
+    "--gpus",
+    metavar="NAME:N",
+    shell_complete=completion.gpus,
+    help='The machines: "H100-SXM:64" is 64 of them, in machines of the catalog.',
+)
 @click.option("--global-batch", type=_COUNT, metavar="B", help="Sequences of a training step.")
 @click.option(
     "--seq", type=_COUNT, metavar="S", help="Tokens of a sequence.  [default: the model's positions, or 4096]"
@@ -89,6 +95,12 @@ def _size_options(command: Decorated) -> Decorated:
     type=click.FloatRange(min=0, min_open=True),
     metavar="MS",
 )
+@click.option(
+    "--report",
+    type=OUTPUT,
+    metavar="FILE.html",
+    help="Write a page: the table, where time and memory of each plan go, and the timelines of those simulated.",
+)
 @_size_options
 @json_option
 def plan(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
@@ -110,4 +122,4 @@ def plan(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
 
     sizes = {name: flags.pop(name) for name in SIZES}
     given = {name: size for name, size in sizes.items() if size is not None}
-    return execute(PlanFlags(**flags, sizes=given), as_json)
+    return execute(PlanFlags(**flags, command=command_line(), sizes=given), as_json)

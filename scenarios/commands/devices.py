@@ -1,6 +1,12 @@
 """`partita devices`: the catalog of models of devices and links, with the source of every number.
 
-The list of all models is a narrow table; one model has its numbers on lines of their own, and their sources.
+The list of all models is a narrow table. One model has its numbers on lines of their own, then each source with the
+numbers that come from it, those of one table of the catalog on a line:
+
+    sources of H100-SXM
+      recalled, not verified (2026-11-23)
+        sm_count 132 SMs
+        l2 50 MiB
 """
 
 from __future__ import annotations
@@ -45,8 +51,10 @@ def devices(name: str | None, as_json: bool) -> None:
         for line in lines:
             screen.line(line)
     screen.line(f"sources of {name}")
-    for source, keys in _by_source(provenance(name)).items():
-        screen.line(f"  {', '.join(keys)}: {source}")
+    for source, values in _by_source(provenance(name)).items():
+        screen.line(f"  {source}")
+        for table, texts in values.items():
+            screen.line(f"    {f'{table}: ' if table else ''}{', '.join(texts)}")
 
 
 def _device(spec: DeviceSpec) -> dict[str, object]:
@@ -86,7 +94,8 @@ def _fitted_parts(spec: DeviceSpec) -> list[str]:
 
 def _spec_lines(spec: DeviceSpec) -> Iterator[str]:
     """All numbers of a model of devices, each on a line, and what its times rest on."""
-    yield f"{spec.name}, {spec.kind}"
+    names = ", ".join(aliases_of(spec.name))
+    yield f"{spec.name}, {spec.kind}" + (f", also called {names}" if names else "")
     for family in FAMILIES:
         if family in spec.peak_flops_per_s:
             yield f"  {family}  {format_rate(spec.peak_flops_per_s[family])} TFLOP/s"
@@ -95,14 +104,27 @@ def _spec_lines(spec: DeviceSpec) -> Iterator[str]:
     shares = spec.matrix_efficiency, spec.vector_efficiency, spec.memory_efficiency
     matrix, vector, memory = (f"{100 * share:.0f} %" for share in shares)
     yield f"  reached  {matrix} of the peak by matrix ops, {vector} by other ops, {memory} by memory traffic"
-    if spec.sustained_clock < 1:
-        yield f"  clock  {100 * spec.sustained_clock:.0f} % of that of the peaks is kept under load"
-    if spec.sm_count:
-        yield f"  SMs  {spec.sm_count}"
-    if spec.l2_bytes:
-        yield f"  L2  {format_bytes(spec.l2_bytes)}"
+    for what, text in _known_numbers(spec).items():
+        if text:
+            yield f"  {what}  {text}"
     parts = _fitted_parts(spec)
     yield f"  fitted to measurements  {', '.join(parts)}" if parts else f"  note: {NOT_CALIBRATED}"
+
+
+def _known_numbers(spec: DeviceSpec) -> dict[str, str]:
+    """The numbers that not every model has; "" for those that this one does not have."""
+    share = spec.sustained_clock
+    return {
+        "clock": f"{100 * share:.0f} % of that of the peaks is kept under load" if share < 1 else "",
+        "shortest kernel": format_ns(spec.kernel_floor_ns) if spec.kernel_floor_ns else "",
+        "ops at a time": str(spec.lanes) if spec.lanes > 1 else "",
+        "SMs": str(spec.sm_count or ""),
+        "L2": format_bytes(spec.l2_bytes) if spec.l2_bytes else "",
+        "compute capability": f"{spec.compute_capability / 10:.1f}" if spec.compute_capability else "",
+        "memory of the host": format_bytes(spec.host_memory_bytes) if spec.host_memory_bytes else "",
+        "link to the host": spec.host_link or "",
+        "link to others in it": spec.peer_link or "",
+    }
 
 
 def _link_lines(spec: LinkSpec) -> Iterator[str]:
@@ -116,9 +138,11 @@ def _print_links(links: list[LinkSpec], screen: Screen) -> None:
     screen.line()
 
 
-def _by_source(values: dict[str, Sourced]) -> dict[str, list[str]]:
-    """Keys by source, so that each datasheet is printed once."""
-    keys_by_source: dict[str, list[str]] = {}
+def _by_source(values: dict[str, Sourced]) -> dict[str, dict[str, list[str]]]:
+    """By source, so that each datasheet is printed once, the values by the table of the catalog that they are in."""
+    found: dict[str, dict[str, list[str]]] = {}
     for key, sourced in values.items():
-        keys_by_source.setdefault(f"{sourced.source} ({sourced.date})", []).append(key)
-    return keys_by_source
+        table, _, name = key.rpartition(".")
+        texts = found.setdefault(f"{sourced.source} ({sourced.date})", {}).setdefault(table, [])
+        texts.append(f"{name} {sourced.value}")
+    return found

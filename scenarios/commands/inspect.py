@@ -26,8 +26,6 @@ from .feeds import shape_text
 from .request import check_needs_no_model, ends, import_graph, live_nodes, read_graph, read_saved_model
 from .screen import Screen
 
-_LISTED = 40
-
 
 @dataclass(frozen=True, slots=True)
 class InputReport:
@@ -185,14 +183,12 @@ def _print(report: Findings, screen: Screen) -> None:
         screen.line()
     for heading, names in (("ends, fetched by default", report.fetches), ("ends, run by default", report.targets)):
         if names:
-            screen.line(f"{heading}: {_listed(names)}")
+            screen.line(f"{heading}: {screen.listed(names)}")
     for heading, ops in (("kernel", report.ops_without_kernel), ("shape function", report.ops_without_shape_function)):
-        screen.line(f"ops without {heading}: {_listed([f'{op} ({n})' for op, n in ops.items()]) or 'none'}")
+        screen.line(f"ops without {heading}: {screen.listed([f'{op} ({n})' for op, n in ops.items()]) or 'none'}")
     if report.nodes_without_kernel:
         screen.line()
-        rows = [[node.node, node.op, node.function or "-"] for node in report.nodes_without_kernel[:_LISTED]]
-        if len(report.nodes_without_kernel) > _LISTED:
-            rows.append([f"... and {len(report.nodes_without_kernel) - _LISTED} more", "", ""])
+        rows = [[node.node, node.op, node.function or "-"] for node in report.nodes_without_kernel]
         screen.table(["nodes without kernel", "op", "in function"], rows, left=3)
 
 
@@ -202,13 +198,5 @@ def _short_names(devices: Iterable[str]) -> Callable[[str], str]:
 
 
 def _counts(screen: Screen, heading: str, counts: dict[str, int]) -> None:
-    rows = [[name, f"{count:,}"] for name, count in list(counts.items())[:_LISTED]]
-    if len(counts) > _LISTED:
-        rows.append([f"... and {len(counts) - _LISTED} more", f"{sum(list(counts.values())[_LISTED:]):,}"])
-    screen.table([heading, "nodes"], rows)
+    screen.table([heading, "nodes"], [[name, f"{count:,}"] for name, count in counts.items()])
     screen.line()
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...actors.running.make_evaluator import make_evaluator
 from ...devices.pipeline import Imported, Lowered, Partitioned, Placed, Pruned
-from ...graph import Graph, save_graph_def, to_graph_def
+from ...graph import Graph, Progress, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name
 from .failure import ConfigurationError, configuring
@@ -27,13 +27,13 @@ def partition(request: Request, out: Path, as_json: bool) -> None:
     with configuring("--out"):
         out.mkdir(parents=True, exist_ok=True)
     records: list[dict[str, str | int]] = []
-    with screen.working("writing", len(parts), "files") as progress:
+    with screen.working("writing", len(parts), "files") as on_progress:
         for device, part in parts.items():
             file = out / file_name(device)
             with configuring("--out"):
                 save_graph_def(to_graph_def(part), file)
             records.append({"device": device, "file": str(file), **_counts(part)})
-            progress(1)
+            on_progress(Progress("writing", len(records), len(parts), "files"))
     if as_json:
         screen.json({"partitions": records})
         return

@@ -200,8 +200,8 @@ def _graph_file(data: bytes, path: Path) -> GraphFile:
 
 def import_graph(file: GraphFile, screen: Screen) -> Graph:
     """Imports the graph of a file; ConfigurationError if it is not valid."""
-    with screen.working("importing", file.nodes, "nodes") as progress, configuring(f"graph {str(file.path)!r}"):
-        return graph_def_to_graph(file.data, add_default_attrs=True, on_read=progress)
+    with screen.working("importing", file.nodes, "nodes") as on_progress, configuring(f"graph {str(file.path)!r}"):
+        return graph_def_to_graph(file.data, add_default_attrs=True, on_progress=on_progress)
 
 
 def read(request: Request, screen: Screen) -> RequestFiles:

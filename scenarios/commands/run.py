@@ -11,37 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from itertools import islice
 from pathlib import Path
 
 from ...actors import RunMetadata, RunOptions, Session, open_session
 from ...actors.sessions.saved_model import make_ready
 from ...devices.timing import Timeline
 from ...errors import InvalidArgumentError, PartitaError, RequestError
-from ...graph import ConfigProto, Graph
+from ...graph import ConfigProto, Graph, Progress
 from ...graph.dtypes import Array
 from .costs import check_costs
 from .failure import ConfigurationError, configuring, one_line
 from .feeds import write_values
 from .missing import placing
-from .outputs import check_outputs
+from .reporting.step_outputs import StepOutputs
 from .request import Loaded, Request, check_fed, read, resolve
 from .screen import Screen, of_nodes, value_record, value_text
-from .simulate import check_trace, show, simulated, summary, write_trace
-
-_LISTED = 50
+from .simulate import show, simulated, summary
 
 
-async def run(request: Request, steps: int, out: Path | None, trace: Path | None, as_json: bool) -> None:
+async def run(request: Request, steps: int, out: Path | None, outputs: StepOutputs, as_json: bool) -> None:
     """Runs `steps` steps of the request and prints the values of the last one."""
     screen = Screen()
-    check_outputs({"--out": out, "--trace": trace}, request.files())
-    check_trace(trace)
+    outputs.check(request.files(), {"--out": out})
     check_costs(request)
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
         with (
-            screen.working("importing", inputs.graph.nodes, "nodes") as progress,
+            screen.working("importing", inputs.graph.nodes, "nodes") as on_progress,
             placing(request, inputs.cluster, inputs.graph.devices, f"graph {str(request.graph)!r}"),
         ):
             opening = open_session(
@@ -49,7 +45,7 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
                 inputs.cluster,
                 config=ConfigProto(allow_soft_placement=request.soft_placement),
                 passes=request.all_passes,
-                on_read=progress,
+                on_progress=on_progress,
             )
             session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
@@ -69,11 +65,14 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
         write_values(out, fetched)
     if record is not None and record.HasField("step_stats"):
         result = _attempt(loaded, parts, screen, record)
-    timeline, why_none = _simulated(result, trace, screen)
+    timeline, why_none = _simulated(result, outputs)
+    if timeline is not None:
+        outputs.write(timeline, parts, request.graph.name, screen)
     if as_json:
         screen.json(_document(fetched, loaded, steps, timeline, why_none))
     elif timeline is not None:
         show(timeline, loaded.cluster, screen)
+        outputs.say(screen)
     else:
         screen.line(f"simulated step time: none ({why_none})")
 
@@ -99,11 +98,11 @@ async def _run(
     """The values that the last step fetched, by name; it is traced if there is a record for the trace."""
     fetched: list[Array] = []
     traced = RunOptions(trace_level=RunOptions.FULL_TRACE), record
-    with screen.working("running", steps, "steps") as progress:
+    with screen.working("running", steps, "steps") as on_progress:
         for number in range(steps):
             how = traced if record is not None and number == steps - 1 else ()
             fetched = await session.run(loaded.fetches, values, loaded.targets, *how)
-            progress(1)
+            on_progress(Progress("running", number + 1, steps, "steps"))
     return dict(zip(loaded.names, fetched, strict=True))
 
 
@@ -119,19 +118,15 @@ def _attempt(
         return error
 
 
-def _simulated(
-    result: Timeline | PartitaError, trace: Path | None, screen: Screen
-) -> tuple[Timeline | None, str | None]:
+def _simulated(result: Timeline | PartitaError, outputs: StepOutputs) -> tuple[Timeline | None, str | None]:
     """The timeline of the step; or None and the reason: the step takes 0 ns, or has nodes that cannot be timed.
 
-    With --trace that is an error.
+    Where the timeline is to be written that is an error.
     """
     if isinstance(result, PartitaError):
-        if trace is not None or not isinstance(result, RequestError):
+        if outputs.given or not isinstance(result, RequestError):
             raise result
         return None, one_line(result)
-    if trace is not None:
-        write_trace(result, trace, screen)
     return result, None
 
 
@@ -151,10 +146,11 @@ def _document(
 def _print(fetched: dict[str, Array], targets: tuple[str, ...], steps: int, screen: Screen) -> None:
     ran = f", {_number(len(targets), 'target')} run" if targets else ""
     screen.line(f"{_number(steps, 'step')}, {_number(len(fetched), 'value')} fetched{ran}")
-    for name, value in islice(fetched.items(), _LISTED):
+    values, others = screen.some(list(fetched.items()))
+    for name, value in values:
         screen.line(f"  {name}  {value_text(value)}")
-    if len(fetched) > _LISTED:
-        screen.line(f"  ... and {len(fetched) - _LISTED:,} more; --out writes them all")
+    if others:
+        screen.line(f"  {others}; so has the file of --out")
     screen.line()
 
 

@@ -1,17 +1,22 @@
 """Output for the user: results on stdout, progress on stderr.
 
 stdout has results only, so that it can be piped. Progress is shown for stages of work that take over a second, and only
-if stderr is a terminal. On a terminal no line is wider than it: texts are wrapped between words, and a table that is
-too wide becomes a list of its cells. In a file or pipe nothing is wrapped, so that each line is whole; JSON never is.
+if stderr is a terminal. On a terminal no line is wider than it: texts are wrapped between words, a table that is too
+wide becomes a list of its cells, and one that is too long is cut, and says so. In a file or pipe nothing is wrapped or
+cut, so that each line is whole; JSON never is. Nowhere do control characters of a name or a value come out as they are.
+
+Whether stdout is a terminal decides the layout; FORCE_COLOR, NO_COLOR and TERM=dumb only decide about colours.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,62 +26,108 @@ from rich.table import Table
 from rich.text import Text
 
 from ...graph import Graph
+from ...graph.display.progress import Progress, ProgressCallback, no_progress
+from ...graph.display.visible import shortened, visible, visible_lines
 from ...graph.dtypes import Array, dtype_name, from_numpy
+from ..wrapping import terminal_width, wrapped
 from .feeds import shape_text
 
-_INDENT = 4  # of the rest of a line that is wrapped
 _FOLDED = 12  # the least columns for texts that are folded
+_ROWS = 40  # of a table on a terminal
+_WIDTH = 80  # of pictures in a file or pipe
 _OWN_NODES = 2  # source and sink, which every graph has
 _SHOWN = 8  # elements of a value to show
 _LISTED = 100  # larger values are not written to JSON
+_SEE_ALL = "a pipe (| less) or --json has all"
+_Item = TypeVar("_Item")
 
 
 class Screen:
     """The two consoles of a command."""
 
     def __init__(self) -> None:
-        self.out = Console(highlight=False, soft_wrap=True)
-        self.err = Console(stderr=True, highlight=False)
+        self.width = terminal_width(sys.stdout)
+        """columns of the terminal; None for a file or pipe"""
+        self.out = _console(width=self.width)
+        self.err = _console(stderr=True)
+
+    @property
+    def picture_width(self) -> int:
+        """Columns for a picture: those of the terminal, or as many as a terminal usually has."""
+        return self.width or _WIDTH
 
     def line(self, text: str = "") -> None:
         """Prints one line of the result."""
-        self.text(text)
+        self.text(visible(text))
 
     def text(self, text: str) -> None:
         """Prints a text of any number of lines, without colours."""
-        if self.out.is_terminal:
-            text = "\n".join(part for line in text.split("\n") for part in self._wrapped(line))
+        text, width = visible_lines(text), self.width
+        if width is not None:
+            text = "\n".join(part for line in text.split("\n") for part in wrapped(line, width))
         self.out.file.write(f"{text}\n")
-
-    def _wrapped(self, line: str) -> Iterator[str]:
-        """The parts of a line that are no wider than the terminal; those after the first are indented further."""
-        if cell_len(line) <= self.out.width:
-            yield line
-            return
-        lead = min(len(line) - len(line.lstrip()), self.out.width // 4)
-        parts = Text(line.strip()).wrap(self.out, self.out.width - lead - _INDENT, overflow="fold")
-        for number, part in enumerate(parts):
-            yield " " * (lead + (_INDENT if number else 0)) + part.plain.rstrip()
 
     def json(self, document: object) -> None:
         """Prints a JSON document, without wrapping or colours."""
         self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    def some(self, items: Sequence[_Item], most: int = _ROWS) -> tuple[Sequence[_Item], str]:
+        """What is shown of a list, and what is said of the others: on a terminal `most` items, else all."""
+        if self.width is None or len(items) <= most:
+            return items, ""
+        return items[:most], f"... and {len(items) - most:,} more; {_SEE_ALL}"
+
+    def listed(self, names: Sequence[str]) -> str:
+        """Names on one line: all of them, on a terminal the first ones and how to see all."""
+        names, others = self.some(names)
+        return ", ".join(names) + (f", {others}" if others else "")
+
+    def table(
+        self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, least: Sequence[str] = ()
+    ) -> None:
         """Prints a table; the first `left` columns are texts, the others numbers.
 
-        On a terminal texts are folded where that is enough; else each row becomes a list of its cells.
+        On a terminal the words of headings stand below each other, texts are folded, and the columns `least`, which are
+        numbers, are left out, as far as that is needed and enough; else each row becomes a list of its cells. Of a long
+        table the first rows are printed.
         """
-        if self.out.is_terminal and _needed(headings, rows, left) > self.out.width:
-            self._list(headings, rows)
-            return
+        some, others = self.some(rows)
+        heads, cells = list(map(self._cell, headings)), [list(map(self._cell, row)) for row in some]
+        if self.width is not None and _needed(heads, cells, left) > self.width:
+            kept = self._fitting(heads, cells, left, least)
+            if kept is None:
+                self._list(heads, cells)
+            else:
+                self._aligned(*kept, left)
+        else:
+            self._aligned(heads, cells, left)
+        if others:
+            self.line(others)
+
+    def _fitting(
+        self, headings: list[str], rows: list[list[str]], left: int, least: Sequence[str]
+    ) -> tuple[list[str], list[list[str]]] | None:
+        """Headings of several lines, and the columns that fit the terminal; None if none of that is enough."""
+        columns = list(zip(headings, *rows, strict=True))
+        for number in range(len(least) + 1):
+            shown, *kept = map(list, zip(*(it for it in columns if it[0] not in least[:number]), strict=True))
+            stacked = [heading.replace(" ", "\n") for heading in shown]
+            if _needed(stacked, kept, left) <= (self.width or 0):
+                return stacked, kept
+        return None
+
+    def _cell(self, text: str) -> str:
+        return visible(text) if self.width is None else shortened(visible(text))
+
+    def _aligned(self, headings: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> None:
+        """Prints cells in columns."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if column < left else "right", overflow="fold")
+            table.add_column(heading, justify="left" if column < left else "right", overflow="fold", vertical="bottom")
         for row in rows:
             table.add_row(*map(Text, row))
-        if not self.out.is_terminal:  # no line is wrapped in a file or pipe
-            self.out.width = max(self.out.width, _needed(headings, rows, 0))
+        if self.width is None:  # no line is wrapped in a file or pipe
+            self.out.width = max(_WIDTH, _needed(headings, rows, 0))
         self.out.print(table)
 
     def _list(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -88,22 +139,32 @@ class Screen:
                     self.line(f"  {heading}  {cell}" if heading else f"  {cell}")
 
     @contextmanager
-    def working(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
+    def working(self, label: str, total: int | None = None, unit: str = "") -> Iterator[ProgressCallback]:
         """After a second, shows `label`, how many of `total` are done, and the time so far, if stderr is a terminal.
 
-        The body calls the function that it gets with the number of items done since the last call, from any thread.
+        The body hands the function that it gets over as `on_progress`, or calls it, from any thread.
         """
         if not self.err.is_terminal:
-            yield _ignore
+            yield no_progress
             return
         from ..progress import shown_late  # what draws it takes 20 ms to load
 
-        with shown_late(self.err, label, total, unit) as advance:
-            yield advance
+        with shown_late(self.err, Progress(label, 0, total, unit)) as on_progress:
+            yield on_progress
 
 
-def _ignore(_count: int) -> None:
-    pass
+def _console(width: int | None = None, *, stderr: bool = False) -> Console:
+    """A console that prints texts as they are; without styles where the environment asks for none."""
+    is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
+    return Console(
+        width=width,
+        stderr=stderr,
+        color_system=None if is_plain else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
 
 
 def of_nodes(*graphs: Graph) -> str:
@@ -113,8 +174,10 @@ def of_nodes(*graphs: Graph) -> str:
 
 def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]], folded: int) -> int:
     """The columns that a table takes if the cells of the first `folded` ones may be folded."""
-    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
-    return sum(min(width, _FOLDED) if k < folded else width for k, width in enumerate(widths)) + 2 * len(widths)
+    widths = [
+        max(map(cell_len, (*heading.split("\n"), *cells))) for heading, *cells in zip(headings, *rows, strict=True)
+    ]
+    return sum(min(width, _FOLDED) if k < folded else width for k, width in enumerate(widths)) + 2 * len(widths) - 2
 
 
 def value_text(value: Array) -> str:

@@ -6,12 +6,10 @@ No kernel runs. The numbers equal those of `partita run` for the same request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline, simulate as simulate_partitions
-from ...devices.timing.export import exporter_for
 from ...devices.timing.memory.kinds import MemoryPlace
 from ...devices.timing.ordering.order import Order
 from ...devices.units import format_bytes, format_ns
@@ -19,17 +17,18 @@ from ...errors import InvalidArgumentError, Reason
 from ...graph import Graph
 from ...graph.formats.traces import TraceSource
 from ..report import NOT_CALIBRATED
-from ..report.memory import fullest_memory, shortage_lines
+from ..report.memory import memory_line, shortage_headline, shortage_lines
 from .choices import order_text
 from .costs import check_costs, cost_source_of
-from .failure import DOES_NOT_FIT, ConfigurationError, configuring
-from .outputs import check_outputs
+from .failure import DOES_NOT_FIT, ConfigurationError
 from .partition import place_and_cut
+from .reporting.step_outputs import StepOutputs
 from .request import Loaded, Request, load
 from .screen import Screen, of_nodes
 
 _NS_PER_S = 1e9
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
+_SHORTAGES, _DRAWN = 4, 16  # memories that are too small, and devices with bars, on a terminal
 _BESIDE_BAR = len("  |") + len("| 100.0 %  ")
 
 
@@ -46,27 +45,26 @@ class StepNotes(NamedTuple):
         return {"tokens_per_s": self.tokens * _NS_PER_S / timeline.makespan_ns} if self.tokens else {}
 
 
-def simulate(request: Request, order: Order, as_json: bool, trace: Path | None) -> int:
+def simulate(request: Request, order: Order, as_json: bool, outputs: StepOutputs) -> int:
     """Prints the simulated time of a step of the request; returns the exit code, which says whether it fits in memory.
 
     Raises ConfigurationError for a feed that does not fit and for what a flag has to say, InvalidArgumentError for a
     step of 0 ns, and UnimplementedError for nodes that cannot be timed.
     """
     screen = Screen()
-    check_outputs({"--trace": trace}, request.files())
-    check_trace(trace)
+    outputs.check(request.files())
     check_costs(request)
     if request.trace_times and request.trace_in is None:
         raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
     recorded = request.recorded()
-    return timed(load(request, screen), screen, as_json, trace, recorded, order=order)
+    return timed(load(request, screen), screen, as_json, outputs, recorded, order=order)
 
 
 def timed(
     loaded: Loaded,
     screen: Screen,
     as_json: bool,
-    trace: Path | None = None,
+    outputs: StepOutputs,
     recorded: TraceSource | None = None,
     order: Order = "ready",
     about: StepNotes | None = None,
@@ -83,8 +81,7 @@ def timed(
         if error.reason is Reason.NO_TIME:
             raise
         raise ConfigurationError(str(error)) from error
-    if trace is not None:
-        write_trace(timeline, trace, screen)
+    outputs.write(timeline, parts, loaded.request.graph.name, screen)
     if as_json:
         document = summary(timeline, loaded.cluster)
         screen.json({**document, **known.rate(timeline), "warnings": [*known.warnings, *timeline.warnings]})
@@ -94,6 +91,7 @@ def timed(
             screen.line(f"{known.tokens:,} tokens a step, {rate:,.0f} tokens/s")
         for warning in known.warnings:
             screen.text(f"note: {warning}")
+        outputs.say(screen)
     return DOES_NOT_FIT if timeline.too_small else 0
 
 
@@ -106,7 +104,7 @@ def simulated(
 ) -> Timeline:
     """The timeline of one step over the partition graphs of a request, with what the trace of a real step tells."""
     costs = cost_source_of(loaded.request, parts, loaded.cluster)
-    with screen.working(f"simulating {of_nodes(*parts.values())}"):
+    with screen.working(f"simulating {of_nodes(*parts.values())}") as on_progress:
         return simulate_partitions(
             parts,
             loaded.cluster,
@@ -119,20 +117,8 @@ def simulated(
             assumed_size=loaded.request.assume_size,
             cost_source=costs,
             order=order,
+            on_progress=on_progress,
         )
-
-
-def check_trace(path: Path | None) -> None:
-    """ConfigurationError when there is no exporter for files of that suffix."""
-    if path is not None:
-        with configuring("--trace"):
-            exporter_for(path)
-
-
-def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
-    """Writes the timeline in the format of the file's suffix; ConfigurationError when the file cannot be written."""
-    with screen.working(f"writing {path.name}"), configuring("--trace"):
-        exporter_for(path).write(timeline, path)
 
 
 def show(
@@ -142,15 +128,16 @@ def show(
     order: Order = "ready",
     advice: Callable[[int], str] | None = None,
 ) -> None:
-    """Prints what does not fit in memory, makespan, a row per device, what the fullest holds, bars, and assumptions.
+    """Prints the makespan, what does not fit, a row per device, what the fullest holds, the picture, and assumptions.
 
     An order other than the usual one is named; `advice` says what makes the step fit.
     """
     short = cluster.short_names.shorten
     low, high = _bounds(timeline)
-    for line in shortage_lines(timeline, cluster, advice):
+    headline = shortage_headline(timeline, cluster)
+    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis}){headline}")
+    for line in shortage_lines(timeline, cluster, advice, None if screen.width is None else _SHORTAGES):
         screen.line(line)
-    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis})")
     if order != "ready":
         screen.line(f"order: {order_text(order)}")
     within = "unknown" if low is None or high is None else f"{format_ns(low)} to {format_ns(high)}"
@@ -176,11 +163,12 @@ def show(
     communication = ["exposed comm.", "hidden comm."] if has_collectives else []
     counts = ["stands for"] if stands_for else []
     heads = ["device", *counts, "model", "busy", "compute", *communication, "peak memory"]
-    screen.table(heads, rows, left=2 + len(counts))
-    if memory := fullest_memory(timeline, cluster):
+    screen.table(heads, rows, left=2 + len(counts), least=("compute", "peak memory"))
+    if memory := memory_line(timeline, cluster):
         screen.line(memory)
     screen.line()
-    screen.text(short(timeline.render(_bar_width(timeline, short, screen))))
+    most_devices = None if screen.width is None else _DRAWN
+    screen.text(short(timeline.render(_bar_width(timeline, short, screen), most_devices=most_devices)))
     if timeline.basis == BASIS:
         screen.line(f"note: {NOT_CALIBRATED}")
 
@@ -189,9 +177,9 @@ def _bar_width(timeline: Timeline, short: Callable[[str], str], screen: Screen) 
     """What the names of streams leave of a terminal's width, so that a bar and its name are on one line."""
     streams = {stream for device in timeline.devices for stream in timeline.streams(device)}
     around = _AROUND_BAR
-    if screen.out.is_terminal:
+    if screen.width is not None:
         around = max(around, _BESIDE_BAR + max((len(short(stream)) for stream in streams), default=0))
-    return min(max(screen.out.width - around, _MIN_BAR), _MAX_BAR)
+    return min(max(screen.picture_width - around, _MIN_BAR), _MAX_BAR)
 
 
 def _bounds(timeline: Timeline) -> tuple[int, int] | tuple[None, None]:

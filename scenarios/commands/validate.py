@@ -29,11 +29,11 @@ def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path 
         check_folder(predictions, "--predictions")
         with configuring("--predictions"):
             check_folder_of_predictions(predictions, [fit, *([test] if test else [])], _SETS)
-    with configuring(), screen.working("fitting and predicting") as advance:
+    with configuring(), screen.working("fitting and predicting") as on_progress:
         validation = (
-            validate_folders(fit, test, advance, _SETS)
+            validate_folders(fit, test, on_progress, _SETS)
             if test is not None
-            else cross_validate(fit, folds or 0, advance, _SETS)
+            else cross_validate(fit, folds or 0, on_progress, _SETS)
         )
     if predictions is not None:
         with configuring("--predictions"):

@@ -9,7 +9,7 @@ Settings are texts. Five that models have in common are flags of their own; the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import Parameter
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from ...graph.graphdef.sources import parse_graph_def
 from ..workloads.model_step import ModelStep
 from ..workloads.registry import Workload, find_workload, workload_names
 from .failure import ConfigurationError, configuring
-from .outputs import check_outputs
 from .planning.machines import machines_with_gpus
+from .reporting.step_outputs import StepOutputs
 from .request import live_nodes
 from .screen import Screen
 from .workload_step import given_cluster, loaded_step
@@ -53,6 +53,7 @@ class WorkloadFlags:
     gpus: str | None = None
     out: Path | None = None
     is_simulated: bool = False
+    outputs: StepOutputs = field(default_factory=StepOutputs)
 
     def beside_name(self) -> list[str]:
         """The flags that are given and mean nothing without a workload."""
@@ -67,6 +68,7 @@ class WorkloadFlags:
             "--gpus": self.gpus,
             "--out": self.out,
             "--simulate": self.is_simulated,
+            **self.outputs.paths,
         }
         return [flag for flag, value in given.items() if value not in (None, (), False)]
 
@@ -102,16 +104,15 @@ def workload(flags: WorkloadFlags, as_json: bool) -> int:
         chosen = find_workload(flags.name)
         known = chosen.settings()
     _check_flags(flags, known)
-    check_outputs({"--out": flags.out}, {"--config": flags.config, "--cluster": flags.cluster})
+    flags.outputs.check({"--config": flags.config, "--cluster": flags.cluster}, {"--out": flags.out})
     texts = flags.texts(known)
     missing = [it for it in known.values() if it.default is Parameter.empty and it.name not in texts]
     if missing:
         raise ConfigurationError(f"workload {flags.name!r} needs {_flag(missing[0])}")
     made, graph = _made(chosen, texts, screen)
     if flags.out is None:
-        return loaded_step(chosen.name, made, graph, given_cluster(flags.devices, flags.cluster, flags.gpus)).timed(
-            screen, as_json
-        )
+        step = loaded_step(chosen.name, made, graph, given_cluster(flags.devices, flags.cluster, flags.gpus))
+        return step.timed(screen, as_json, flags.outputs)
     with configuring("--out"):
         save_graph_def(graph.to_graph_def(), flags.out)
     _print(chosen, made, graph, flags.out, screen, as_json)
@@ -127,6 +128,8 @@ def _check_flags(flags: WorkloadFlags, known: Mapping[str, Parameter]) -> None:
         )
     if flags.out is not None and flags.is_simulated:
         raise ConfigurationError("--out and --simulate exclude each other; give one of them")
+    if flags.out is not None and flags.outputs.given:
+        raise ConfigurationError(f"{flags.outputs.given[0]} shows a simulated step; give --simulate in place of --out")
     named = {"--devices": flags.devices, "--cluster": flags.cluster, "--gpus": flags.gpus}
     given = [flag for flag, value in named.items() if value is not None]
     if len(given) > 1:

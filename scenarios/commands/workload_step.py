@@ -13,6 +13,7 @@ from .choices import ChoiceOptions
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds
 from .planning.machines import machines_with_gpus
+from .reporting.step_outputs import StepOutputs
 from .request import Loaded, Request, describe, ends, live_nodes, wanted_devices
 from .screen import Screen
 from .simulate import StepNotes, timed
@@ -25,9 +26,9 @@ class LoadedStep:
     loaded: Loaded
     about: StepNotes
 
-    def timed(self, screen: Screen, as_json: bool) -> int:
+    def timed(self, screen: Screen, as_json: bool, outputs: StepOutputs) -> int:
         """Prints the simulated time; returns the exit code. Raises as `simulate`."""
-        return timed(self.loaded, screen, as_json, about=self.about)
+        return timed(self.loaded, screen, as_json, outputs, about=self.about)
 
 
 def given_cluster(devices: str | None, file: Path | None, gpus: str | None = None) -> Cluster | None:

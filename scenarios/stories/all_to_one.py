@@ -7,20 +7,19 @@ different links. The simulation says which of the two is faster on given links. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...actors import BlockingSession
 from ...devices import cut, local_cluster
 from ...devices.timing import simulate
 from ...devices.units import format_ns
 from ..report import columns, step_report, value_line
 from ..workloads.reduction import all_to_one, all_to_one_tree
+from .catalog import Story
 
 DEVICES = [f"/device:GPU:{k}" for k in range(8)]
 LENGTH = 1 << 20  # 4 MiB of float32 per device
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     graph_def = all_to_one(DEVICES, LENGTH)
     cluster = local_cluster("cpu:1,gpu:8")
@@ -38,6 +37,7 @@ def story() -> Iterator[str]:
     yield "all to one, or a tree of pairs"
     rows = [("", "step time"), *((n, format_ns(t.makespan_ns)) for n, t in (("one", timeline), ("tree", in_a_tree)))]
     yield from columns(rows)
+    return timeline
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
 """The shipped stories by name.
 
-A story is a module of this folder with a function `story`, and its expected output beside it. Importing this module
-imports none of them.
+A story is a module of this folder with a function `story`, and its expected output beside it. The function is a
+generator: it yields lines, and returns the step that they are about for whoever wants to look at it. Importing this
+module imports none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from ...devices.timing import Timeline
+
+Story: TypeAlias = "Generator[str, None, Timeline]"
 
 STORIES = {
     "cnn_two_gpus": "inference of a small CNN, its layers split over two GPUs",
@@ -26,9 +33,20 @@ STORIES = {
 """one line about each shipped story, by name"""
 
 
-def tell(name: str) -> Iterator[str]:
+def tell(name: str) -> Story:
     """The lines of a story; KeyError when there is none of that name."""
     if name not in STORIES:
         raise KeyError(name)
-    lines: Iterator[str] = import_module(f".{name}", __package__).story()
-    return lines
+    told: Story = import_module(f".{name}", __package__).story()
+    return told
+
+
+def step_of(name: str) -> Timeline:
+    """The step that a story is about, once all of it has been told; KeyError as `tell`."""
+    told = tell(name)
+    while True:
+        try:
+            next(told)
+        except StopIteration as end:
+            step: Timeline = end.value
+            return step

@@ -7,8 +7,6 @@ its output is in the file beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ...actors import BlockingSession
@@ -17,11 +15,12 @@ from ...devices.timing import simulate
 from ..report import step_report, value_line
 from ..workloads.cnn import SIDE, cnn
 from ..workloads.parameters import uniform
+from .catalog import Story
 
 IMAGES = 32
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     graph_def = cnn(["/device:GPU:0", "/device:GPU:1"])
     cluster = local_cluster("cpu:1,gpu:2", gpu="V100-SXM2")
@@ -38,6 +37,7 @@ def story() -> Iterator[str]:
     parts = cut(graph_def, cluster, feeds=["images"], fetches=["probabilities"])
     timeline = simulate(parts, cluster, feeds={"images": images.shape})
     yield from step_report(parts, timeline, cluster)
+    return timeline
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ step. Run it with `python -m partita.scenarios.stories.data_parallel_training`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ...actors import BlockingSession
@@ -20,12 +18,13 @@ from ...graph import Graph, GraphDef
 from ..report import columns, step_report
 from ..workloads.parameters import uniform
 from ..workloads.training import CLASSES, FEATURES, VariableKind, training_step
+from .catalog import Story
 
 ROWS, STEPS = 256, 6
 COUNTS = (1, 2, 4)
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     yield f"a perceptron learns {ROWS} rows: its loss, step by step"
     yield from columns(
@@ -40,6 +39,7 @@ def story() -> Iterator[str]:
     yield "more replicas for the same batch"
     times = [(str(n), format_ns(_step(n)[1].makespan_ns)) for n in COUNTS]
     yield from columns([("GPUs", "step time"), *times])
+    return timeline
 
 
 def losses(kind: VariableKind, replicas: int) -> list[str]:

@@ -7,21 +7,20 @@ of a simulated step. Run it with `python -m partita.scenarios.stories.epochs`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...devices import cut, local_cluster
 from ...devices.pipeline import RecvEpochs
 from ...devices.timing import Timeline, simulate, start_times
 from ...devices.units import format_bytes, format_ns
 from ..report import columns
 from ..workloads.resnet50 import resnet50
+from .catalog import Story
 
 GPUS = [f"/device:GPU:{k}" for k in range(4)]
 SIDE, IMAGES, MICRO_BATCHES = 224, 64, 8
 CLUSTER = local_cluster(f"cpu:1,gpu:{len(GPUS)}")
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     plain = _step(False)
     guessed, own = _step(True), _step(start_times(plain))
@@ -39,6 +38,7 @@ def story() -> Iterator[str]:
     yield f"  gpu:0 needs {saved} less memory: micro-batches wait on the host until it gets to them."
     yield f"  The step takes {_compared(guessed, plain)}: each tensor is still there before it is needed."
     yield f"  By the times of its own timeline it takes {_compared(own, plain)}: guessing is enough here."
+    return guessed
 
 
 def _step(recv_epochs: RecvEpochs) -> Timeline:

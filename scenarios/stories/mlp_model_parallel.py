@@ -16,13 +16,14 @@ from ...devices.units import format_bytes, format_ns
 from ..report import columns, step_report, value_line
 from ..workloads.mlp import mlp
 from ..workloads.parameters import uniform
+from .catalog import Story
 
 ROWS, SIZES = 256, (256, 1024, 1024, 1024, 16)
 ONE_GPU = ["/device:GPU:0"] * 4
 TWO_STAGES = ["/device:GPU:0"] * 2 + ["/device:GPU:1"] * 2
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     graph_def = mlp(SIZES, TWO_STAGES)
     cluster = _cluster()
@@ -38,6 +39,7 @@ def story() -> Iterator[str]:
     yield from step_report(parts, timeline, cluster)
     yield "against one GPU"
     yield from _comparison({"one GPU": _simulated(ONE_GPU), "two stages": timeline})
+    return timeline
 
 
 def _cluster() -> Cluster:

@@ -8,7 +8,6 @@ Run it with `python -m partita.scenarios.stories.pipeline_schedules`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...actors import BlockingSession
@@ -18,6 +17,7 @@ from ...devices.units import format_bytes, format_ns
 from ...graph import Graph, PipelineShape, Timetable, find_schedule, pipeline
 from ..report import columns, device_bars
 from ..workloads.deep_training import deep_training, first_ids
+from .catalog import Story
 
 LAYERS, WIDTH, ROWS, MICRO_BATCHES = 16, 4096, 65536, 8
 SHOWN = 4  # micro-batches of the timetables
@@ -55,7 +55,7 @@ CHOICES = [
 MORE = ScheduleChoice("1f1b", 1, 4 * MICRO_BATCHES)
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     yield f"a small perceptron learns {SMALL_ROWS} rows: its loss, step by step"
     small = deep_training(SMALL_LAYERS, SMALL_WIDTH)
@@ -92,6 +92,7 @@ def story() -> Iterator[str]:
     yield f"  those of {MICRO_BATCHES} with GPipe, of {len(GPUS)} with 1F1B, which takes the same time. So 1F1B can"
     yield "  have more and smaller micro-batches, and then its bubble is smaller too, as long as kernels are large."
     yield "  Two stages on each GPU make the bubble smaller, for more transfers and more begun micro-batches."
+    return steps[CHOICES[1]]
 
 
 def _losses(graph: Graph) -> list[str]:

@@ -7,8 +7,6 @@ with `python -m partita.scenarios.stories.resnet50_pipeline`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...actors import BlockingSession
 from ...devices import Cluster, cut, local_cluster
 from ...devices.timing import Timeline, simulate
@@ -17,13 +15,14 @@ from ...graph import Graph
 from ..report import columns, step_report, value_line
 from ..workloads.parameters import uniform
 from ..workloads.resnet50 import resnet50
+from .catalog import Story
 
 SMALL_SIDE, SMALL_IMAGES = 32, 4
 SIDE, IMAGES, MICRO_BATCHES = 224, 64, 8
 COUNTS = (1, 2, 4, 8)
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     images = uniform("images", (SMALL_IMAGES, SMALL_SIDE, SMALL_SIDE, 3))
     with BlockingSession(resnet50(_gpus(4), SMALL_SIDE, SMALL_IMAGES, 2), _cluster(4)) as session:
@@ -37,6 +36,7 @@ def story() -> Iterator[str]:
     yield from columns([("GPUs", "step time", "images/s", "busiest GPU", "largest memory"), *map(_row, steps.items())])
     yield "the step on four GPUs"
     yield from step_report(*steps[4], _cluster(4))
+    return steps[4][1]
 
 
 def _gpus(count: int) -> list[str]:

@@ -6,7 +6,7 @@ find that device: it is the one that never waits. Run it with `python -m partita
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ...devices import Cluster, cut, local_cluster, parse_cluster
 from ...devices.timing import Timeline, simulate
@@ -14,6 +14,7 @@ from ...devices.units import format_ns
 from ...graph import Graph, replicate
 from ..report import columns, device_bars, limits
 from ..workloads.deep_training import deep_training
+from .catalog import Story
 
 LAYERS, WIDTH, ROWS = 16, 2048, 16384
 SLOW = 5
@@ -22,7 +23,7 @@ GPUS = [f"/device:GPU:{k}" for k in range(8)]
 CLUSTER = local_cluster("cpu:1,gpu:8", gpu="H100-SXM")
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     yield f"a perceptron of {LAYERS} layers {WIDTH} wide, {ROWS} rows on {len(GPUS)} GPUs; gpu:{SLOW} is slower"
     graph = replicate(deep_training(LAYERS, WIDTH), GPUS, batch="ids", loss="loss")
@@ -45,6 +46,7 @@ def story() -> Iterator[str]:
     yield "  again for each after that: they wait, and none of them is at fault."
     yield f"  One GPU that takes {FACTORS[-1]:g} times as long costs all eight {100 * (slow / fast - 1):.0f} %."
     yield f"  Seven GPUs without it take about {len(GPUS)} / {len(GPUS) - 1} of {format_ns(fast)} for the same rows."
+    return steps[FACTORS[-1]]
 
 
 def _cluster(factor: float) -> Cluster:

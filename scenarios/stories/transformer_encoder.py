@@ -7,8 +7,6 @@ is higher. Run it with `python -m partita.scenarios.stories.transformer_encoder`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...actors import BlockingSession
 from ...devices import Cluster, cut, parse_cluster
 from ...devices.timing import Timeline, simulate
@@ -17,6 +15,7 @@ from ...graph import Graph
 from ..report import columns, step_report, value_line
 from ..workloads.parameters import uniform
 from ..workloads.transformer import TransformerSizes, transformer_encoder
+from .catalog import Story
 
 SMALL = TransformerSizes(batch=2, length=16, width=64, heads=8, hidden=128, layers=2)
 LARGE = TransformerSizes(batch=8, length=512, width=1024, heads=16, hidden=4096, layers=4)
@@ -24,7 +23,7 @@ COUNTS = (1, 2, 4, 8)
 LINKS = ("NVLink3", "PCIe4 x16")
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     tokens = uniform("tokens", (SMALL.batch * SMALL.length, SMALL.width))
     with BlockingSession(transformer_encoder(_gpus(4), SMALL), _cluster(4, LINKS[0])) as session:
@@ -37,7 +36,9 @@ def story() -> Iterator[str]:
     times = ((str(n), *(format_ns(_step(n, link)[1].makespan_ns) for link in LINKS)) for n in COUNTS)
     yield from columns([("GPUs", *LINKS), *times])
     yield f"the step on four GPUs joined by {LINKS[0]}"
-    yield from step_report(*_step(4, LINKS[0]), _cluster(4, LINKS[0]))
+    parts, timeline = _step(4, LINKS[0])
+    yield from step_report(parts, timeline, _cluster(4, LINKS[0]))
+    return timeline
 
 
 def _gpus(count: int) -> list[str]:

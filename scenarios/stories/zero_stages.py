@@ -8,7 +8,6 @@ ZeRO, 2020). The values of a step are the same. Run it with `python -m partita.s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from ...actors import BlockingSession
 from ...devices import cut, local_cluster
@@ -17,6 +16,7 @@ from ...devices.units import format_bytes, format_ns
 from ...graph import Graph, replicate
 from ..report import columns, device_bars
 from ..workloads.deep_training import deep_training, first_ids
+from .catalog import Story
 
 LAYERS, WIDTH, ROWS = 8, 2048, 8192
 SMALL_LAYERS, SMALL_WIDTH, SMALL_ROWS, STEPS = 3, 16, 64, 4
@@ -27,7 +27,7 @@ LAYER_BYTES = 4 * WIDTH * WIDTH
 STAGES = range(4)
 
 
-def story() -> Iterator[str]:
+def story() -> Story:
     """The lines of the story."""
     yield f"a small perceptron learns {SMALL_ROWS} rows with Adam: its loss, step by step"
     small = deep_training(SMALL_LAYERS, SMALL_WIDTH, "adam")
@@ -58,6 +58,7 @@ def story() -> Iterator[str]:
     yield "  2: as 1, and a gradient is freed when it is scattered: less memory in the same time."
     yield "  3: no GPU has all parameters. Each layer is gathered before it is read, forwards and again backwards,"
     yield "     while the one before it computes: half as many bytes more than before, about half beside computing."
+    return steps[3]
 
 
 def _sharded(graph: Graph, zero: int) -> Graph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,8 @@ from partita.graph.ops.registry import lookup_op
 from partita.graph.protos import GraphDef
 from partita.scenarios.cli import main
 
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+"""what a terminal gets for a heading"""
 CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 
 
@@ -46,6 +50,28 @@ class CommandLine:
         result = self(*arguments)
         assert (result.code, result.err) == (0, "")
         return result.out
+
+
+class Terminal:
+    """Calls `partita` with consoles that say that they are a terminal of some columns."""
+
+    def __init__(self, partita: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._partita = partita
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("TERM", "xterm")
+
+    def __call__(self, width: int, *arguments: object) -> Result:
+        """Runs one command; what it prints is without colours."""
+        result = self.raw(width, *arguments)
+        return Result(result.code, COLOURS.sub("", result.out), COLOURS.sub("", result.err))
+
+    def raw(self, width: int, *arguments: object) -> Result:
+        """Runs one command; what it prints has the colours."""
+        self._monkeypatch.setenv("COLUMNS", str(width))
+        with self._monkeypatch.context() as patched:
+            for stream in (sys.stdout, sys.stderr):
+                patched.setattr(stream, "isatty", lambda: True)
+            return self._partita(*arguments)
 
 
 def assert_one_clear_line(result: Result, code: int, *words: str) -> None:

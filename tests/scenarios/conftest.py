@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.scenarios.command_line import CommandLine, affine
+from tests.scenarios.command_line import CommandLine, Terminal, affine
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
@@ -18,6 +18,12 @@ def partita(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("PARTITA_DEBUG", raising=False)
     monkeypatch.setattr("partita.scenarios.progress.PATIENCE_S", 3600.0)
     return CommandLine(capsys)
+
+
+@pytest.fixture
+def terminal(partita: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """The command line on a terminal."""
+    return Terminal(partita, monkeypatch)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from tests.scenarios.commands.planning.plans import FEW, SMALL
 from tests.scenarios.commands.training_files import training_graph
 
 ON = ("--gpus", "A100-80GB:2", "--global-batch", "8")
+TRACE = Path(__file__).parents[1] / "devices" / "timing" / "tracing" / "data" / "loop.trace.pb"
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
 
@@ -82,6 +83,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
             folder / "o.pb",
         ],
         "plan": ["plan", *SMALL, *FEW, *ON, "--top", 2, "--what-if", "peak=2x", "--gpu-counts", "1,2"],
+        "report": ["report", TRACE, "--compare", TRACE, "--out", folder / "r.html"],
         "validate": ["validate", "--fit", folder / "measured", "--cross-validate", "2"],
     }
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
-FILES = [("run", "--out"), ("run", "--trace"), ("simulate", "--trace")]
+FILES = [("run", "--out"), ("run", "--trace"), ("simulate", "--trace"), ("run", "--report"), ("simulate", "--report")]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_file_that_cannot_be_written_is_refused_first(
         "no/such/out": ["no folder", "make it first"],
         "file/out": ["is not a folder"],
         ".": ["is a folder; give a file"],
-        "x" * 300: ["File name too long"],
+        f"{'x' * 300}.html": ["File name too long"],
         graph.name: ["is what GRAPH names"],
     }.items():
         assert_one_clear_line(partita(command, graph, flag, tmp_path / path), 2, flag, *words)
@@ -60,6 +60,8 @@ def test_permissions_are_asked_for(
 def test_two_outputs_need_two_files(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
     """In any spelling; and the cluster file cannot be overwritten."""
     (tmp_path / "c.toml").write_text("[[device]]\nspec = 'generic-cpu'\n")
+    same = ["--trace", tmp_path / "x.html", "--report", tmp_path / "x.html"]
+    assert_one_clear_line(partita("simulate", graph, *same), 2, "--report", "is what --trace names")
     same = ["--out", tmp_path / "x", "--trace", tmp_path / "." / "y" / ".." / "x"]
     assert_one_clear_line(partita("run", graph, *same), 2, "--trace", "is what --out names")
     over = ["--cluster", tmp_path / "c.toml", "--out", tmp_path / "c.toml"]

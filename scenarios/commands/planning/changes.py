@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -45,27 +45,25 @@ def changed_plan(request: PlanRequest, first: Estimate, screen: Screen) -> Chang
     return ChangedPlan(request.flags.what_if, machine.factors, first, same, best)
 
 
-def show_change(it: ChangedPlan, screen: Screen) -> None:
-    """Prints both plans beside the first one."""
+def change_lines(it: ChangedPlan) -> Iterator[str]:
+    """Both plans beside the first one."""
     faster = [f"{_RATES[rate]} {factor:.3g} times" for rate, factor in it.factors.items() if factor != 1]
-    screen.line(
-        f"with {', '.join(it.changes)}: {', '.join(faster) or 'nothing is faster: another link is the slowest'}"
-    )
+    yield f"with {', '.join(it.changes)}: {', '.join(faster) or 'nothing is faster: another link is the slowest'}"
     for plan, words in ((it.same, "the same plan"), (it.best, "the best plan")):
         shorter = 100 * (plan.step_ms / it.before.step_ms - 1)
         named = (
             "" if plan is it.same else ", the same" if it.best.split == it.same.split else f", {split_text(plan.split)}"
         )
-        screen.line(f"  {words}  {plan.step_ms:,.1f} ms, {shorter:+.1f} %{named}")
+        yield f"  {words}  {plan.step_ms:,.1f} ms, {shorter:+.1f} %{named}"
 
 
-def show_sensitivities(percents: Mapping[str, float], machine: Machine, screen: Screen) -> None:
-    """Prints how much of the step ten percent more of each rate saves, the most first."""
+def sensitivity_lines(percents: Mapping[str, float], machine: Machine) -> Iterator[str]:
+    """How much of the step ten percent more of each rate saves, the most first."""
     words = {**_RATES, "products": f"peak of {machine.spec.name}"}
     width = max(len(words[rate]) for rate in percents)
-    screen.line("what would help: 10 % more of a rate makes the step shorter by")
+    yield "what would help: 10 % more of a rate makes the step shorter by"
     for rate, saved in sorted(percents.items(), key=lambda it: -it[1]):
-        screen.line(f"  {words[rate]:<{width}}  {saved:4.1f} %")
+        yield f"  {words[rate]:<{width}}  {saved:4.1f} %"
 
 
 def change_record(it: ChangedPlan) -> Mapping[str, object]:

@@ -5,36 +5,27 @@ All of it is planned before anything is printed, so that a wrong flag prints one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from ....devices.timing import Timeline
 from ...planners.estimates import Estimate
-from ...planners.searching.plan import TrainingPlan
+from ...planners.plan_explanation import compared, explained
+from ...planners.plan_table import notes_of, plan_rows
 from ...planners.what_if import sensitivities
 from ..failure import configuring
 from ..screen import Screen
-from .changes import ChangedPlan, change_record, changed_plan, show_change, show_sensitivities
-from .counts import CountedPlan, count_records, counted, show_counts
+from .answer import TrainingAnswer
+from .changes import change_lines, change_record, changed_plan, sensitivity_lines
+from .counts import count_records, counted, show_counts
 from .document import document, model_record, plan_record
-from .explanation import compared, explained
 from .flags import PlanFlags
 from .next_step import next_command
+from .page import check_report, training_page, write_report
 from .plan_request import PlanRequest, machines_text
-from .search_text import show_search
-from .table import notes_of, plan_rows
-
-
-@frozen
-class TrainingAnswer:
-    """All that is printed."""
-
-    request: PlanRequest
-    plan: TrainingPlan
-    saved_percent: Mapping[str, float]
-    change: ChangedPlan | None
-    counts: Sequence[CountedPlan]
+from .search_text import search_lines
 
 
 def plan(flags: PlanFlags, as_json: bool) -> int:
@@ -44,12 +35,15 @@ def plan(flags: PlanFlags, as_json: bool) -> int:
     together, and for a model that fits nowhere.
     """
     flags.check()
+    check_report(flags)
     screen = Screen()
     if flags.inference:
         from .serving import plan_serving  # training needs nothing of it
 
         return plan_serving(flags, screen, as_json)
     answer = _answered(PlanRequest.of(flags), screen)
+    if flags.report is not None:
+        write_report(training_page(answer, heading(answer.request), flags.command), flags.report, screen)
     if as_json:
         screen.json(_document(answer))
     else:
@@ -59,24 +53,34 @@ def plan(flags: PlanFlags, as_json: bool) -> int:
 
 def _answered(request: PlanRequest, screen: Screen) -> TrainingAnswer:
     flags = request.flags
-    with screen.working("searching"):
-        found = request.searched(request.machine, top=flags.top)
+    with screen.working("searching") as on_progress:
+        found = request.searched(request.machine, top=flags.top, on_progress=on_progress)
     first = found.plans[0]
     change = changed_plan(request, first, screen) if flags.what_if else None
     counts = counted(request, screen) if flags.counts else ()
+    timelines: list[Timeline] = []
     if flags.simulated:
-        found = evolve(found, plans=_with_simulations(request, found.plans, screen))
-    return TrainingAnswer(request, found, sensitivities(request.step, request.machine, first.split), change, counts)
+        found = evolve(found, plans=_with_simulations(request, found.plans, timelines, screen))
+    saved = sensitivities(request.step, request.machine, first.split)
+    return TrainingAnswer(request, found, saved, change, counts, timelines)
 
 
-def _with_simulations(request: PlanRequest, plans: Sequence[Estimate], screen: Screen) -> tuple[Estimate, ...]:
-    """The plans, the first ones with the time of their graph on the simulated machines."""
+def _with_simulations(
+    request: PlanRequest, plans: Sequence[Estimate], timelines: list[Timeline], screen: Screen
+) -> tuple[Estimate, ...]:
+    """The plans, the first ones with the time of their graph on the simulated machines; a page keeps the timelines."""
     from ...planners.simulated.step import with_simulated  # builders and the engine take a second to load
 
     machine, many = request.machine, min(request.flags.simulated, len(plans))
-    with screen.working("simulating the built graphs", many) as advance, configuring("--simulate"):
+    with screen.working("simulating the built graphs", many) as on_progress, configuring("--simulate"):
         timed = with_simulated(
-            request.step, plans, machine.cluster, count=many, calibration=machine.calibration, progress=advance
+            request.step,
+            plans,
+            machine.cluster,
+            count=many,
+            calibration=machine.calibration,
+            on_progress=on_progress,
+            on_timeline=timelines.append if request.flags.report is not None else lambda _: None,
         )
     return tuple(timed)
 
@@ -104,8 +108,8 @@ def _document(answer: TrainingAnswer) -> dict[str, object]:
 def _show(answer: TrainingAnswer, screen: Screen) -> None:
     request, found = answer.request, answer.plan
     first = found.plans[0]
-    screen.line(_heading(request))
-    headings, rows = plan_rows(found.plans, screen.out.width if screen.out.is_terminal else None)
+    screen.line(heading(request))
+    headings, rows = plan_rows(found.plans, screen.width)
     screen.table(headings, rows, left=0)
     for note in notes_of(headings):
         screen.line(note)
@@ -115,12 +119,15 @@ def _show(answer: TrainingAnswer, screen: Screen) -> None:
     for each in found.plans[1:]:
         if each.simulated_step_ms is not None:
             screen.line(compared(each))
-    show_sensitivities(answer.saved_percent, request.machine, screen)
+    for line in sensitivity_lines(answer.saved_percent, request.machine):
+        screen.line(line)
     screen.line()
-    show_search(found.configurations, found.impossible, found.assumptions, screen)
+    for line in search_lines(found.configurations, found.impossible, found.assumptions):
+        screen.line(line)
     if answer.change is not None:
         screen.line()
-        show_change(answer.change, screen)
+        for line in change_lines(answer.change):
+            screen.line(line)
     if answer.counts:
         screen.line()
         show_counts(answer.counts, screen)
@@ -128,9 +135,13 @@ def _show(answer: TrainingAnswer, screen: Screen) -> None:
     screen.line("build and simulate plan 1")
     for line in next_command(request.flags, request.model, first.split, request.step.sequence_length):
         screen.line(f"  {line}")
+    if request.flags.report is not None:
+        screen.line()
+        screen.line(f"report: {request.flags.report}, to be opened in a browser")
 
 
-def _heading(request: PlanRequest) -> str:
+def heading(request: PlanRequest) -> str:
+    """What is planned, in a line."""
     model, step = request.model, request.step
     of_all = (
         f", {model.active_parameters / 1e9:.2f} of them active" if model.active_parameters < model.parameters else ""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from attrs import frozen
 
+from ....graph.display.progress import Progress
 from ...planners.estimates import Estimate
 from ...planners.machine import Machine
 from ...planners.money.pareto import pareto_front
@@ -31,11 +32,12 @@ class CountedPlan:
 
 def counted(request: PlanRequest, screen: Screen) -> list[CountedPlan]:
     """The best plan of each number, ascending; ConfigurationError where no number has one."""
-    plans = []
-    with screen.working("planning for numbers of GPUs", len(request.flags.counts)) as advance:
+    plans: list[CountedPlan] = []
+    label, many = "planning for numbers of GPUs", len(request.flags.counts)
+    with screen.working(label, many) as on_progress:
         for count in request.flags.counts:
             plans.append(_counted(request, count))
-            advance(1)
+            on_progress(Progress(label, len(plans), many))
     if all(it.plan is None for it in plans):
         raise ConfigurationError(f"--gpu-counts: {plans[0].gpus} GPUs: {plans[0].reason}")
     return plans

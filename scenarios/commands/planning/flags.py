@@ -55,6 +55,9 @@ class PlanFlags:
     output: int | None = None
     batch: str | None = None
     tpot_ms: float | None = None
+    report: Path | None = None
+    command: str = ""
+    """the line that was called, for the report"""
     sizes: Mapping[str, int] = field(default_factory=dict)
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ from typing import Self
 from attrs import evolve, frozen
 
 from ....devices.units import parse_bytes_per_s
+from ....graph.display.progress import ProgressCallback, no_progress
 from ...models.description import ModelDescription
 from ...planners.machine import Machine
 from ...planners.money.run_costs import RunCosts
@@ -49,7 +50,9 @@ class PlanRequest:
         with configuring():
             return PlannedStep(self.model, length, **settings)
 
-    def searched(self, machine: Machine, *, top: int, split: str | None = None) -> TrainingPlan:
+    def searched(
+        self, machine: Machine, *, top: int, split: str | None = None, on_progress: ProgressCallback = no_progress
+    ) -> TrainingPlan:
         """The best plans on machines, with costs; `split` in place of that of the flags.
 
         ConfigurationError where nothing fits, and for axes and values that do not exist.
@@ -63,6 +66,7 @@ class PlanRequest:
                 search=self.flags.search,
                 split=split or self.flags.split,
                 top=top,
+                on_progress=on_progress,
                 **self.flags.settings(self.model),
             )
         costs = self.costs(machine)

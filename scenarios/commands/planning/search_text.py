@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from ..screen import Screen
+from collections.abc import Iterator, Mapping, Sequence
 
 
-def show_search(configurations: int, impossible: Mapping[str, int], assumptions: Sequence[str], screen: Screen) -> None:
-    """Prints them, the most frequent reason first."""
+def search_lines(configurations: int, impossible: Mapping[str, int], assumptions: Sequence[str]) -> Iterator[str]:
+    """The most frequent reason first; what belongs to the line above it begins with two blanks."""
     fitting = configurations - sum(impossible.values())
-    screen.line(f"searched {configurations:,} configurations, of which {fitting:,} are possible and fit")
+    yield f"searched {configurations:,} configurations, of which {fitting:,} are possible and fit"
     reasons = sorted(impossible.items(), key=lambda it: -it[1])
     width = max((len(f"{count:,}") for _, count in reasons), default=0)
     for reason, count in reasons:
-        screen.line(f"  {count:>{width},}  {reason}")
-    screen.line("left out, and assumed")
+        yield f"  {count:>{width},}  {reason}"
+    yield "left out, and assumed"
     for text in assumptions:
-        screen.line(f"  {text}")
+        yield f"  {text}"

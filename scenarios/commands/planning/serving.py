@@ -9,6 +9,7 @@ from ...models.description import ModelDescription
 from ...models.split import Precision, Split
 from ...models.split_text import field_texts, read_field
 from ...planners.inference.plan import InferenceEstimate, InferencePlan
+from ...planners.inference.plan_table import serving_rows
 from ...planners.inference.search import search_inference
 from ...planners.machine import Machine
 from ..failure import configuring
@@ -17,8 +18,9 @@ from .document import document, model_record
 from .flags import PlanFlags
 from .given import given_calibration, given_model
 from .machines import given_machines
+from .page import serving_page, write_report
 from .plan_request import machines_text
-from .search_text import show_search
+from .search_text import search_lines
 
 _AXES = ("tp", "pp", "ep")
 _USUAL: Precision = "bfloat16"
@@ -42,6 +44,9 @@ def plan_serving(flags: PlanFlags, screen: Screen, as_json: bool) -> int:
             usd_per_hour=machines.operating_costs.usd_per_hour,
             precision=precision,
         )
+    if flags.report is not None:
+        explained = _explained(found.plans[0], found.machine)
+        write_report(serving_page(found, _heading(flags, model, found), explained, flags.command), flags.report, screen)
     if as_json:
         screen.json(_document(flags, model, found))
     else:
@@ -70,10 +75,7 @@ def _document(flags: PlanFlags, model: ModelDescription, found: InferencePlan) -
 
 
 def _show(flags: PlanFlags, model: ModelDescription, found: InferencePlan, screen: Screen) -> None:
-    screen.line(
-        f"{flags.family} of {model.parameters / 1e9:.2f} billion parameters served by {machines_text(found.machine)}, "
-        f"{found.prompt:,} tokens of a prompt and {found.output:,} of an answer"
-    )
+    screen.line(_heading(flags, model, found))
     headings, rows = serving_rows(found.plans)
     screen.table(headings, rows, left=0)
     screen.line("batch: sequences of a replica at a time; GiB: of the fullest GPU, with the cache of full sequences")
@@ -81,32 +83,19 @@ def _show(flags: PlanFlags, model: ModelDescription, found: InferencePlan, scree
     for line in _explained(found.plans[0], found.machine):
         screen.line(line)
     screen.line()
-    show_search(found.configurations, found.impossible, found.assumptions, screen)
+    for line in search_lines(found.configurations, found.impossible, found.assumptions):
+        screen.line(line)
+    if flags.report is not None:
+        screen.line()
+        screen.line(f"report: {flags.report}, to be opened in a browser")
 
 
-def serving_rows(plans: tuple[InferenceEstimate, ...]) -> tuple[list[str], list[list[str]]]:
-    """The headings and the rows of plans; axes of 1 in all rows, and dollars without prices, have no column."""
-    columns = {
-        "#": [str(it.rank) for it in plans],
-        **{axis: [str(getattr(it, axis)) for it in plans] for axis in _AXES},
-        "replicas": [str(it.replicas) for it in plans],
-        "batch": [str(it.batch) for it in plans],
-        "prefill ms": [f"{it.prefill_ms:,.1f}" for it in plans],
-        "80 %": [f"{it.prefill_ms_low:,.1f} to {it.prefill_ms_high:,.1f}" for it in plans],
-        "token ms": [f"{it.decode_ms:,.2f}" for it in plans],
-        "80 % ": [f"{it.decode_ms_low:,.2f} to {it.decode_ms_high:,.2f}" for it in plans],
-        "tokens/s": [f"{it.tokens_per_s:,.0f}" for it in plans],
-        "cache GiB": [f"{it.kv_cache_gib:.1f}" for it in plans],
-        f"GiB of {plans[0].memory_limit_gib:.1f}": [f"{it.allocated_gib:.1f}" for it in plans],
-        "$/M tokens": [_usd(it.usd_per_million_tokens) for it in plans],
-    }
-    usual = {"pp": {"1"}, "ep": {"1"}, "$/M tokens": {""}}
-    shown = {name: cells for name, cells in columns.items() if set(cells) != usual.get(name)}
-    return list(shown), [list(row) for row in zip(*shown.values(), strict=True)]
-
-
-def _usd(price: float | None) -> str:
-    return "" if price is None else f"{price:,.3f}"
+def _heading(flags: PlanFlags, model: ModelDescription, found: InferencePlan) -> str:
+    """What is planned, in a line."""
+    return (
+        f"{flags.family} of {model.parameters / 1e9:.2f} billion parameters served by {machines_text(found.machine)}, "
+        f"{found.prompt:,} tokens of a prompt and {found.output:,} of an answer"
+    )
 
 
 def _explained(plan: InferenceEstimate, machine: Machine) -> list[str]:

@@ -20,6 +20,7 @@ NEEDED = {
     "calibrate": ("--device", "L4", "--write", "new.toml"),
     "rewrite": ("--recompute", "full", "--loss", "y", "--out", "new.pb"),
 }
+TRACE = Path(__file__).parents[2] / "devices" / "timing" / "tracing" / "data" / "loop.trace.pb"
 FOLDERS = {("validate", "--fit"), ("validate", "--test")}
 
 
@@ -39,6 +40,8 @@ def call(command: str, flag: str, file: Path, graph: Path, x: str) -> tuple[obje
     given: tuple[object, ...] = () if flag == "GRAPH" else (flag, OWN_WAYS.get(flag, "{}").format(file))
     if command == "validate":
         return (*given, *(("--cross-validate", "2") if flag == "--fit" else ("--fit", graph.parent)))
+    if command == "report":
+        return (file if flag == "GRAPH" else TRACE, *given, "--out", "page.html")
     if command == "workload":
         return (*(("gpt", "--split", "tp=1") if flag == "--config" else ("reduction",)), "--simulate", *given)
     if command == "plan":

@@ -47,11 +47,12 @@ def test_a_step_that_does_not_fit_says_so_first(
     ]
     assert len(headlines) == (0 if fits else 2)
     if not fits:
-        assert simulated.out.startswith("does not fit in memory: gpu:0 needs ")
+        assert simulated.out.startswith("simulated step time: ")
         for text in headlines:
-            assert "of device memory and has 2.00 KiB" in text.splitlines()[0]
-            assert "; the largest tensors are '_arg_x_0_0/_1' (communication, 4.00 KiB)" in text.splitlines()[0]
-            assert text.splitlines()[1].startswith("simulated step time: ")
+            first, second = text.splitlines()[:2]
+            assert first == "does not fit: gpu:0 needs 4.00 KiB of 2.00 KiB"
+            assert second.startswith("does not fit in memory: gpu:0 needs 4.00 KiB of device memory and has 2.00 KiB; ")
+            assert second.endswith("; the largest tensors are '_arg_x_0_0/_1' (communication, 4.00 KiB)")
     documents = [partita(command, *words[:-1], "--json") for command in ("simulate", "run")]
     assert [document.code for document in documents] == [0 if fits else 4, 0]
     first, second = json.loads(documents[0].out), json.loads(documents[1].out)["simulated"]
@@ -77,10 +78,11 @@ def test_a_step_of_a_split_that_does_not_fit_has_advice(partita: CommandLine, tm
     words = "workload", "gpt", "--config", tmp_path / "c.json", "--devices", "gpu:1", "--simulate", "--split"
     simulated = partita(*words, "microbatch=1024,precision=bfloat16")
     assert simulated.code == 4
-    first, second = simulated.out.splitlines()[:2]
-    assert first.startswith("does not fit in memory: gpu:0 needs ")
-    assert second.startswith("the smallest change that fits: ")
-    assert second.endswith(" by the closed form)")
+    first, second, third = simulated.out.splitlines()[:3]
+    assert ": does not fit: gpu:0 needs 139.00 GiB of 80.00 GiB" in first
+    assert second.startswith("does not fit in memory: gpu:0 needs ")
+    assert third.startswith("the smallest change that fits: ")
+    assert third.endswith(" by the closed form)")
     inference = partita(*words, "microbatch=65536,precision=bfloat16", "--inference", "prefill")
     assert inference.code == 4
     assert "the smallest change" not in inference.out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import subprocess
 import sys
 import termios
@@ -18,11 +17,10 @@ from rich.cells import cell_len
 from partita.graph import GraphBuilder
 from partita.scenarios.cli import cli
 from tests.conformance.corpus import COMMITTED
-from tests.scenarios.command_line import CommandLine, Result
+from tests.scenarios.command_line import COLOURS, CommandLine, Terminal
 from tests.scenarios.commands.planning.plans import FEW, SMALL
 
 WIDTHS = (40, 60, 80, 100, 120)
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @pytest.fixture
@@ -65,30 +63,6 @@ def calls(model: Path) -> Iterator[tuple[str, ...]]:
     yield from (("validate", "--fit", str(folder)), ("calibrate", str(model), "--device", "L4", "--write", str(folder)))
     yield from ((), ("--help",), *((command, "--help") for command in cli.commands))
     yield from ((command, "a_word_that_is_no_file_and_no_name_" * 4) for command in cli.commands)
-
-
-class Terminal:
-    """Calls `partita` with consoles that say that they are a terminal of some columns."""
-
-    def __init__(self, partita: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._partita = partita
-        self._monkeypatch = monkeypatch
-        monkeypatch.setenv("TERM", "xterm")
-
-    def __call__(self, width: int, *arguments: object) -> Result:
-        """Runs one command; what it prints is without colours."""
-        self._monkeypatch.setenv("COLUMNS", str(width))
-        with self._monkeypatch.context() as patched:
-            for stream in (sys.stdout, sys.stderr):
-                patched.setattr(stream, "isatty", lambda: True)
-            result = self._partita(*arguments)
-        return Result(result.code, COLOURS.sub("", result.out), COLOURS.sub("", result.err))
-
-
-@pytest.fixture
-def terminal(partita: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """The command line on a terminal."""
-    return Terminal(partita, monkeypatch)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
