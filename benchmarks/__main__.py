@@ -34,17 +34,20 @@ from . import (
     bench_process,
     bench_ranks,
     bench_replicated,
+    bench_report,
+    bench_report_page,
     bench_scale,
     bench_sessions,
     bench_setup,
     bench_simulate,
     bench_steps,
     bench_surroundings,
+    bench_timeline_file,
     bench_virtual,
 )
 from .bench import QUICK, Bench, Sizes
 from .peers.process import KNOWN, Peers
-from .rows import Case, Row
+from .rows import Case, Row, Skipped
 from .table import load, quantity, save, slower, table
 
 CASES: list[Case] = [
@@ -66,9 +69,12 @@ CASES: list[Case] = [
     *bench_costs.CASES,
     *bench_ranks.CASES,
     *bench_replicated.CASES,
+    *bench_report.CASES,
+    *bench_report_page.CASES,
     *bench_plan.CASES,
     *bench_simulate.CASES,
     *bench_virtual.CASES,
+    *bench_timeline_file.CASES,
     *bench_cnn.CASES,
     *bench_surroundings.CASES,
 ]
@@ -124,6 +130,9 @@ def measure(cases: Sequence[Case], bench: Bench, saved: Path | None = None) -> t
     for case in cases:
         try:
             row = Row(case, trio.run(case.measure, bench))
+        except Skipped as missing:
+            print(f"{case.key}: skipped, {missing}", file=sys.stderr)
+            continue
         except Exception as error:  # noqa: BLE001 - one row must not cost the others
             print(f"{case.key}: {type(error).__name__}: {error}", file=sys.stderr)
             failed.append(case.key)

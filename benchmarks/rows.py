@@ -80,6 +80,10 @@ IN_PLACE = "in place"
 ROOFLINE = "roofline"
 
 
+class Skipped(Exception):
+    """Raised by a row that cannot be measured here; its text says what is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A row to be measured: `key` ("set-up/1 device") selects it.

@@ -30,6 +30,7 @@ from benchmarks.rows import (
     Measured,
     Promise,
     Row,
+    Skipped,
     limit,
     share,
     speed_up,
@@ -50,6 +51,7 @@ STARTS_PROCESSES = (
     "simulate/nested functions, cold",
     "contended/",
     "plan/",
+    "report page/",
     "sessions/longest gap",
 )
 IN_OTHER_PROCESSES = (", fresh process", ", busy cores")
@@ -86,7 +88,10 @@ def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
 
     A published figure is there without any peer, and so is one of our own.
     """
-    measured = Row(case, trio.run(case.measure, bench))
+    try:
+        measured = Row(case, trio.run(case.measure, bench))
+    except Skipped as missing:
+        pytest.skip(str(missing))
     assert isinstance(measured.measured.ours.value, float | int)
     if case.peer in (PUBLISHED, LOWERED, IN_PLACE, ROOFLINE):
         assert measured.ratio() is not None
@@ -205,6 +210,16 @@ def test_figures_are_saved_row_by_row(bench: Bench, tmp_path: Path) -> None:
     assert seen == [[], ["a"], ["a", "b"]]
     assert ([row.case.key for row in rows], failed) == (["a", "b"], ["c"])
     assert list(load(file)) == ["a", "b"]
+
+
+def test_a_row_that_cannot_be_measured_is_left_out(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what is missing, and is no failure."""
+
+    async def skip(_: Bench) -> Measured:
+        raise Skipped("no browser here")
+
+    assert measure([Case("page/drawn", "", None, skip)], bench) == ([], [])
+    assert "page/drawn: skipped, no browser here" in capsys.readouterr().err
 
 
 def test_a_run_is_compared_with_a_baseline(tmp_path: Path) -> None:
