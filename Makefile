@@ -2,7 +2,7 @@
 PYTHON ?= python
 WORKERS ?= auto
 
-.PHONY: check format-check format lint types test quick bench
+.PHONY: check format-check format lint types test quick bench docs
 
 check: format-check lint types test
 
@@ -30,3 +30,7 @@ quick:
 
 bench:
 	$(PYTHON) -m benchmarks $(FLAGS)
+
+# Needs `.[docs]`; every warning, such as a link that leads nowhere, is an error.
+docs:
+	$(PYTHON) -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs build/docs

@@ -3,7 +3,7 @@
 A `python` block runs as a program, in a process of its own; a `console` block is a call of `partita`, in another. The
 `text` block right after it, or the rest of the console block, is the expected output; "..." stands for lines left out.
 A `python` block that begins with the path of a file must be a part of that file. Numbers are compared to three digits,
-since the last bits of a sum depend on the machine.
+since the last bits of a sum depend on the machine. The `python` blocks of a tutorial are one program.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 import os
 import re
 import shlex
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,45 +26,72 @@ from partita.scenarios.stories.catalog import STORIES
 from tests.fresh import fresh_process
 
 CHECKOUT = Path(__file__).parents[1]
-PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+DOCS = CHECKOUT / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+PAGES = [CHECKOUT / "README.md", *sorted(DOCS.glob("*.md")), *TUTORIALS, *sorted((DOCS / "how_to").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?|[-+]?\d+")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
 QUOTED = re.compile(r"# ((?:\w+/)+\w+\.py)\n")
 
 
-class Example(NamedTuple):
-    """One block, and the output that the page shows, if any."""
+class Block(NamedTuple):
+    """Code, and the output that the page shows, if any."""
 
-    language: str
     code: str
     output: str | None
 
 
+class Example(NamedTuple):
+    """Blocks that are run one after another, each with what those before it have defined."""
+
+    language: str
+    blocks: list[Block]
+
+
 def examples(page: Path) -> Iterator[Example]:
-    """The blocks of a page that are run."""
-    for match in BLOCK.finditer(page.read_text("utf-8")):
-        language, code, output = match.groups()
+    """What is run of a page, each in a process of its own."""
+    program = Example("python", [])
+    for language, code, output in BLOCK.findall(page.read_text("utf-8")):
         if language == "console":
-            code, output = code.removeprefix("$ partita ").split("\n", 1)
-        if not QUOTED.match(code):
-            yield Example(language, code, output)
+            call, printed_by_it = code.removeprefix("$ partita ").split("\n", 1)
+            yield Example(language, [Block(call, printed_by_it)])
+        elif page in TUTORIALS:
+            program.blocks.append(Block(code, output or None))
+        elif not QUOTED.match(code):
+            yield Example(language, [Block(code, output or None)])
+    if program.blocks:
+        yield program
 
 
-EXAMPLES = {f"{page.stem}-{k}": example for page in PAGES for k, example in enumerate(examples(page))}
+EXAMPLES = {
+    f"{page.parent.name}/{page.stem}-{k}": example for page in PAGES for k, example in enumerate(examples(page))
+}
 
 
-def printed(example: Example) -> str:
-    """Runs a block from the checkout, in a terminal of 80 columns; returns its output."""
-    os.chdir(CHECKOUT)
+def printed(example: Example) -> list[str]:
+    """Runs an example as from the checkout, in a terminal of 80 columns; returns the output of each block.
+
+    It runs in a folder with links to what the checkout has, so that files which it writes are not left there.
+    """
     os.environ["COLUMNS"] = "80"
     warnings.simplefilter("error")
+    names: dict[str, object] = {"__name__": "example"}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in CHECKOUT.iterdir():
+            (Path(folder) / path.name).symlink_to(path)
+        with contextlib.chdir(folder):
+            return [printed_by(example.language, block.code, names) for block in example.blocks]
+
+
+def printed_by(language: str, code: str, names: dict[str, object]) -> str:
+    """The output of one block, which may read and define names."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        if example.language == "python":
-            exec(compile(example.code, "example", "exec"), {"__name__": "example"})
+        if language == "python":
+            exec(compile(code, "example", "exec"), names)
         else:
-            assert main(shlex.split(example.code)) == 0
+            assert main(shlex.split(code)) == 0
     return out.getvalue()
 
 
@@ -94,9 +122,9 @@ def check_line(ours: str, promised: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
 def test_an_example_does_what_the_page_says(example: Example) -> None:
     """For a reader, whose process has run nothing else."""
-    lines = [line.rstrip() for line in fresh_process(printed, example).splitlines()]
-    if example.output is not None:
-        check_lines(lines, example.output.splitlines())
+    for block, output in zip(example.blocks, fresh_process(printed, example), strict=True):
+        if block.output is not None:
+            check_lines([line.rstrip() for line in output.splitlines()], block.output.splitlines())
 
 
 def test_pages_use_public_names_only() -> None:
@@ -143,7 +171,7 @@ def test_every_story_is_shown() -> None:
     assert [name for name in STORIES if f"{name}.py)" not in page or f"{name}.txt)" not in page] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_what_a_page_links_to_is_there(page: Path) -> None:
     """Pages, tests and folders of the checkout; those of decisions keep them true."""
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)

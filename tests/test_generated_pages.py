@@ -17,6 +17,7 @@ TOOLS = CHECKOUT / "tools"
     [
         ("make_api_page", "api.md", "| `", 150),
         ("make_config_table", "config.md", "| `", 121),
+        ("make_gallery", "gallery.md", "](gallery/", 12),
         ("make_model_fields", "model_fields.md", "| read |", 10),
         ("make_support_table", "support.md", "| yes | yes |", 501),
     ],
