@@ -73,6 +73,7 @@ def package_files() -> set[str]:
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
         files += (CHECKOUT / room / "examples").glob("calibration/*.[ct][sx][vt]")
+        files += (CHECKOUT / room / "report" / "page").glob("built/*")
         expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
     return expected
 
@@ -112,3 +113,8 @@ def test_sdist_holds_what_a_distributor_needs(distribution: Path) -> None:
     with tarfile.open(next(distribution.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile", "tests/test_house.py"} <= names
+    pages = {path for path in (CHECKOUT / "docs").rglob("*") if path.suffix in {".md", ".py", ".png", ".txt"}}
+    written = {path.relative_to(CHECKOUT).as_posix() for path in pages if "_generated" not in path.parts}
+    assert len(written) > 50
+    assert {name for name in names if name.startswith("docs/_generated")} | written - names == set()
+    assert {"tools/page/package-lock.json", "scenarios/report/page/script/main.js"} <= names

@@ -36,7 +36,7 @@ FLOORS = {
 # the folder's own files, "ops/*" the folders in it. An import points to an earlier entry or stays in its own.
 INNER_FLOORS = {
     "graph": [
-        "dtypes attrs tensor tensor_id device_name suggestions checking message_fields arrays protos varint",
+        "dtypes attrs tensor tensor_id device_name suggestions checking message_fields arrays protos varint display",
         "ops",
         "library",
         "columns edge_ends adjacency port_table versions debug_info exporter node printer graph invariants validate",
@@ -55,8 +55,9 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units tables spec link catalog kinds operating_costs device fabric topology profiles short_names cluster "
-        "fabric_file host_tables profile_file cluster_file given_cluster machines visible state",
+        "units tables spec link catalog kinds operating_costs device fabric topology profiles short_names cluster_html "
+        "cluster fabric_file host_tables profile_file cluster_file given_cluster machines visible state documents "
+        "cluster_document",
         "kernels",
         "placement",
         "pipeline",
@@ -352,7 +353,7 @@ def test_folders_stay_small() -> None:
 
 def test_tests_mirror_the_folders() -> None:
     """A folder of tests has the name of a folder of the package, or is one of those for all rooms."""
-    across = {"laws", "conformance", "golden", "house", "conformance/data"}
+    across = {"laws", "conformance", "golden", "house", "browser", "conformance/data"}
     across |= {
         "laws/models",
         "laws/parallel",

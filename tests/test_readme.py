@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -41,6 +42,7 @@ def test_ci_runs_the_second_command_word_for_word() -> None:
 # What stands for Python in a checkout whose tests are "a" and "b", and "c" where a file lies beside it.
 PYTHON = """#!/bin/sh
 case "$*" in
+*-m\\ pip*) echo "installed $*";;
 *--collect-only*) echo t.py::b; echo t.py::a; [ ! -e ../beside ] || echo t.py::c;;
 *) for last; do :; done; cat "${last#@}"; echo beside: $(ls ..);;
 esac
@@ -54,21 +56,32 @@ def test_ci_tests_a_clone_with_nothing_beside_it(tmp_path: Path) -> None:
     (tmp_path / "beside").touch()
     shutil.copy(CHECKOUT / ".ci" / "run", checkout / ".ci")
     (checkout / "python").write_text(PYTHON)
-    (checkout / "Makefile").write_text("format-check lint types:\n\t@echo $@\n")
+    (checkout / "Makefile").write_text("format-check lint types docs:\n\t@echo $@\n")
+    (checkout / "tests").mkdir()
+    (checkout / "tests" / "test_extra.py").write_text("importorskip\n")
+    (tmp_path / "chromium").write_text("#!/bin/sh\n")
+    (tmp_path / "chromium").chmod(0o755)
     second = "mkdir -p .venv/bin && install python .venv/bin/ && echo in the clone: $(ls ..)"
     (checkout / "README.md").write_text(f"```sh\nfalse\n```\n```sh\n{second}\n```\n")
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=x"]):
         subprocess.run([*git, *command], cwd=checkout, check=True)
-    done = subprocess.run([checkout / ".ci" / "run"], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[1:] == [
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"  # with a Chromium: the test installs none
+    run = [checkout / ".ci" / "run"]
+    done = subprocess.run(run, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
+    said = [line for line in done.stdout.splitlines() if not line.startswith("installed ")]
+    assert said[1:] == [
         "in the clone: partita",
         "format-check",
         "lint",
         "types",
+        "docs",
+        "+ tests that need an extra: tests/test_extra.py",
+        "importorskip",
+        "beside: in_the_clone partita",
         "+ 1 tests that the files beside the checkout add",
         "t.py::c",
-        "beside: beside checkout",
+        "beside: beside checkout chromium",
     ]
 
 
