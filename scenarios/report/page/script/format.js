@@ -53,7 +53,7 @@ export function figure(value) {
 }
 
 /** Marks that would end a line or turn the text around them; a picture of each for those that have one. */
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /** A text with a visible sign for every control character and mark of direction. @param {string} text */
 export const visible = (text) =>

@@ -80,7 +80,7 @@ export function createState(runs) {
     const times = /^(\d+)-(\d+)$/.exec(said.get("t") ?? "")?.slice(1).map(Number);
     if (times && times[0] < times[1]) state.setView(...times);
     const [node, [number, event]] = [said.get("node"), (said.get("event") ?? "0.").split(".")];
-    const run = runs[number];
+    const run = (/^\d+$/.test(number) && runs[number]) || runs[0];
     if (node === null || !run) return;
     const exact = event && run.text("node", Number(event)) === node ? Number(event) : run.eventOf(node);
     if (exact >= 0) times ? state.select(run, exact) : state.show(run, exact);
