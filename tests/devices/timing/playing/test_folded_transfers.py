@@ -176,7 +176,7 @@ def check(step: Step, kind: str, hardware: Cluster) -> Timeline:
     assert folded.peak_bytes == played.peak_bytes
     for memory in played.peak_bytes:
         curves = [timeline.memory_over_time(*memory) for timeline in (folded, played)]
-        assert np.array_equal(*(curve.at_ns for curve in curves))
+        assert np.array_equal(curves[0].at_ns, curves[1].at_ns)
         for category, in_use in curves[0].by_category.items():
             assert np.array_equal(in_use, curves[1].by_category[category]), category
     assert folded.totals_by_op() == played.totals_by_op()
