@@ -16,7 +16,7 @@ Block: TypeAlias = list[Any]  # Any: JSON
 """the tag, the attributes, and the children: texts, blocks, and None for nothing"""
 Child: TypeAlias = "str | Block | None"
 
-LONGEST = 500
+LONGEST = 200
 """letters of a sentence"""
 
 
@@ -31,9 +31,14 @@ def section(panel: str, title: str, *children: Child) -> Block:
     return element("section", heading, *children, id=panel, class_="panel", aria_labelledby=f"{panel}-title")
 
 
+def shortened(text: str) -> str:
+    """The text, or the beginning and the end of a long one."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
+
+
 def name(text: str) -> Block:
     """A text out of a graph, kept apart from the direction of the text around it."""
-    return element("bdi", text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…", class_="name")
+    return element("bdi", shortened(text), class_="name")
 
 
 def lead(*children: Child) -> Block:
@@ -51,7 +56,7 @@ def tile(label: str, text: str, note: str = "", state: str = "") -> Block:
     word = {"warning": "Warning: ", "error": "Problem: "}.get(state, "")
     value = element("dd", name(text), class_="value")
     beside = element("dd", name(note), class_="note") if note else None
-    return element("div", element("dt", word, label), value, beside, class_=f"tile {state}".strip())
+    return element("div", element("dt", word, name(label)), value, beside, class_=f"tile {state}".strip())
 
 
 def figure(how: str, value: float) -> Block:
@@ -80,4 +85,4 @@ def table(
 
 def of_run(run: Mapping[str, Any], runs: Sequence[object], word: str = "of") -> str:
     """ " of NAME" where the page has more than one run."""
-    return f" {word} {run['name']}" if len(runs) > 1 else ""
+    return f" {word} {shortened(run['name'])}" if len(runs) > 1 else ""

@@ -29,7 +29,7 @@ export const button = (label, onclick, attributes = {}) =>
   element("button", { type: "button", onclick, ...attributes }, label);
 
 /** A name out of a graph, kept apart from the direction of the text around it. @param {string} text */
-export const name = (text) => element("bdi", { class: "name" }, text);
+export const name = (text) => element("bdi", { class: "name" }, text.length > 200 ? `${text.slice(0, 100)}…${text.slice(-100)}` : text);
 
 /** A labelled choice among texts. @param {(number: number) => void} chosen is told the number of the text */
 export function choice(label, texts, chosen, selected = 0) {
