@@ -16,6 +16,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from ..errors import InvalidArgumentError, PartitaError
+from .tables import naming
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,19 +37,29 @@ def from_document(document: object, cls: type[T], where: str) -> T:
 
     Raises InvalidArgumentError, whose text begins with `where`, for a document of anything else.
     """
-    import cattrs  # late: importing it takes longer than the rest of devices/
-
     if not isinstance(document, dict):
         raise InvalidArgumentError(f"{where}: {str(document)[:40]!r} must be an object")
+    return structured(_converter(), document, cls, where, most=3)
+
+
+def structured(converter: Converter, document: object, cls: type[T], where: str, most: int | None = None) -> T:
+    """What a converter of cattrs makes of a document.
+
+    Raises InvalidArgumentError, whose text begins with `where`, with the first error of this package, or all others, at
+    most so many.
+    """
+    import cattrs  # late: importing it takes longer than the rest of devices/
+
     try:
-        return _converter().structure(document, cls)
+        with naming(where):
+            return converter.structure(document, cls)
     except cattrs.BaseValidationError as group:
-        ours = _first(group)
-        text = ours.message if ours else "; ".join(cattrs.transform_error(group, path="it")[:3])
+        ours = _first_of_ours(group)
+        text = ours.message if ours else "; ".join(cattrs.transform_error(group, path="it")[:most])
         raise InvalidArgumentError(f"{where}: {text}") from None
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> PartitaError | None:
+def _first_of_ours(group: BaseExceptionGroup[BaseException]) -> PartitaError | None:
     ours = group.subgroup(PartitaError)
     while isinstance(ours, BaseExceptionGroup):
         ours = ours.exceptions[0]  # type: ignore[assignment]  # a subgroup of this type holds nothing else

@@ -24,6 +24,7 @@ from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.ops.device_kinds import GROUP
 from ...graph.suggestions import suggestion
 from .. import units
+from ..documents import structured
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
@@ -75,21 +76,7 @@ def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
     import cattrs  # late: importing it takes longer than the rest of devices/, and only reading files needs it
 
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    try:
-        with naming(where):
-            return converter.structure(table, cls)
-    except cattrs.BaseValidationError as group:
-        first = _first_of_ours(group)
-        text = first.message if first else "; ".join(cattrs.transform_error(group, path="it"))
-        raise InvalidArgumentError(f"{where}: {text}") from None
-
-
-def _first_of_ours(group: BaseExceptionGroup[BaseException]) -> InvalidArgumentError | None:
-    ours = group.subgroup(InvalidArgumentError)
-    while isinstance(ours, BaseExceptionGroup):
-        ours = ours.exceptions[0]  # type: ignore[assignment]  # a subgroup of this type holds nothing else
-    return ours
+    return structured(cattrs.Converter(forbid_extra_keys=True), table, cls, where)
 
 
 def _numbers(table: Mapping[str, Any], values: Mapping[str, tuple[str, Parser]], where: str) -> dict[str, object]:
