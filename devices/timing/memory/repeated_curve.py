@@ -33,7 +33,7 @@ def repeated_curve(curve: MemoryCurve, spans: Sequence[StepSpans]) -> MemoryCurv
 
     UnimplementedError for one of more than `MOST_POINTS` instants.
     """
-    played = _Played(_clock_ns(curve.at_ns, spans), np.stack(list(curve.by_category.values()), axis=1))
+    played = _PlayedCurve(_clock_ns(curve.at_ns, spans), np.stack(list(curve.by_category.values()), axis=1))
     at_ns, bytes_in_use = played.over(spans)
     # A span ends before its last instant, with which the next begins; that of the step itself has none after it.
     at_ns = np.append(at_ns, sum(span.duration_ns for span in spans))
@@ -58,7 +58,7 @@ def _clock_ns(step_ns: Numbers, spans: Iterable[StepSpans]) -> Numbers:
     return clock_ns
 
 
-class _Played:
+class _PlayedCurve:
     """What was in use by the clock: a row of bytes by category from each instant on."""
 
     def __init__(self, at_ns: Numbers, bytes_in_use: NDArray[np.int64]) -> None:

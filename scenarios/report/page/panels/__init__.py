@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..page_data import Document
-from .blocks import Block, lead, section
+from .blocks import PageBlock, lead, section
 from .cluster_panel import cluster_panel
 from .comparison_panel import comparison_panel
 from .headline_panel import headline_panel
@@ -14,7 +14,7 @@ from .table_panels import plans_panel, table_panel
 _OPS = "Time of everything that occupied a device or a link, added up over all: it may be more than the step takes."
 
 
-def panels(document: Document) -> list[Block]:
+def panels(document: Document) -> list[PageBlock]:
     """The panels of a page in their order; one that the document has nothing for is left out."""
     runs, plans, table, compared = (document[key] for key in ("runs", "plans", "table", "comparison"))
     return [

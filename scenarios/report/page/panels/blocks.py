@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Block: TypeAlias = list[Any]  # Any: JSON
+PageBlock: TypeAlias = list[Any]  # Any: JSON
 """the tag, the attributes, and the children: texts, blocks, and None for nothing"""
-Child: TypeAlias = "str | Block | None"
+Child: TypeAlias = "str | PageBlock | None"
 
 LONGEST = 200
 """letters of a sentence"""
 
 
-def element(tag: str, *children: Child, **attributes: object) -> Block:
+def element(tag: str, *children: Child, **attributes: object) -> PageBlock:
     """An element; a `_` in the name of an attribute is a "-" there, one at the end is left out."""
     return [tag, {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}, *children]
 
 
-def section(panel: str, title: str, *children: Child) -> Block:
+def section(panel: str, title: str, *children: Child) -> PageBlock:
     """A panel with its heading."""
     heading = element("h2", title, id=f"{panel}-title")
     return element("section", heading, *children, id=panel, class_="panel", aria_labelledby=f"{panel}-title")
@@ -36,22 +36,22 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}…{text[-LONGEST // 2 :]}"
 
 
-def name(text: str) -> Block:
+def name(text: str) -> PageBlock:
     """A text out of a graph, kept apart from the direction of the text around it."""
     return element("bdi", shortened(text), class_="name")
 
 
-def lead(*children: Child) -> Block:
+def lead(*children: Child) -> PageBlock:
     """What a panel says before its figures."""
     return element("p", *children, class_="lead")
 
 
-def remark(*children: Child) -> Block:
+def remark(*children: Child) -> PageBlock:
     """What stands below or beside figures."""
     return element("p", *children, class_="muted")
 
 
-def tile(label: str, text: str, note: str = "", state: str = "") -> Block:
+def tile(label: str, text: str, note: str = "", state: str = "") -> PageBlock:
     """A large figure."""
     word = {"warning": "Warning: ", "error": "Problem: "}.get(state, "")
     value = element("dd", name(text), class_="value")
@@ -59,7 +59,7 @@ def tile(label: str, text: str, note: str = "", state: str = "") -> Block:
     return element("div", element("dt", word, name(label)), value, beside, class_=f"tile {state}".strip())
 
 
-def figure(how: str, value: float) -> Block:
+def figure(how: str, value: float) -> PageBlock:
     """A figure in one of the formats of tables."""
     return ["figure", {"format": how, "value": value}]
 
@@ -74,7 +74,7 @@ def table(
     nodes: bool = False,
     events_of: int | None = None,
     part: int = 20,
-) -> Block:
+) -> PageBlock:
     """A table whose columns are titles and formats. `sort` is the column that it is sorted by at first, `part` how many
     rows are shown until more are asked for. Pressing a first cell selects the first event of that node with `nodes`,
     and with `events_of` the event of that run whose number is last in the row.

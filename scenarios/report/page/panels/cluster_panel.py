@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from .....devices.units import format_bytes
 from ..page_data import Document
-from .blocks import Block, Child, element, figure, section
+from .blocks import Child, PageBlock, element, figure, section
 
 
-def cluster_panel(runs: Sequence[Document]) -> list[Block]:
+def cluster_panel(runs: Sequence[Document]) -> list[PageBlock]:
     """The clusters of all runs that have one, equal ones once."""
     different: list[Document] = []
     for run in runs:
@@ -23,7 +23,7 @@ def cluster_panel(runs: Sequence[Document]) -> list[Block]:
     return [section("cluster", "Cluster", *titled)] if titled else []
 
 
-def _picture(cluster: Document) -> Block:
+def _picture(cluster: Document) -> PageBlock:
     more, network = cluster["more"], cluster["network"]
     rest = [element("li", f"{more:,} more hosts, each unlike these", class_="host")] if more else []
     boxes = element("ul", *map(_host, cluster["hosts"]), *rest, class_="hosts")
@@ -40,7 +40,7 @@ def _network(network: Document) -> list[Child]:
     return [f"each host has {ports}{network['model']}, ", figure("rate", network["bandwidth"]), over, others]
 
 
-def _host(host: Document) -> Block:
+def _host(host: Document) -> PageBlock:
     alike, first = host["count"], host["names"][0]
     wires = [
         element("li", f"{link['between']}: {link['model']}, ", figure("rate", link["bandwidth"]))
@@ -55,7 +55,7 @@ def _host(host: Document) -> Block:
     )
 
 
-def _devices(devices: Document) -> Block:
+def _devices(devices: Document) -> PageBlock:
     """A chip for each device, as far as they have names here, and what they are."""
     alike, names, memory = devices["count"], devices["names"], devices["memory_bytes"]
     chips = [*names, *([f"+ {alike - len(names):,}"] if alike > len(names) else [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .....devices.units import format_ns
 from ..page_data import Document
-from .blocks import Block, element, lead, name, remark, section, table, tile
+from .blocks import PageBlock, element, lead, name, remark, section, table, tile
 
 _TOTALS = {
     "slower_ns": "became slower",
@@ -14,7 +14,7 @@ _TOTALS = {
 }
 
 
-def comparison_panel(compared: Document) -> Block:
+def comparison_panel(compared: Document) -> PageBlock:
     """The panel of a page of two runs."""
     (before, after), (a, b) = compared["names"], compared["makespan_ns"]
     change = f"{format_ns(abs(b - a))} {'more' if b > a else 'less'} ({100 * abs(b - a) / a:.1f} %)" if a else ""

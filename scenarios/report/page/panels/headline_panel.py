@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .....devices.units import format_bytes, format_ns
 from ..page_data import Document
-from .blocks import Block, element, figure, name, of_run, remark, section, tile
+from .blocks import PageBlock, element, figure, name, of_run, remark, section, tile
 
 _MOST_LIMITS = 6
 _UNFOLDED = 3  # notes that are shown without being asked for
@@ -21,7 +21,7 @@ _MEANINGS = {
 """what a limit means, by how it begins"""
 
 
-def headline_panel(document: Document) -> list[Block]:
+def headline_panel(document: Document) -> list[PageBlock]:
     """Nothing for a page without figures."""
     if not document["headline"]:
         return []
@@ -40,7 +40,7 @@ def headline_panel(document: Document) -> list[Block]:
     ]
 
 
-def _shortages(run: Document) -> list[Block]:
+def _shortages(run: Document) -> list[PageBlock]:
     """A sentence for each memory that is too small."""
     return [
         element(
@@ -58,7 +58,7 @@ def _shortages(run: Document) -> list[Block]:
     ]
 
 
-def _limits(run: Document, runs: list[Document]) -> Block:
+def _limits(run: Document, runs: list[Document]) -> PageBlock:
     shown, rest = run["limits"][:_MOST_LIMITS], sum(limit["ns"] for limit in run["limits"][_MOST_LIMITS:])
     rows = [*shown, *([{"what": "everything else", "ns": rest}] if rest else [])]
     return element(
@@ -69,7 +69,7 @@ def _limits(run: Document, runs: list[Document]) -> Block:
     )
 
 
-def _limit(what: str, ns: int, makespan_ns: int) -> Block:
+def _limit(what: str, ns: int, makespan_ns: int) -> PageBlock:
     meaning = next((meaning for beginning, meaning in _MEANINGS.items() if what.startswith(beginning)), None)
     return element(
         "li",
@@ -79,7 +79,7 @@ def _limit(what: str, ns: int, makespan_ns: int) -> Block:
     )
 
 
-def _notes(warnings: list[str]) -> list[Block]:
+def _notes(warnings: list[str]) -> list[PageBlock]:
     if not warnings:
         return []
     summary = element("summary", f"{len(warnings)} notes" if len(warnings) > 1 else "1 note")
@@ -87,7 +87,7 @@ def _notes(warnings: list[str]) -> list[Block]:
     return [element("details", summary, items, open=len(warnings) <= _UNFOLDED)]
 
 
-def _missing(document: Document) -> list[Block]:
+def _missing(document: Document) -> list[PageBlock]:
     runs = document["runs"]
     items = [
         element("li", element("strong", each["panel"]), of_run(runs[each["run"]], runs), ": ", name(each["why"]))

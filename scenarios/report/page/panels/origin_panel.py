@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from .....devices.units import format_ns
 from ..page_data import Document
-from .blocks import Block, element, lead, name, of_run, remark, section, table
+from .blocks import PageBlock, element, lead, name, of_run, remark, section, table
 
 
-def origin_panel(runs: Sequence[Document]) -> list[Block]:
+def origin_panel(runs: Sequence[Document]) -> list[PageBlock]:
     """Nothing for a page without runs."""
     blocks = [
         block
@@ -25,7 +25,7 @@ def origin_panel(runs: Sequence[Document]) -> list[Block]:
     return [section("origin", "Where the figures come from", *blocks)] if blocks else []
 
 
-def _certainty(run: Document) -> Block:
+def _certainty(run: Document) -> PageBlock:
     bound, interval = run["dependency_bound_ns"], run["interval"]
     fastest = (
         f" No order of events is faster than {format_ns(bound)}, the longest chain of dependencies." if bound else ""
@@ -38,7 +38,7 @@ def _certainty(run: Document) -> Block:
     return name(f"The step takes {format_ns(run['makespan_ns'])}, {run['basis']}. {within}{fastest}")
 
 
-def _sources(run: Document, of: str) -> list[Block]:
+def _sources(run: Document, of: str) -> list[PageBlock]:
     columns = [
         ("Source", "name"), ("Runs", "count"), ("Time", "ns"), ("Share", "share"), ("In four of five steps", "text"),
         ("What that means", "text"),
@@ -66,7 +66,7 @@ def _within(row: Document) -> str:
     return "not known" if row["low_ns"] is None else f"{format_ns(row['low_ns'])} to {format_ns(row['high_ns'])}"
 
 
-def _communication(run: Document, of: str) -> list[Block]:
+def _communication(run: Document, of: str) -> list[PageBlock]:
     rows = [
         [device["short"], device["exposed_ns"], device["exposed_ns"] / run["makespan_ns"], device["hidden_ns"]]
         for device in run["devices"]
@@ -81,7 +81,7 @@ def _communication(run: Document, of: str) -> list[Block]:
     return [element("h3", "Communication"), remark(said), shown] if rows else []
 
 
-def _assumptions(run: Document, of: str) -> list[Block]:
+def _assumptions(run: Document, of: str) -> list[PageBlock]:
     columns = [("Of", "name"), ("What", "name"), ("Value", "name")]
     rows = [[each["node"], each["what"], each["value"]] for each in run["assumed"]]
     shown = table(f"Assumptions{of}", columns, rows, search=True) if rows else remark("Nothing.")

@@ -7,13 +7,13 @@ from operator import itemgetter
 
 from .....devices.units import format_bytes, format_ns
 from ..page_data import Document
-from .blocks import Block, element, lead, of_run, remark, section, table
+from .blocks import PageBlock, element, lead, of_run, remark, section, table
 
 _CATEGORIES = ("parameters", "gradients", "optimizer", "activations", "temporaries", "communication")
 """a category looks the same in every memory"""
 
 
-def path_panel(runs: Sequence[Document]) -> list[Block]:
+def path_panel(runs: Sequence[Document]) -> list[PageBlock]:
     """By op, and event by event."""
     said = (
         "Each of these events waited for the one before it. Only what makes one of them faster makes the step faster."
@@ -22,7 +22,7 @@ def path_panel(runs: Sequence[Document]) -> list[Block]:
     return [section("path", "Critical path", lead(said), *paths)] if paths else []
 
 
-def _path(number: int, run: Document, runs: Sequence[Document]) -> list[Block]:
+def _path(number: int, run: Document, runs: Sequence[Document]) -> list[PageBlock]:
     path, of = run["path"], of_run(run, runs)
     op_columns = [("Op", "name"), ("Events", "count"), ("Time", "ns"), ("Share of the step", "share")]
     ops = [[op["op"], op["events"], op["ns"], op["ns"] / run["makespan_ns"]] for op in path["ops"]]
@@ -42,7 +42,7 @@ def _path(number: int, run: Document, runs: Sequence[Document]) -> list[Block]:
     ]
 
 
-def memory_panel(runs: Sequence[Document]) -> list[Block]:
+def memory_panel(runs: Sequence[Document]) -> list[PageBlock]:
     """The fullest first."""
     memories = [(number, memory) for number, run in enumerate(runs) for memory in run["memory"]]
     memories.sort(
@@ -86,7 +86,7 @@ def _look(place: int, category: str) -> int:
     return _CATEGORIES.index(category) if category in _CATEGORIES else place
 
 
-def _by_category(title: str, memory: Document) -> Block:
+def _by_category(title: str, memory: Document) -> PageBlock:
     columns = [("Category", "category"), ("At the peak", "bytes"), ("At most", "bytes")]
     rows: list[list[object]] = [
         [{"value": each["name"], "look": _look(place, each["name"])}, each["at_peak_bytes"], each["most_bytes"]]
@@ -96,7 +96,7 @@ def _by_category(title: str, memory: Document) -> Block:
     return table(f"Memory of {title} by category", columns, [*reversed(rows), whole])
 
 
-def _tensors(title: str, memory: Document) -> list[Block]:
+def _tensors(title: str, memory: Document) -> list[PageBlock]:
     shown, every = memory["tensors"], memory["tensor_count"]
     columns = [("Node", "name"), ("Output", "count"), ("Size", "bytes"), ("Category", "name"), ("Iteration", "name")]
     rows = [itemgetter("node", "output", "bytes", "category", "iteration")(tensor) for tensor in shown]
@@ -105,7 +105,7 @@ def _tensors(title: str, memory: Document) -> list[Block]:
     return [found, *more]
 
 
-def links_panel(runs: Sequence[Document]) -> list[Block]:
+def links_panel(runs: Sequence[Document]) -> list[PageBlock]:
     """The busiest first."""
     links = [(number, link, _use(link, runs[number])) for number, run in enumerate(runs) for link in run["links"]]
     links.sort(key=itemgetter(2), reverse=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..page_data import Document
-from .blocks import Block, element, lead, remark, section, table
+from .blocks import PageBlock, element, lead, remark, section, table
 
 _BARS = (("time", "ms", "Time", "ms"), ("memory", "gib", "Memory", "GiB"))
 """what of a plan has categories, their key, and the title and the unit of the column"""
 
 
-def plans_panel(plans: Document, runs: Sequence[Document]) -> Block:
+def plans_panel(plans: Document, runs: Sequence[Document]) -> PageBlock:
     """A row for each plan, in the order of their ranks."""
     rows, columns = plans["rows"], plans["columns"]
     bars = [bar for bar in _BARS if any(row[bar[0]] for row in rows)]
@@ -71,7 +71,7 @@ def _stacked(rows: Sequence[Document], key: str, field: str, unit: str) -> list[
     ]
 
 
-def table_panel(found: Document) -> Block:
+def table_panel(found: Document) -> PageBlock:
     """All rows, below a chart where there is something to draw."""
     is_drawn = found["axes"] and found["values"] and len(found["rows"]) > 1
     shown = table("All rows", map(_column, found["columns"]), found["rows"], search=True, part=50)
