@@ -1,4 +1,7 @@
-"""What a page says where it cannot draw: in a browser without DecompressionStream, or with data that were cut off."""
+"""What a page says where it cannot draw: in a browser without DecompressionStream, or with data that were cut off.
+
+The console has the error too, with the place in the script.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ def test_a_browser_that_cannot_inflate_is_told_so(visits: Visits, reports: Repor
     said = page.locator(ALERT).inner_text()
     assert "DecompressionStream" in said
     assert "Firefox" in said
+    assert "DecompressionStream" in visits.problems.pop()
 
 
 def test_a_page_that_was_cut_off_says_so(visits: Visits, reports: Reports, tmp_path: Path) -> None:
@@ -27,3 +31,4 @@ def test_a_page_that_was_cut_off_says_so(visits: Visits, reports: Reports, tmp_p
     (tmp_path / "half.html").write_text(whole[:half] + whole[end:], "utf-8")
     page = visits.open(tmp_path / "half.html", until=ALERT)
     assert "data of this page" in page.locator(ALERT).inner_text()
+    assert "data of this page" in visits.problems.pop()
