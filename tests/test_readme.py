@@ -47,21 +47,28 @@ case "$*" in
 *) for last; do :; done; cat "${last#@}"; echo beside: $(ls ..);;
 esac
 """
+# The end of what a run of the tests prints.
+SUMMARY = """=== tests that did not run, and why ===
+1: no browser
+  t.py::skipped[a b]
+1: no reader
+  t.py
+=== 1 passed, 2 skipped ===
+"""
 
 
 def test_ci_tests_a_clone_with_nothing_beside_it(tmp_path: Path) -> None:
-    """Of the tests in the checkout, whose neighbours add some, only the added ones run."""
+    """Tests that were skipped run again with the extras; of the tests in the checkout, only those run that neighbours add."""
     checkout = tmp_path / "checkout"
     (checkout / ".ci").mkdir(parents=True)
     (tmp_path / "beside").touch()
     shutil.copy(CHECKOUT / ".ci" / "run", checkout / ".ci")
     (checkout / "python").write_text(PYTHON)
     (checkout / "Makefile").write_text("format-check lint types docs:\n\t@echo $@\n")
-    (checkout / "tests").mkdir()
-    (checkout / "tests" / "test_extra.py").write_text("importorskip\n")
+    (checkout / "summary").write_text(SUMMARY)
     (tmp_path / "chromium").write_text("#!/bin/sh\n")
     (tmp_path / "chromium").chmod(0o755)
-    second = "mkdir -p .venv/bin && install python .venv/bin/ && echo in the clone: $(ls ..)"
+    second = "mkdir -p .venv/bin && install python .venv/bin/ && echo in the clone: $(ls ..) && cat summary"
     (checkout / "README.md").write_text(f"```sh\nfalse\n```\n```sh\n{second}\n```\n")
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=x"]):
@@ -71,14 +78,16 @@ def test_ci_tests_a_clone_with_nothing_beside_it(tmp_path: Path) -> None:
     done = subprocess.run(run, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
     said = [line for line in done.stdout.splitlines() if not line.startswith("installed ")]
     assert said[1:] == [
-        "in the clone: partita",
+        "in the clone: partita said",
+        *SUMMARY.splitlines(),
         "format-check",
         "lint",
         "types",
         "docs",
-        "+ tests that need an extra: tests/test_extra.py",
-        "importorskip",
-        "beside: in_the_clone partita",
+        "+ 2 tests that were skipped without the extras",
+        "t.py::skipped[a b]",
+        "t.py",
+        "beside: in_the_clone partita said skipped",
         "+ 1 tests that the files beside the checkout add",
         "t.py::c",
         "beside: beside checkout chromium",
