@@ -28,6 +28,8 @@ from partita.graph.tensor import numpy_to_tensor
 from tests.runs import HARD_PLACEMENT, Watch, assert_same_values, cpus, run_one
 from tests.strategies import GraphCase, cpu, placed_cases
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 NOTHING = {"waiters": 0, "queued": 0}
 GOOD, BAD = np.array([1, -1], np.int32), np.array([7, -1, 7], np.int32)
 Clock = Literal["real", "virtual"]

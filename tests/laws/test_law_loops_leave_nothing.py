@@ -26,6 +26,8 @@ from tests.actors.programs import Program, program
 from tests.actors.running.disturbances import DEFERRED, FAILING, Disturbance
 from tests.runs import Watch, assert_same_values
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 STEPS = int(os.environ.get("SOAK", "60"))
 PER_PROGRAM = 10
 ENDINGS: Counter[str] = Counter()

@@ -22,6 +22,8 @@ from partita.graph.protos import GraphDef
 from partita.rendezvous import LocalRendezvous
 from tests.strategies import cpu
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 DEVICES = 3
 
 
