@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from partita.devices.kernels.helpers import num_cores
+from partita.devices.cores import num_cores
 
 # Ends with the process that started it, too, should that be killed.
 _LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"

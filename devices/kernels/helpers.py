@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from ..cores import num_cores
 from .blas_threads import IDLE_S
 
 Argument = TypeVar("Argument")
@@ -148,11 +149,6 @@ class Helpers:
         """Lets forked processes have helpers of their own; for pools that live as long as the process."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
-
-
-def num_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 HELPERS = Helpers()

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from ....graph.display.progress import ProgressCallback, counted
-from ...kernels.helpers import num_cores
+from ...cores import num_cores
 from .measured_set import Job, RowPredictions
 
 _T = TypeVar("_T")
