@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .executors.processes import WorkerProcesses as WorkerProcesses
+    from .executors.serial import SerialExecutor as SerialExecutor
     from .models.bert import BertModel as BertModel
     from .models.description import ModelDescription as ModelDescription
     from .models.dlrm import DlrmModel as DlrmModel
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
         serving_rates as serving_rates,
     )
     from .stories.catalog import STORIES as STORIES, step_of as step_of, tell as tell
+    from .sweeps.axes import SweepAxes as SweepAxes
+    from .sweeps.ranges import geometric_values as geometric_values, linear_values as linear_values
+    from .sweeps.sweep import sweep as sweep
+    from .sweeps.table import SweepRow as SweepRow, SweepTable as SweepTable
     from .workloads.cnn import cnn as cnn
     from .workloads.mlp import mlp as mlp
     from .workloads.model_building import build_model as build_model

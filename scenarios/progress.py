@@ -3,7 +3,8 @@
     with shown_progress() as on_progress:
         plan = search(model, cluster, global_batch=512, on_progress=on_progress)
 
-On a terminal "⠋ importing 1,204 of 3,000 nodes, 1.2 s", which goes when the work is done. In a notebook the output of
+On a terminal "⠋ importing 1,204 of 3,000 nodes, 1.2 s", which goes when the work is done; work that can tell says how
+long the rest takes, "sweeping 40 of 200 points, 8.1 s, 32 s left". In a notebook the output of
 the cell has the bar and keeps its last state. Work that takes less than a second shows nothing.
 """
 
@@ -90,7 +91,17 @@ def _done_text(progress: Progress, took_s: float) -> str:
     took = f"{took_s:.1f} s"
     if not progress.total:
         return took
-    return f"{progress.done:,} of {progress.total:,} {progress.unit}".rstrip() + f", {took}"
+    left = "" if progress.left_s is None else f", {_left_text(progress.left_s)} left"
+    return f"{progress.done:,} of {progress.total:,} {progress.unit}".rstrip() + f", {took}{left}"
+
+
+def _left_text(seconds: float) -> str:
+    """A time to wait, in its largest units: "2 h 5 min", "40 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _notebook_display() -> Callable[..., Any] | None:  # Any: of IPython, which is no dependency

@@ -14,12 +14,16 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """How many things are done, of how many; `total` is None where nobody knows. The label is what is being done."""
+    """How many things are done, of how many; `total` is None where nobody knows. The label is what is being done.
+
+    `left_s` is how long the rest will take, in seconds, where the things that are done say that.
+    """
 
     label: str
     done: int
     total: int | None = None
     unit: str = ""
+    left_s: float | None = None
 
 
 ProgressCallback = Callable[[Progress], object]

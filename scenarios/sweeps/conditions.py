@@ -3,8 +3,9 @@
     holds = parsed_condition("split.tp * split.pp <= gpus and zero != 2", ["split.tp", "split.pp", "gpus", "zero"])
     holds({"split.tp": 4, "split.pp": 2, "gpus": 8, "zero": 1})       True
 
-Names are those of axes, with `_` for `-`. There are numbers, texts, lists, + - * / // %, comparisons, `in`, `and`, `or`,
-`not`, and conditional expressions, all as in Python, and nothing else: no call, no attribute, so a text runs no code.
+Names are those of axes, with `_` for `-`. There are numbers, texts, lists, + - * / // %, comparisons, `in`, `and`,
+`or`, `not`, and conditional expressions, all as in Python, and nothing else: no call, no attribute, so a text runs no
+code.
 """
 
 from __future__ import annotations

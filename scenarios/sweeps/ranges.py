@@ -5,8 +5,8 @@
     geometric_values(64, 1024, factor=4)    [64, 256, 1024]
     geometric_values(1, 1000, points=4)     [1, 10, 100, 1000]
 
-Numbers are taken as they are written, so that tenths do not add up to 0.30000000000000004. Whole ones stay whole where
-both ends and the step, or all points, are.
+Numbers are taken as they are written, so that tenths do not add up to 0.30000000000000004. Values are whole
+numbers where all of them, and what was given, are.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from math import exp, isfinite, log
 from ...errors import InvalidArgumentError, shown
 
 Number = int | float
-_MOST = 1_000_000  # values of one axis; more are a slip
+_MOST = 100_000  # values of one axis; more are a slip
 _CLOSE = 1e-9  # by which a power may be off and still be whole
 
 
-def linear_values(start: Number, stop: Number, *, step: Number | None = None, points: int | None = None) -> list[Number]:
+def linear_values(
+    start: Number, stop: Number, *, step: Number | None = None, points: int | None = None
+) -> list[Number]:
     """Values with equal differences: `step`, 1 unless given, or such that there are so many `points`.
 
     Ends at the last value that does not pass `stop`. Raises InvalidArgumentError for ends and steps that make no value.
@@ -32,12 +34,12 @@ def linear_values(start: Number, stop: Number, *, step: Number | None = None, po
         if step is not None:
             raise InvalidArgumentError("a range has a step or a number of points; leave one out")
         by = (last - first) / (_checked_points(points) - 1)
-        return _numbers([first + k * by for k in range(points)], are_whole=False)
+        return _numbers([first + k * by for k in range(points)], start, stop)
     by = _exact(1 if step is None else step)
     if by == 0 or (last - first) / by < 0:
-        raise InvalidArgumentError(f"a range from {start} to {stop} in steps of {by} has no value; turn the ends or the step")
-    count = _checked_count((last - first) / by)
-    return _numbers([first + k * by for k in range(count)], are_whole=isinstance(start, int) and by.denominator == 1)
+        raise InvalidArgumentError(f"a range from {start} to {stop} by {by} has no value; turn the ends or the step")
+    count = int(_checked_steps((last - first) / by)) + 1
+    return _numbers([first + k * by for k in range(count)], start, by)
 
 
 def geometric_values(
@@ -45,7 +47,8 @@ def geometric_values(
 ) -> list[Number]:
     """Values with equal ratios: `factor`, 2 unless given, or such that there are so many `points`. All are positive.
 
-    Ends at the last value that does not pass `stop`. Raises InvalidArgumentError for ends and factors that make no value.
+    Ends at the last value that does not pass `stop`. Raises InvalidArgumentError for ends and factors that make no
+    value.
     """
     first, last = _exact(start), _exact(stop)
     if first <= 0 or last <= 0:
@@ -55,13 +58,15 @@ def geometric_values(
             raise InvalidArgumentError("a range has a factor or a number of points; leave one out")
         return _powers(first, last, _checked_points(points), isinstance(start, int) and isinstance(stop, int))
     by = _exact(2 if factor is None else factor)
-    if by <= 0 or by == 1 or (last > first) != (by > 1 or last == first):
-        raise InvalidArgumentError(f"a range from {start} to {stop} by factors of {by} has no end; turn the ends or the factor")
+    if by <= 0 or (last != first and (by == 1 or (last > first) != (by > 1))):
+        raise InvalidArgumentError(f"a range from {start} to {stop} by factors of {by} has no end; turn the ends")
+    if last == first:
+        return _numbers([first], start)
+    _checked_steps(log(last / first) / log(by))
     values = [first]
     while (values[-1] * by <= last) if by > 1 else (values[-1] * by >= last):
         values.append(values[-1] * by)
-        _checked_count(Fraction(len(values)))
-    return _numbers(values, are_whole=isinstance(start, int) and all(value.denominator == 1 for value in values))
+    return _numbers(values, start)
 
 
 def _powers(first: Fraction, last: Fraction, points: int, are_whole: bool) -> list[Number]:
@@ -86,11 +91,13 @@ def _checked_points(points: int) -> int:
     return points
 
 
-def _checked_count(steps: Fraction) -> int:
+def _checked_steps(steps: float | Fraction) -> float | Fraction:
     if steps >= _MOST:
         raise InvalidArgumentError(f"a range with over {_MOST:,} values is too long for an axis; take a larger step")
-    return int(steps) + 1
+    return steps
 
 
-def _numbers(values: Sequence[Fraction], *, are_whole: bool) -> list[Number]:
+def _numbers(values: Sequence[Fraction], *given: Number | Fraction) -> list[Number]:
+    """Whole numbers where all values are, and what was given; else floats."""
+    are_whole = not any(isinstance(number, float) for number in given) and all(it.denominator == 1 for it in values)
     return [int(value) if are_whole else float(value) for value in values]

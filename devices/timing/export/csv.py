@@ -3,9 +3,7 @@
 Four of five runs of an event take from `low_ns` to `high_ns`. The timeline of a session has the number of the step in a
 last column, one whose devices stand for others in `devices` for how many that of the event does.
 
-A text that a spreadsheet would take for a formula, because it begins with = + - @, a tab or the end of a line, has an
-apostrophe before it, which spreadsheets take for the sign of a text: "=1+1" is written as "'=1+1". Names come from
-graphs, and a formula can send what is in the sheet elsewhere.
+A text that a spreadsheet would take for a formula has an apostrophe before it: "=1+1" is written as "'=1+1".
 
 Lines end in LF, and the same timeline gives the same bytes.
 """
@@ -17,13 +15,13 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
+from ....graph.display.spreadsheet import csv_cell
 from ..events import TimelineEvent
 from ..saved.whole_file import write_whole
 from ..timeline import Timeline
 
 _LEFT_OUT = {"cause", "iteration", "runs", "step"}
 _DEVICES = "devices"
-_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = tuple(name for name in TimelineEvent._fields if name not in _LEFT_OUT)
 
 
@@ -32,19 +30,13 @@ def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:
     counts = {device: len(others) for device, others in timeline.representatives.items()}
     names = [name for name in _columns(timeline) if name != _DEVICES]
     for event in timeline.events:
-        cells = tuple(_cell(getattr(event, name)) for name in names)
+        cells = tuple(csv_cell(getattr(event, name)) for name in names)
         yield (*cells, counts[event.device]) if counts else cells
 
 
 def _columns(timeline: Timeline) -> tuple[str, ...]:
     step = () if timeline.columns.step is None else ("step",)
     return (*COLUMNS, *step, *((_DEVICES,) if timeline.representatives else ()))
-
-
-def _cell(value: str | int | None) -> str | int:
-    if isinstance(value, str) and value.startswith(_BEGIN_FORMULAS):
-        return f"'{value}"
-    return "" if value is None else value
 
 
 def to_csv(timeline: Timeline) -> str:
