@@ -37,6 +37,7 @@ from .planning import plan
 from .reporting import report
 from .rewriting import rewrite
 from .simulating import simulate, workload
+from .sweeping import sweep
 
 _EPILOG = f"""\b
 Exit codes:
@@ -269,6 +270,7 @@ cli.add_command(workload)
 cli.add_command(report)
 cli.add_command(plan)
 cli.add_command(rewrite)
+cli.add_command(sweep)
 cli.add_command(validate)
 cli.add_command(calibrate)
 

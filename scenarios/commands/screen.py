@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -40,6 +41,18 @@ _SHOWN = 8  # elements of a value to show
 _LISTED = 100  # larger values are not written to JSON
 _SEE_ALL = "a pipe (| less) or --json has all"
 _Item = TypeVar("_Item")
+_kept: ContextVar[list[object] | None] = ContextVar("_kept", default=None)  # several threads may run commands
+
+
+@contextmanager
+def kept_documents() -> Iterator[list[object]]:
+    """Inside the block commands with --json print nothing and show no progress: the list gets their documents."""
+    documents: list[object] = []
+    token = _kept.set(documents)
+    try:
+        yield documents
+    finally:
+        _kept.reset(token)
 
 
 class Screen:
@@ -68,7 +81,11 @@ class Screen:
         self.out.file.write(f"{text}\n")
 
     def json(self, document: object) -> None:
-        """Prints a JSON document, without wrapping or colours."""
+        """Prints a JSON document, without wrapping or colours; inside `kept_documents` it is kept instead."""
+        kept = _kept.get()
+        if kept is not None:
+            kept.append(document)
+            return
         self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
     def some(self, items: Sequence[_Item], most: int = _ROWS) -> tuple[Sequence[_Item], str]:
@@ -144,7 +161,7 @@ class Screen:
 
         The body hands the function that it gets over as `on_progress`, or calls it, from any thread.
         """
-        if not self.err.is_terminal:
+        if not self.err.is_terminal or _kept.get() is not None:
             yield no_progress
             return
         from ..progress import shown_late  # what draws it takes 20 ms to load

@@ -130,7 +130,7 @@ class SweepTable:
         return "\n".join(_lines(self, width, max(height, _LINES) - _AROUND))
 
     def _repr_html_(self) -> str:
-        rows = [[_text(cell) for cell in row] for row in self.cells()]
+        rows = [[cell_text(cell) for cell in row] for row in self.cells()]
         return notebook_output(_counts(self), html_table(self.columns, rows, left=len(self.axes)))
 
 
@@ -141,7 +141,7 @@ def _plain_cell(value: AxisValue) -> ResultValue:
     return str(value) if isinstance(value, Path) else value
 
 
-def _text(cell: ResultValue) -> str:
+def cell_text(cell: ResultValue) -> str:
     """A cell as people read it: numbers to six digits."""
     if cell is None:
         return ""
@@ -155,7 +155,7 @@ def _counts(table: SweepTable) -> str:
 
 def _lines(table: SweepTable, width: int, most_rows: int) -> Iterator[str]:
     """The first and the last rows, and as many columns as there is room for."""
-    rows = [[shortened(visible(_text(cell)), _CELL) for cell in row] for row in table.cells()]
+    rows = [[shortened(visible(cell_text(cell)), _CELL) for cell in row] for row in table.cells()]
     headings = [shortened(visible(name), _CELL) for name in table.columns]
     if not table.failed:
         headings, rows = headings[:-1], [row[:-1] for row in rows]
