@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from . import completion
+from .executor_options import executor_options
 from .help import Command, SectionOption, command_line
 from .options import FILE, OUTPUT, json_option
 from .planned_models import PLANNED, SIZES
@@ -101,6 +102,7 @@ def _size_options(command: Decorated) -> Decorated:
     metavar="FILE.html",
     help="Write a page: the table, where time and memory of each plan go, and the timelines of those simulated.",
 )
+@executor_options("serial")
 @_size_options
 @json_option
 def plan(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
@@ -108,8 +110,8 @@ def plan(as_json: bool, **flags: Any) -> int:  # Any: flags differ in type
 
     A closed form answers for every way to spread the step over the GPUs: how long it takes, where the time goes, how
     much memory it needs, and how sure that is. --search names fewer axes to search, --split fixes some. The best is
-    explained; --simulate N builds the graphs of the first N plans and simulates them too. docs/planning.md goes
-    through it.
+    explained; --simulate N builds the graphs of the first N plans and simulates them too, which --workers does side by
+    side, as it plans for --gpu-counts. docs/planning.md goes through it.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...errors import RequestError
 from ..executors.chosen import ExecutorChoice
 from ..report.page.report import checked_path
 from ..sweeps.command_points import swept_command
@@ -18,6 +19,7 @@ from ..sweeps.table_files import json_document, parquet_package
 from .failure import RUN_FAILED, ConfigurationError, configuring
 from .outputs import check_outputs
 from .screen import Screen
+from .where import opened_executor
 
 _SUFFIXES = (".csv", ".json", ".parquet")
 
@@ -57,8 +59,11 @@ def sweep(flags: SweepFlags, where: ExecutorChoice, as_json: bool) -> int:
         where.check()
         described = read_sweep(flags.file)
         function = swept_command(described.point, described.axes)
-        with screen.working("sweeping") as on_progress, where.opened() as executor:
+    with screen.working("sweeping") as on_progress, opened_executor(where) as executor:
+        try:
             table = run_sweep(function, described.axes, executor=executor, resume=flags.resume, on_progress=on_progress)
+        except RequestError as error:  # a file of rows, or one that a flag names; that the executor is gone is none
+            raise ConfigurationError(str(error)) from error
     _write(table, flags, function.name, screen)
     if as_json:
         screen.json({"command": described.point.command, "failed": len(table.failed), **json_document(table)})

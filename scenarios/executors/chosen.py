@@ -34,6 +34,12 @@ class ExecutorChoice:
             return DASK
         return PROCESSES if self.workers is not None else self.usual
 
+    @property
+    def first_given(self) -> str:
+        """The first flag that is given; "" if none is."""
+        flags = {"--executor": self.executor, "--workers": self.workers, "--address": self.address}
+        return next((flag for flag, value in flags.items() if value is not None), "")
+
     def check(self) -> None:
         """InvalidArgumentError for flags that exclude each other."""
         if self.address is not None and self.name != DASK:

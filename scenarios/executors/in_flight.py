@@ -1,7 +1,7 @@
 """Calls handed to any executor, few at a time, and what each of them returned.
 
     for batch in settled(executor, [partial(cost, gpus=n) for n in (8, 16, 32)]):
-        batch        [SettledCall(index=1, value=..., error=None)]      what has ended since the last batch
+        batch        [SettledCall(number=1, value=..., error=None)]      what has ended since the last batch
 
 At most two calls a worker are in flight: one that runs, and one that is there when it ends. So a scheduler has little
 to do, and nobody waits for a queue when the block is left. An executor says how many workers it has: dask by its
@@ -13,9 +13,10 @@ run again at the end, one at a time and with nothing beside them, and only what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from typing import Any, NamedTuple
+from contextlib import closing
+from typing import Any, NamedTuple, TypeVar
 
 from ...devices.cores import num_cores
 from ...errors import UnavailableError
@@ -28,18 +29,19 @@ _DIED = "the dask workers that ran it died, the last one with nothing beside it"
 _LOOK_AGAIN_S = 1.0  # for workers that a cluster has got meanwhile
 
 
+_T = TypeVar("_T")
 _Numbered = tuple[int, Callable[[], object]]
 
 
 class SettledCall(NamedTuple):
-    """What the call of that index returned, or the error that it ended with."""
+    """What the call of that number returned, or the error that it ended with."""
 
-    index: int
+    number: int
     value: Any  # Any: what the call returns
     error: BaseException | None
 
 
-def settled(executor: Executor, calls: Iterable[Callable[[], object]]) -> Iterator[list[SettledCall]]:
+def settled(executor: Executor, calls: Iterable[Callable[[], object]]) -> Generator[list[SettledCall], None, None]:
     """What has ended, in batches; the calls are taken from their iterable when there is room for them.
 
     Raises UnavailableError when the executor takes no more calls, or cancels some. Where the block that iterates is
@@ -64,6 +66,28 @@ def settled(executor: Executor, calls: Iterable[Callable[[], object]]) -> Iterat
     finally:
         for future in flights.flying:
             future.cancel()
+
+
+def in_order(
+    executor: Executor, calls: Sequence[Callable[[], _T]], *, one_more: Callable[[], object] = lambda: None
+) -> list[_T]:
+    """What all calls return, in their order; `one_more` is called when one has ended.
+
+    Raises the error of the first call of the list that fails, as if they had run one after another.
+    """
+    ended: dict[int, SettledCall] = {}
+    in_row = 0  # how many from the first on have ended
+    with closing(settled(executor, calls)) as batches:
+        for batch in batches:
+            for call in batch:
+                ended[call.number] = call
+                one_more()
+            while in_row in ended:
+                error = ended[in_row].error
+                if error is not None:
+                    raise error
+                in_row += 1
+    return [ended[index].value for index in range(len(calls))]
 
 
 class _Flights:

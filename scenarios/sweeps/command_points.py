@@ -148,7 +148,6 @@ def _check_outputs(names: FlagNames, point: CommandPoint, axes: SweepAxes) -> No
     for values in map(point.values, axes.points()):
         for name, path in names.outputs(values):
             if path in seen:
-                raise InvalidArgumentError(
-                    f"{name}: several points would write {path!r}; put axes into it, as in 'graph_{{{axes.names[0]}}}.pb'"
-                )
+                example = f"graph_{{{axes.names[0]}}}.pb"
+                raise InvalidArgumentError(f"{name}: several points write {path!r}; put axes into it: {example!r}")
             seen.add(path)

@@ -35,10 +35,11 @@ def value_at(document: object, path: str) -> ResultValue:
     Raises NotFoundError for a path that leads nowhere, with the nearest key, and InvalidArgumentError for one that
     leads to an object or a list.
     """
-    found = _values_at(document, path.split("."), path)
-    present = [value for value in found if value is not None]
-    for value in present:
-        if not isinstance(value, str | int | float):
+    present: list[str | int | float] = []
+    for value in _values_at(document, path.split("."), path):
+        if isinstance(value, str | int | float):
+            present.append(value)
+        elif value is not None:
             raise InvalidArgumentError(f"{path!r} is {_said(value)}; name one of its values")
     if len(present) < 2:
         return present[0] if present else None

@@ -68,7 +68,7 @@ class FlagNames:
         return None
 
     def paths(self, values: Mapping[str, AxisValue]) -> Iterator[Path]:
-        """The files and folders that are read: those of flags for paths, and files that texts name, as NAME=FILE too."""
+        """The files and folders that are read: those of flags for paths, and files in texts, as NAME=FILE too."""
         for name, value in values.items():
             for text in map(str, _items(value)):
                 if self._is_path(name):

@@ -10,7 +10,7 @@ with keywords, and give back numbers and texts.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -100,7 +100,7 @@ def _check_keywords(function: Callable[..., object], axes: SweepAxes) -> None:
 
 def _computed_rows(
     function: SweptFunction, points: Sequence[SweepPoint], executor: Any, told: Callable[[int], None]
-) -> Iterator[list[StoredRow]]:  # Any: as above
+) -> Generator[list[StoredRow], None, None]:  # Any: as above
     """The rows of points in batches, as they end."""
     if not points:
         return
@@ -108,8 +108,8 @@ def _computed_rows(
     with _opened(executor) as opened, closing(settled(opened, calls)) as batches:
         for batch in batches:
             rows = [
-                StoredRow(points[index], value if error is None else ComputedRow(None, error_text(error)))
-                for index, value, error in batch
+                StoredRow(points[number], value if error is None else ComputedRow(None, error_text(error)))
+                for number, value, error in batch
             ]
             yield rows
             told(len(rows))

@@ -6,6 +6,7 @@ All of it is planned before anything is printed, so that a wrong flag prints one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 from attrs import evolve
@@ -17,9 +18,10 @@ from ...planners.plan_table import notes_of, plan_rows
 from ...planners.what_if import sensitivities
 from ..failure import configuring
 from ..screen import Screen
+from ..where import opened_executor
 from .answer import TrainingAnswer
 from .changes import change_lines, change_record, changed_plan, sensitivity_lines
-from .counts import count_records, counted, show_counts
+from .counts import CountedPlan, count_records, counted, show_counts
 from .document import document, model_record, plan_record
 from .flags import PlanFlags
 from .next_step import next_command
@@ -57,16 +59,20 @@ def _answered(request: PlanRequest, screen: Screen) -> TrainingAnswer:
         found = request.searched(request.machine, top=flags.top, on_progress=on_progress)
     first = found.plans[0]
     change = changed_plan(request, first, screen) if flags.what_if else None
-    counts = counted(request, screen) if flags.counts else ()
+    counts: Sequence[CountedPlan] = ()
     timelines: list[Timeline] = []
-    if flags.simulated:
-        found = evolve(found, plans=_with_simulations(request, found.plans, timelines, screen))
+    with opened_executor(flags.where) as executor:
+        if flags.counts:
+            counts = counted(request, screen, executor)
+        if flags.simulated:
+            plans = _with_simulations(request, found.plans, timelines, screen, executor)
+            found = evolve(found, plans=plans)
     saved = sensitivities(request.step, request.machine, first.split)
     return TrainingAnswer(request, found, saved, change, counts, timelines)
 
 
 def _with_simulations(
-    request: PlanRequest, plans: Sequence[Estimate], timelines: list[Timeline], screen: Screen
+    request: PlanRequest, plans: Sequence[Estimate], timelines: list[Timeline], screen: Screen, executor: Executor
 ) -> tuple[Estimate, ...]:
     """The plans, the first ones with the time of their graph on the simulated machines; a page keeps the timelines."""
     from ...planners.simulated.step import with_simulated  # builders and the engine take a second to load
@@ -79,8 +85,9 @@ def _with_simulations(
             machine.cluster,
             count=many,
             calibration=machine.calibration,
+            executor=executor,
             on_progress=on_progress,
-            on_timeline=timelines.append if request.flags.report is not None else lambda _: None,
+            on_timeline=timelines.append if request.flags.report is not None else None,
         )
     return tuple(timed)
 

@@ -6,11 +6,14 @@ With prices and tokens those are on the front of dollars against days; else of G
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 from attrs import frozen
 
-from ....graph.display.progress import Progress
+from ....graph.display.progress import counted as each_counted
+from ...executors.in_flight import in_order
 from ...planners.estimates import Estimate
 from ...planners.machine import Machine
 from ...planners.money.pareto import pareto_front
@@ -30,14 +33,12 @@ class CountedPlan:
     reason: str = ""
 
 
-def counted(request: PlanRequest, screen: Screen) -> list[CountedPlan]:
+def counted(request: PlanRequest, screen: Screen, executor: Executor) -> list[CountedPlan]:
     """The best plan of each number, ascending; ConfigurationError where no number has one."""
-    plans: list[CountedPlan] = []
     label, many = "planning for numbers of GPUs", len(request.flags.counts)
     with screen.working(label, many) as on_progress:
-        for count in request.flags.counts:
-            plans.append(_counted(request, count))
-            on_progress(Progress(label, len(plans), many))
+        calls = [partial(_counted, request, count) for count in request.flags.counts]
+        plans = in_order(executor, calls, one_more=each_counted(on_progress, label, many))
     if all(it.plan is None for it in plans):
         raise ConfigurationError(f"--gpu-counts: {plans[0].gpus} GPUs: {plans[0].reason}")
     return plans

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...executors.chosen import ExecutorChoice
 from ...models.description import ModelDescription
 from ..failure import ConfigurationError
 
@@ -56,6 +57,8 @@ class PlanFlags:
     batch: str | None = None
     tpot_ms: float | None = None
     report: Path | None = None
+    where: ExecutorChoice = field(default_factory=ExecutorChoice)
+    """what makes the plans of --gpu-counts and simulates graphs"""
     command: str = ""
     """the line that was called, for the report"""
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -75,6 +78,10 @@ class PlanFlags:
         else:
             for flag in self._given(_INFERENCE):
                 raise ConfigurationError(f"{flag} is for serving; add --inference, or leave it out")
+        if self.where.first_given and not self.simulated and not self.gpu_counts:
+            raise ConfigurationError(
+                f"{self.where.first_given}: there is nothing to run elsewhere; add --simulate N or --gpu-counts LIST"
+            )
         needed = ("prompt", "output") if self.inference else ("global_batch",)
         for name in needed:
             if getattr(self, name) is None:

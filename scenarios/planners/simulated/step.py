@@ -10,7 +10,9 @@ host for each micro-batch, and to a step beside everything else, is in no graph,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
@@ -23,6 +25,9 @@ from ....devices.timing.simulate import simulate
 from ....devices.timing.timeline import Timeline
 from ....errors import UnimplementedError
 from ....graph.display.progress import ProgressCallback, counted, no_progress
+from ...executors.in_flight import in_order
+from ...executors.sent_timeline import SentTimeline
+from ...executors.serial import SerialExecutor
 from ...models.description import ModelDescription
 from ...models.gpt import GptModel
 from ...models.llama import LlamaModel
@@ -141,18 +146,35 @@ def with_simulated(
     count: int,
     numbers: PlanNumbers | None = None,
     calibration: Calibration | None = None,
+    executor: Executor | None = None,
     on_progress: ProgressCallback = no_progress,
-    on_timeline: Callable[[Timeline], None] = lambda _: None,
+    on_timeline: Callable[[Timeline], None] | None = None,
 ) -> list[Estimate]:
     """The estimates, the first `count` of them with the simulated time.
 
-    `on_progress` is told of each that is done, and `on_timeline` is given the timelines of their graphs, in order.
+    They are simulated one after another, or by an `executor`. `on_progress` is told of each that is done, and
+    `on_timeline` is given the timelines of their graphs, in order.
     """
-    done: list[Estimate] = []
-    one_more = counted(on_progress, "simulating the built graphs", min(count, len(estimates)), "plans")
-    for estimate in estimates[:count]:
-        simulated = simulated_step(step, estimate.split, cluster, numbers=numbers, calibration=calibration)
-        done.append(evolve(estimate, simulated_step_ms=simulated.step_ms))
-        on_timeline(simulated.timeline)
-        one_more()
+    first = estimates[:count]
+    one_more = counted(on_progress, "simulating the built graphs", len(first), "plans")
+    sizes = (step, cluster, numbers, calibration, on_timeline is not None)
+    calls = [partial(_sent_step, estimate.split, *sizes) for estimate in first]
+    sent = in_order(executor or SerialExecutor(), calls, one_more=one_more)
+    for _, timeline in sent:
+        if on_timeline is not None and timeline is not None:
+            on_timeline(timeline.received())
+    done = [evolve(estimate, simulated_step_ms=ms) for estimate, (ms, _) in zip(first, sent, strict=True)]
     return [*done, *estimates[count:]]
+
+
+def _sent_step(
+    split: Split,
+    step: PlannedStep,
+    cluster: Cluster,
+    numbers: PlanNumbers | None,
+    calibration: Calibration | None,
+    with_timeline: bool,
+) -> tuple[float, SentTimeline | None]:
+    """The time of a step in ms, and its timeline if it is asked for, such that another process can have both."""
+    simulated = simulated_step(step, split, cluster, numbers=numbers, calibration=calibration)
+    return simulated.step_ms, SentTimeline.of(simulated.timeline) if with_timeline else None
