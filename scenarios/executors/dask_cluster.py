@@ -24,6 +24,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LOOK_AGAIN_S = 1.0  # for the workers of a cluster: asking takes some milliseconds
 _CONNECT_S = 10.0
+_AT_ONCE_S = 0.5  # after less, dask finds that a process it killed has not ended yet
 INSTALL = "pip install 'partita[dask]'"
 
 
@@ -94,8 +95,18 @@ def dask_cluster(address: str | None = None, workers: int | None = None) -> Iter
         scheduler_kwargs={"allowed_failures": 0},  # calls that lose their worker are run again here, alone
         silence_logs="CRITICAL",  # a death is told in the row of its call
     )
-    with cluster, distributed.Client(cluster) as client:
-        yield DaskExecutor(client)
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        try:
+            yield DaskExecutor(client)
+        except BaseException:
+            cluster.sync(_end_workers, cluster)
+            raise
+
+
+async def _end_workers(cluster: Any) -> None:  # Any: as above
+    """Ends the processes of a local cluster at once: else it waits some seconds for what runs in them."""
+    closing = [nanny.close(timeout=_AT_ONCE_S) for nanny in cluster.workers.values()]
+    await import_module("tornado.gen").multi(closing)
 
 
 @contextmanager
