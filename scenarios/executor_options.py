@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .executors.chosen import ExecutorChoice
 
 Command = TypeVar("Command", bound=Callable[..., object])
-_NAMES = ("serial", "processes", "dask")  # as in executors/chosen.py, whose imports help does without
+NAMES = ("serial", "processes", "dask")  # as in executors/chosen.py, whose imports help does without
 
 
 def executor_options(usual: str) -> Callable[[Command], Command]:
@@ -52,7 +52,7 @@ def _options(usual: str) -> tuple[Callable[[Any], Any], ...]:  # Any: as click's
             "--executor",
             "One after another, in processes of this machine, or on a cluster of dask, a local one without --address.  "
             f"[default: {usual}]",
-            type=click.Choice(_NAMES),
+            type=click.Choice(NAMES),
         ),
         option(
             "--workers", "How many processes.  [default: one for each core]", type=click.IntRange(min=1), metavar="N"

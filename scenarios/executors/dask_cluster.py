@@ -32,7 +32,7 @@ class DaskExecutor(Executor):
     """The executor of a `distributed.Client`, which says how many threads there are, and which errors are deaths."""
 
     def __init__(self, client: Any) -> None:  # Any: dask is an extra, whose types a checker need not have
-        self._client = client
+        self.client = client
         self._executor: Any = client.get_executor(pure=False, retries=0)  # Any: likewise
         self._threads, self._asked_at = 0, -_LOOK_AGAIN_S
 
@@ -46,7 +46,7 @@ class DaskExecutor(Executor):
         now = monotonic()
         if now - self._asked_at >= _LOOK_AGAIN_S:
             try:
-                self._threads, self._asked_at = sum(self._client.nthreads().values()), now
+                self._threads, self._asked_at = sum(self.client.nthreads().values()), now
             except (OSError, RuntimeError) as error:  # what a client of a scheduler that is gone raises
                 raise UnavailableError(f"the dask cluster does not answer: {error}; look at its scheduler") from error
         return max(self._threads, 1)

@@ -89,6 +89,9 @@ class WorkerProcesses(Executor):
             self._is_shut = True
             for slot in self._slots:
                 slot.kill()
+        for slot in self._slots:  # without the lock, which callbacks of the pools need
+            if slot.pool is not None:
+                slot.pool.shutdown()
 
     def __exit__(self, kind: object, *_: object) -> bool | None:
         if kind is None:
@@ -138,11 +141,12 @@ class _WorkerSlot:
             self._hand_over(self.pool, call)
 
     def kill(self) -> None:
+        """Ends the process, and all calls, which get a BrokenExecutor."""
         self._is_killed = True
         for process in self.processes:
             process.kill()
-        if self.pool is not None:
-            self.pool.shutdown(wait=False, cancel_futures=True)
+        while self.calls:
+            self.calls.popleft().end(None, BrokenExecutor("its process was ended, with all others"))
 
     def _renew(self) -> None:
         """A new pool for all calls that have no answer; the first that it runs does nothing."""
@@ -154,7 +158,7 @@ class _WorkerSlot:
 
     def _started(self, pool: ProcessPoolExecutor, future: Future[None]) -> None:
         with self._lock:
-            if pool is not self.pool or future.cancelled():
+            if pool is not self.pool or self._is_killed or future.cancelled():
                 return
             if future.exception() is None:
                 self._failed_starts = 0
@@ -173,10 +177,15 @@ class _WorkerSlot:
 
     def _done(self, pool: ProcessPoolExecutor, call: _PendingCall, future: Future[object]) -> None:
         with self._lock:
-            if pool is not self.pool or future.cancelled():
+            if pool is not self.pool or self._is_killed:
+                return
+            if future.cancelled():  # by a shutdown that asks for it
+                self.calls.remove(call)
+                call.future.cancel()
+                call.future.set_running_or_notify_cancel()
                 return
             error = future.exception()
-            if isinstance(error, BrokenExecutor) and not self._is_killed:
+            if isinstance(error, BrokenExecutor):
                 self._blame(self.calls[0])
                 self._broke()
                 return
@@ -192,8 +201,6 @@ class _WorkerSlot:
 
     def _broke(self) -> None:
         """Moves all calls to a new pool; where none starts they have an error."""
-        if self._is_killed:
-            return
         if self._failed_starts < _DEATHS:
             self._renew()
             return

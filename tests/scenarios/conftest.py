@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from partita.scenarios.executors.dask_cluster import DaskExecutor, dask_cluster
 from tests.scenarios.command_line import CommandLine, Terminal, affine
 
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
@@ -37,3 +40,18 @@ def x(tmp_path: Path) -> str:
     """The value of a flag that feeds x."""
     np.save(tmp_path / "x.npy", X)
     return f"x={tmp_path / 'x.npy'}"
+
+
+@pytest.fixture(scope="session")
+def _dask_client() -> Iterator[Any]:  # Any: dask is an extra
+    """The client of a cluster with two processes, for all tests that need one."""
+    pytest.importorskip("distributed", reason="distributed is not installed: pip install '.[dask]'")
+    with dask_cluster(workers=2) as executor:
+        yield executor.client
+
+
+@pytest.fixture
+def local_dask(_dask_client: Any) -> DaskExecutor:  # Any: likewise
+    """That cluster, when both processes are there: a test may have ended one."""
+    _dask_client.wait_for_workers(2)
+    return DaskExecutor(_dask_client)
