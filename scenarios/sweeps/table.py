@@ -94,9 +94,9 @@ class SweepTable:
 
     def to_csv(self, path: str | Path) -> None:
         """Writes the table as CSV; texts that a spreadsheet would take for formulas have an apostrophe before them."""
-        from .table_files import csv_text, write_file
+        from .table_files import table_csv, write_file
 
-        write_file(path, csv_text(self).encode("utf-8", "replace"))
+        write_file(path, table_csv(self).encode("utf-8", "replace"))
 
     def to_json(self, path: str | Path) -> None:
         """Writes the table as one JSON object: the names of `axes` and `results`, and `rows[]` by column."""

@@ -6,17 +6,16 @@ Parquet a column of whole numbers and others is one of floats, a column of numbe
 
 from __future__ import annotations
 
-import csv
 import json
 from importlib import import_module
-from io import BytesIO, StringIO
+from io import BytesIO
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...devices.timing.saved.whole_file import write_whole
 from ...errors import InvalidArgumentError, UnimplementedError
-from ...graph.display.spreadsheet import csv_cell
+from ...graph.display.spreadsheet import csv_text
 
 if TYPE_CHECKING:
     from .results import ResultValue
@@ -31,13 +30,9 @@ def write_file(path: str | Path, content: bytes) -> None:
     write_whole(path, content)
 
 
-def csv_text(table: SweepTable) -> str:
+def table_csv(table: SweepTable) -> str:
     """Headings, then rows; lines end in LF."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([csv_cell(name) for name in table.columns])
-    writer.writerows([[csv_cell(_finite(cell)) for cell in row] for row in table.cells()])
-    return text.getvalue()
+    return csv_text([table.columns, *(map(_finite, row) for row in table.cells())])
 
 
 def json_document(table: SweepTable) -> dict[str, object]:

@@ -10,12 +10,11 @@ Lines end in LF, and the same timeline gives the same bytes.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
+from itertools import chain
 from pathlib import Path
 
-from ....graph.display.spreadsheet import csv_cell
+from ....graph.display.spreadsheet import csv_text
 from ..events import TimelineEvent
 from ..saved.whole_file import write_whole
 from ..timeline import Timeline
@@ -25,12 +24,12 @@ _DEVICES = "devices"
 COLUMNS = tuple(name for name in TimelineEvent._fields if name not in _LEFT_OUT)
 
 
-def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:
-    """The columns of every event, in order; the bounds are empty where nobody knows them."""
+def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int | None, ...]]:
+    """The columns of every event, in order; the bounds are None where nobody knows them."""
     counts = {device: len(others) for device, others in timeline.representatives.items()}
     names = [name for name in _columns(timeline) if name != _DEVICES]
     for event in timeline.events:
-        cells = tuple(csv_cell(getattr(event, name)) for name in names)
+        cells = tuple(getattr(event, name) for name in names)
         yield (*cells, counts[event.device]) if counts else cells
 
 
@@ -41,11 +40,7 @@ def _columns(timeline: Timeline) -> tuple[str, ...]:
 
 def to_csv(timeline: Timeline) -> str:
     """The whole table as text, header first."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_columns(timeline))
-    writer.writerows(csv_rows(timeline))
-    return text.getvalue()
+    return csv_text(chain([_columns(timeline)], csv_rows(timeline)))
 
 
 def write_csv(timeline: Timeline, path: str | Path) -> None:

@@ -11,17 +11,21 @@ from partita.scenarios.sweeps.conditions import parsed_condition
 NUMBERS = st.integers(-3, 3).map(str)
 EXPRESSIONS = st.recursive(
     NUMBERS | st.sampled_from(["a", "b"]),
-    lambda inner: st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner)
-    | st.builds("(-{})".format, inner),
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner)
+        | st.builds("(-{})".format, inner)
+    ),
     max_leaves=6,
 )
 CONDITIONS = st.recursive(
     st.builds("{} {} {}".format, EXPRESSIONS, st.sampled_from(["<", "<=", "==", "!=", ">", ">="]), EXPRESSIONS)
     | st.builds("{} in [1, 2, {}]".format, EXPRESSIONS, EXPRESSIONS)
     | st.builds("{} < {} <= {}".format, EXPRESSIONS, EXPRESSIONS, EXPRESSIONS),
-    lambda inner: st.builds("({} and {})".format, inner, inner)
-    | st.builds("({} or not {})".format, inner, inner)
-    | st.builds("({} if {} else {})".format, inner, inner, inner),
+    lambda inner: (
+        st.builds("({} and {})".format, inner, inner)
+        | st.builds("({} or not {})".format, inner, inner)
+        | st.builds("({} if {} else {})".format, inner, inner, inner)
+    ),
     max_leaves=5,
 )
 
