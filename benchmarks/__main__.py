@@ -42,6 +42,7 @@ from . import (
     bench_simulate,
     bench_steps,
     bench_surroundings,
+    bench_sweeps,
     bench_timeline_file,
     bench_virtual,
 )
@@ -76,6 +77,7 @@ CASES: list[Case] = [
     *bench_virtual.CASES,
     *bench_timeline_file.CASES,
     *bench_cnn.CASES,
+    *bench_sweeps.CASES,
     *bench_surroundings.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)

@@ -44,6 +44,8 @@ class Sizes:
     image: int = 224
     width_divisor: int = 1
     reported_layers: int = 7
+    swept_points: int = 1_000
+    swept_s: float = 0.05
     rounds: int = 5
     rounds_when_slow: int = 3
     seconds_a_run: float = 0.2
@@ -73,6 +75,8 @@ QUICK = Sizes(
     image=32,
     width_divisor=8,
     reported_layers=1,
+    swept_points=6,
+    swept_s=0.001,
     rounds=2,
     rounds_when_slow=1,
     seconds_a_run=0.001,

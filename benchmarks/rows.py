@@ -78,6 +78,7 @@ PUBLISHED = "published"
 LOWERED = "lowered"
 IN_PLACE = "in place"
 ROOFLINE = "roofline"
+POOL = "process pool"
 
 
 class Skipped(Exception):
@@ -90,7 +91,7 @@ class Case:
 
     `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, `LOWERED` for our own of
     the same graph lowered, `IN_PLACE` for numpy that writes into one array, `ROOFLINE` for times of ops by a datasheet,
-    or "".
+    `POOL` for the same calls in processes of this machine, or "".
     """
 
     key: str

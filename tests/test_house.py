@@ -358,6 +358,7 @@ def test_tests_mirror_the_folders() -> None:
         "laws/models",
         "laws/parallel",
         "laws/representatives",
+        "laws/sweeps",
         "actors/running/answers",
         "devices/kernels/sweep",
         "graph/shape_inference/sweep",

@@ -22,6 +22,7 @@ from benchmarks.peers.process import Peer, PeerError, Peers
 from benchmarks.rows import (
     IN_PLACE,
     LOWERED,
+    POOL,
     PUBLISHED,
     ROOFLINE,
     Case,
@@ -53,6 +54,7 @@ STARTS_PROCESSES = (
     "plan/",
     "report page/",
     "sessions/longest gap",
+    "sweep/",
 )
 IN_OTHER_PROCESSES = (", fresh process", ", busy cores")
 
@@ -93,7 +95,7 @@ def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
     except Skipped as missing:
         pytest.skip(str(missing))
     assert isinstance(measured.measured.ours.value, float | int)
-    if case.peer in (PUBLISHED, LOWERED, IN_PLACE, ROOFLINE):
+    if case.peer in (PUBLISHED, LOWERED, IN_PLACE, ROOFLINE, POOL):
         assert measured.ratio() is not None
         return
     assert measured.measured.peer is None
