@@ -49,6 +49,6 @@ def sweep(
       partita sweep capacity.toml --workers 4 --resume capacity.rows --out capacity.csv --report capacity.html
       partita sweep capacity.toml --address tcp://10.0.0.7:8786 --out capacity.parquet
     """
-    from .commands.sweep import SweepFlags, sweep as execute
+    from .commands.sweeping.command import SweepFlags, sweep as execute
 
     return execute(SweepFlags(file, resume, out, report, command_line()), where, as_json)

@@ -55,8 +55,8 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "cores units tables spec link catalog kinds operating_costs device fabric topology profiles short_names cluster_html "
-        "cluster fabric_file host_tables profile_file cluster_file given_cluster machines visible state documents "
+        "cores units tables spec link catalog kinds operating_costs device fabric topology profiles short_names "
+        "cluster_html cluster fabric_file host_tables profile_file cluster_file given_cluster machines visible state documents "
         "cluster_document",
         "kernels",
         "placement",

@@ -12,7 +12,7 @@ from .dask_cluster import dask_cluster
 from .processes import WorkerProcesses
 from .serial import SerialExecutor
 
-SERIAL, PROCESSES, DASK = EXECUTORS = ("serial", "processes", "dask")
+SERIAL, PROCESSES, DASK = ("serial", "processes", "dask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ExecutorChoice:
 
     @property
     def name(self) -> str:
-        """One of `EXECUTORS`; an address is one of dask, and workers need processes."""
+        """The executor; an address is one of dask, and workers need processes."""
         if self.executor is not None:
             return self.executor
         if self.address is not None:

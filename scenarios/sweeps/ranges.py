@@ -17,14 +17,14 @@ from math import exp, isfinite, log
 
 from ...errors import InvalidArgumentError, shown
 
-Number = int | float
+AxisNumber = int | float
 _MOST = 100_000  # values of one axis; more are a slip
 _CLOSE = 1e-9  # by which a power may be off and still be whole
 
 
 def linear_values(
-    start: Number, stop: Number, *, step: Number | None = None, points: int | None = None
-) -> list[Number]:
+    start: AxisNumber, stop: AxisNumber, *, step: AxisNumber | None = None, points: int | None = None
+) -> list[AxisNumber]:
     """Values with equal differences: `step`, 1 unless given, or such that there are so many `points`.
 
     Ends at the last value that does not pass `stop`. Raises InvalidArgumentError for ends and steps that make no value.
@@ -43,8 +43,8 @@ def linear_values(
 
 
 def geometric_values(
-    start: Number, stop: Number, *, factor: Number | None = None, points: int | None = None
-) -> list[Number]:
+    start: AxisNumber, stop: AxisNumber, *, factor: AxisNumber | None = None, points: int | None = None
+) -> list[AxisNumber]:
     """Values with equal ratios: `factor`, 2 unless given, or such that there are so many `points`. All are positive.
 
     Ends at the last value that does not pass `stop`. Raises InvalidArgumentError for ends and factors that make no
@@ -69,7 +69,7 @@ def geometric_values(
     return _numbers(values, start)
 
 
-def _powers(first: Fraction, last: Fraction, points: int, are_whole: bool) -> list[Number]:
+def _powers(first: Fraction, last: Fraction, points: int, are_whole: bool) -> list[AxisNumber]:
     low, high = log(first), log(last)
     inner = [exp(low + (high - low) * k / (points - 1)) for k in range(1, points - 1)]
     values = [float(first), *inner, float(last)]
@@ -78,7 +78,7 @@ def _powers(first: Fraction, last: Fraction, points: int, are_whole: bool) -> li
     return values
 
 
-def _exact(number: Number) -> Fraction:
+def _exact(number: AxisNumber) -> Fraction:
     """The number as it is written in decimals; InvalidArgumentError for anything else."""
     if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
         raise InvalidArgumentError(f"{shown(number)} is no number that a range can have")
@@ -97,7 +97,7 @@ def _checked_steps(steps: float | Fraction) -> float | Fraction:
     return steps
 
 
-def _numbers(values: Sequence[Fraction], *given: Number | Fraction) -> list[Number]:
+def _numbers(values: Sequence[Fraction], *given: AxisNumber | Fraction) -> list[AxisNumber]:
     """Whole numbers where all values are, and what was given; else floats."""
     are_whole = not any(isinstance(number, float) for number in given) and all(it.denominator == 1 for it in values)
     return [int(value) if are_whole else float(value) for value in values]

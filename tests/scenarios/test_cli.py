@@ -16,6 +16,10 @@ from tests.scenarios.command_line import CommandLine, GraphFile, assert_one_clea
 EXAMPLES = Path(__file__).parents[2] / "scenarios" / "examples"
 FLAGS = ["--feed", "--feeds", "--fetch", "--target", "--devices", "--cluster"]
 HEAVY = [
+    "concurrent.futures",
+    "distributed",
+    "multiprocessing",
+    "sqlite3",
     "numpy",
     "google",
     "trio",
@@ -42,6 +46,7 @@ def test_every_command_explains_itself(command: str, partita: CommandLine) -> No
         "calibrate",
         "workload",
         "rewrite",
+        "sweep",
         "plan",
         "report",
     } or set(FLAGS) <= set(flags)
@@ -53,11 +58,12 @@ def test_the_overview_lists_commands_and_exit_codes(partita: CommandLine) -> Non
     assert [word for word in [*cli.commands, "Exit codes"] if word not in text] == []
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_help_imports_nothing_heavy(command: str) -> None:
     """Only click is needed to print help, which is why it is quick."""
     script = (
-        "import sys; from partita.scenarios.cli import main\n"
-        "main(['run', '--help'])\n"
+        "import sys, partita.scenarios; from partita.scenarios.cli import main\n"
+        f"main(['{command}', '--help'])\n"
         f"print([m for m in {HEAVY} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

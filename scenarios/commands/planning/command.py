@@ -18,7 +18,7 @@ from ...planners.plan_table import notes_of, plan_rows
 from ...planners.what_if import sensitivities
 from ..failure import configuring
 from ..screen import Screen
-from ..where import opened_executor
+from ..sweeping.where import opened_executor
 from .answer import TrainingAnswer
 from .changes import change_lines, change_record, changed_plan, sensitivity_lines
 from .counts import CountedPlan, count_records, counted, show_counts

@@ -7,7 +7,7 @@ import pytest
 from partita.errors import InvalidArgumentError
 from partita.scenarios import SerialExecutor, WorkerProcesses
 from partita.scenarios.executor_options import NAMES
-from partita.scenarios.executors.chosen import EXECUTORS, PROCESSES, SERIAL, ExecutorChoice
+from partita.scenarios.executors.chosen import DASK, PROCESSES, SERIAL, ExecutorChoice
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_an_executor_is_open_for_a_block() -> None:
 
 def test_the_help_lists_all_executors() -> None:
     """Their names stand in two modules, since help loads no executor."""
-    assert NAMES == EXECUTORS
+    assert NAMES == (SERIAL, PROCESSES, DASK)
     assert ExecutorChoice().first_given == ""
     assert ExecutorChoice(SERIAL, 1).first_given == "--executor"

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import RequestError
-from ..executors.chosen import ExecutorChoice
-from ..report.page.report import checked_path
-from ..sweeps.command_points import swept_command
-from ..sweeps.sweep import run_sweep
-from ..sweeps.sweep_file import read_sweep
-from ..sweeps.table import SweepTable, cell_text
-from ..sweeps.table_files import json_document, parquet_package
-from .failure import RUN_FAILED, ConfigurationError, configuring
-from .outputs import check_outputs
-from .screen import Screen
+from ....errors import RequestError
+from ...executors.chosen import ExecutorChoice
+from ...report.page.report import checked_path
+from ...sweeps.command_points import swept_command
+from ...sweeps.sweep import run_sweep
+from ...sweeps.sweep_file import read_sweep
+from ...sweeps.table import SweepTable, cell_text
+from ...sweeps.table_files import json_document, parquet_package
+from ..failure import RUN_FAILED, ConfigurationError, configuring
+from ..outputs import check_outputs
+from ..screen import Screen
 from .where import opened_executor
 
 _SUFFIXES = (".csv", ".json", ".parquet")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 
-from ..executors.chosen import ExecutorChoice
-from .failure import configuring
+from ...executors.chosen import ExecutorChoice
+from ..failure import configuring
 
 
 @contextmanager
