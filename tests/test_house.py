@@ -56,8 +56,8 @@ INNER_FLOORS = {
     ],
     "devices": [
         "cores units tables spec link catalog kinds operating_costs device fabric topology profiles short_names "
-        "cluster_html cluster fabric_file host_tables profile_file cluster_file given_cluster machines visible state documents "
-        "cluster_document",
+        "cluster_html cluster fabric_file host_tables profile_file cluster_file given_cluster machines visible state "
+        "documents cluster_document",
         "kernels",
         "placement",
         "pipeline",

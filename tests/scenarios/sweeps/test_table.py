@@ -104,7 +104,8 @@ def test_no_text_of_csv_is_a_formula(results: list[Mapping[str, ResultValue]]) -
     """Headings neither; numbers stay numbers, and other texts are themselves."""
     table = table_of(results)
     read = list(csv.reader(StringIO(table_csv(table), newline="")))
-    for shown, cells in zip(read, [list(table.columns), *table.cells()], strict=True):
+    expected: list[list[ResultValue]] = [list(table.columns), *table.cells()]
+    for shown, cells in zip(read, expected, strict=True):
         for text, cell in zip(shown, cells, strict=True):
             if isinstance(cell, str):
                 assert text in (cell, f"'{cell}")
