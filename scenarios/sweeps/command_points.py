@@ -101,7 +101,9 @@ def _document(arguments: list[str]) -> object:
     """What the command prints with --json."""
     with kept_documents() as documents:
         try:
-            SWEPT.main(arguments, prog_name="partita", standalone_mode=False, obj=Interrupts())
+            # Not by `main`, which makes an error of Ctrl-C that a row would keep.
+            with SWEPT.make_context("partita", arguments, obj=Interrupts()) as context:
+                SWEPT.invoke(context)
         except click.ClickException as error:
             raise ConfigurationError(error.format_message()) from error
     return documents[-1]

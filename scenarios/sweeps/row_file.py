@@ -17,15 +17,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from ...errors import FailedPreconditionError, InvalidArgumentError
 from .axes import plain_value
 from .points import StoredRow
-from .results import ComputedRow
+from .results import ComputedRow, ResultValue
 
 _APPLICATION = int.from_bytes(b"pswp")  # in the head of the file: `file` and we know it by that
 _FORMAT = 1
@@ -47,15 +48,15 @@ class RowFile:
         """By hash the rows without an error."""
         with _told(self._path):
             found = self._connection.execute("SELECT hash, results FROM rows WHERE error IS NULL").fetchall()
-        return {key: ComputedRow(json.loads(results), None) for key, results in found}
+        return {key: ComputedRow(_results(text), None) for key, text in found}
 
     def add(self, rows: Iterable[StoredRow]) -> None:
         """Writes rows, in place of those of the same hash, and commits them."""
         values = [
             (
                 point.hash,
-                _json({name: plain_value(value) for name, value in point.axes.items()}),
-                None if row.results is None else _json(row.results),
+                json.dumps({name: plain_value(value) for name, value in point.axes.items()}),
+                None if row.results is None else _text(row.results),
                 row.error,
             )
             for point, row in rows
@@ -64,8 +65,18 @@ class RowFile:
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", values)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value)  # numbers that JSON lacks are NaN and Infinity, as Python reads them
+def _text(results: Mapping[str, ResultValue]) -> str:
+    """Results as JSON; a number that JSON lacks is a list with its text, ["inf"], as no result is a list."""
+    finite = {name: [str(value)] if _is_odd(value) else value for name, value in results.items()}
+    return json.dumps(finite, allow_nan=False)
+
+
+def _results(text: str) -> dict[str, ResultValue]:
+    return {name: float(value[0]) if isinstance(value, list) else value for name, value in json.loads(text).items()}
+
+
+def _is_odd(value: ResultValue) -> bool:
+    return isinstance(value, float) and not isfinite(value)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from partita.scenarios.executors.dask_cluster import DaskExecutor, dask_cluster
 from tests.scenarios.command_line import CommandLine, Terminal, affine
 
+NEEDS_DASK = "distributed is not installed: pip install '.[dask]'"
 X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
 
@@ -45,7 +47,8 @@ def x(tmp_path: Path) -> str:
 @pytest.fixture(scope="session")
 def _dask_client() -> Iterator[Any]:  # Any: dask is an extra
     """The client of a cluster with two processes, for all tests that need one."""
-    pytest.importorskip("distributed", reason="distributed is not installed: pip install '.[dask]'")
+    if find_spec("distributed") is None:
+        pytest.skip(NEEDS_DASK)
     with dask_cluster(workers=2) as executor:
         yield executor.client
 

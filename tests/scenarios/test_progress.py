@@ -73,6 +73,27 @@ def test_counts_and_times_are_shown(
     assert re.search(shown_as, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue()))
 
 
+@pytest.mark.parametrize(
+    ("left_s", "shown_as"),
+    [
+        (None, r"sweeping .*40 of 200 points, \d+\.\d s"),
+        (32.4, "32 s left"),
+        (400, "6 min 40 s left"),
+        (7500, "2 h 5 min left"),
+    ],
+)
+def test_the_time_left_is_shown(left_s: float | None, shown_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the work tells it."""
+    monkeypatch.setattr(progress_module, "Timer", NoPatience)
+    screen, shown = Screen(), StringIO()
+    screen.err = Console(file=shown, force_terminal=True, width=100)
+    with screen.working("sweeping") as progress:
+        progress(Progress("sweeping", 40, 200, "points", left_s))
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue())
+    assert re.search(shown_as, text)
+    assert ("left" in text) == (left_s is not None)
+
+
 def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress goes to stderr, so stdout has one document, even on a terminal."""
     monkeypatch.setattr(progress_module, "Timer", NoPatience)

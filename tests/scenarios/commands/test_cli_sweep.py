@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from partita.scenarios.commands.planning.command import plan
+from partita.scenarios.commands.planning.flags import PlanFlags
 from partita.scenarios.executors.dask_cluster import DaskExecutor
 from tests.scenarios.command_line import CommandLine, Terminal, assert_one_clear_line
 from tests.scenarios.commands.training_files import training_graph
@@ -231,6 +233,25 @@ def test_a_missing_file_and_the_rows_of_another_sweep(partita: CommandLine, swee
     sweep_file.write_text(WORKLOAD)
     result = partita("sweep", sweep_file, "--executor", "serial", "--resume", "s.rows")
     assert_one_clear_line(result, 2, "has the rows of a sweep of partita plan over seq")
+
+
+def test_ctrl_c_is_no_error_of_a_row(partita: CommandLine, sweep_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the sweep, also in the middle of a point in this process; the rows before it are there."""
+    ran: list[PlanFlags] = []
+
+    def interrupted(flags: PlanFlags, as_json: bool) -> int:
+        ran.append(flags)
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        return plan(flags, as_json)
+
+    sweep_file.write_text(PLAN)
+    monkeypatch.setattr("partita.scenarios.commands.planning.command.plan", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        partita("sweep", sweep_file, "--executor", "serial", "--resume", "s.rows")
+    assert len(ran) == 3
+    with closing(sqlite3.connect("s.rows")) as connection:
+        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (2,)
 
 
 def test_a_sweep_of_errors_has_failed(partita: CommandLine, sweep_file: Path) -> None:

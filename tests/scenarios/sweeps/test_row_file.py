@@ -55,6 +55,7 @@ def test_rows_are_json_and_errors_are_kept(path: Path) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
     assert json.loads(found["h1"][0]) == {"a": 1, "b": "f"}
     assert json.loads(found["h2"][0]) == {"a": 2, "b": ["x", None]}
+    assert json.loads(found["h3"][1], parse_constant=pytest.fail) == {"x": ["inf"], "t": None}
     assert found["h2"][1:] == (None, "ValueError: no")
     assert mode == "delete"
 

@@ -68,6 +68,7 @@ def test_a_row_has_the_error_of_its_point(processes: WorkerProcesses) -> None:
 
 def test_dask_makes_the_same_table(local_dask: DaskExecutor, processes: WorkerProcesses) -> None:
     """Also where a point kills its workers; a client is taken as an executor too."""
+    pytest.importorskip("distributed", reason="distributed is not installed: pip install '.[dask]'")
     client: Any = local_dask.client
     expected = described(sweep(swept.fails_for_three, AXES, executor=processes))
     assert described(sweep(swept.fails_for_three, AXES, executor=local_dask)) == expected

@@ -24,6 +24,7 @@ def test_executors_print_the_same(
     partita: CommandLine, tmp_path: Path, local_dask: DaskExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Byte for byte: one after another, in processes, on a cluster; the page too, with its timelines."""
+    pytest.importorskip("distributed", reason="distributed is not installed: pip install '.[dask]'")
     monkeypatch.setattr("partita.scenarios.planning.command_line", lambda: "the same line")
     serial = output(partita, tmp_path)
     assert output(partita, tmp_path, "--workers", 2) == serial
