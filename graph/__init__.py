@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from .builder.handles import Operation as Operation, Tensor as Tensor
     from .checked_import import import_graph_def as import_graph_def
     from .columns import EdgeArrays as EdgeArrays
-    from .display.progress import Progress as Progress, ProgressCallback as ProgressCallback
+    from .display.progress import (
+        Progress as Progress,
+        ProgressCallback as ProgressCallback,
+        TimedProgress as TimedProgress,
+    )
     from .dtypes import DataType as DataType
     from .exporter import to_graph_def as to_graph_def
     from .formats.bundle_reader import BundleReader as BundleReader

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import Progress as Bars, ProgressColumn, SpinnerColumn, Task
 from rich.text import Text
 
-from ..graph.display.progress import Progress, ProgressCallback, no_progress
+from ..graph.display.progress import Progress, ProgressCallback, TimedProgress, no_progress
 from ..graph.display.visible import visible
 
 PATIENCE_S = 1.0
@@ -91,7 +91,7 @@ def _done_text(progress: Progress, took_s: float) -> str:
     took = f"{took_s:.1f} s"
     if not progress.total:
         return took
-    left = "" if progress.left_s is None else f", {_left_text(progress.left_s)} left"
+    left = f", {_left_text(progress.left_s)} left" if isinstance(progress, TimedProgress) else ""
     return f"{progress.done:,} of {progress.total:,} {progress.unit}".rstrip() + f", {took}{left}"
 
 

@@ -10,20 +10,28 @@ The calls come in the thread that does the work, which need not be that of the c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Progress(NamedTuple):
-    """How many things are done, of how many; `total` is None where nobody knows. The label is what is being done.
-
-    `left_s` is how long the rest will take, in seconds, where the things that are done say that.
-    """
+    """How many things are done, of how many; `total` is None where nobody knows. The label is what is being done."""
 
     label: str
     done: int
     total: int | None = None
     unit: str = ""
-    left_s: float | None = None
+
+
+class TimedProgress(Progress):
+    """Progress of work whose things say how long the rest of them will take: `left_s`, in seconds."""
+
+    left_s: float
+
+    def __new__(cls, label: str, done: int, total: int, unit: str, left_s: float) -> Self:
+        """The time left is no item: what is told has four items, as ever."""
+        progress = super().__new__(cls, label, done, total, unit)
+        progress.left_s = left_s
+        return progress
 
 
 ProgressCallback = Callable[[Progress], object]

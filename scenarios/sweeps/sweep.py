@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ...graph.display.progress import Progress, ProgressCallback, no_progress
+from ...graph.display.progress import Progress, ProgressCallback, TimedProgress, no_progress
 from ..executors.in_flight import settled
 from ..executors.processes import WorkerProcesses
 from .axes import GivenAxes, SweepAxes
@@ -135,6 +135,6 @@ def _told(
         nonlocal done
         done += rows
         left_s = (monotonic() - began) / done * (len(missing) - done)
-        on_progress(Progress(_LABEL, known + done, len(points), "points", left_s))
+        on_progress(TimedProgress(_LABEL, known + done, len(points), "points", left_s))
 
     return more

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from partita.devices import cut, local_cluster, simulate
-from partita.graph import GraphBuilder, Progress, graph_def_to_graph
+from partita.graph import GraphBuilder, Progress, TimedProgress, graph_def_to_graph
 from partita.scenarios import GptModel, progress as progress_module, shown_progress
 from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
@@ -88,7 +88,8 @@ def test_the_time_left_is_shown(left_s: float | None, shown_as: str, monkeypatch
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=True, width=100)
     with screen.working("sweeping") as progress:
-        progress(Progress("sweeping", 40, 200, "points", left_s))
+        timed = None if left_s is None else TimedProgress("sweeping", 40, 200, "points", left_s)
+        progress(timed or Progress("sweeping", 40, 200, "points"))
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue())
     assert re.search(shown_as, text)
     assert ("left" in text) == (left_s is not None)
