@@ -58,7 +58,7 @@ SUMMARY = """=== tests that did not run, and why ===
 
 
 def test_ci_tests_a_clone_with_nothing_beside_it(tmp_path: Path) -> None:
-    """Tests that were skipped run again with the extras; of the tests in the checkout, only those run that neighbours add."""
+    """Skipped tests run again with the extras; of the tests in the checkout, only those run that neighbours add."""
     checkout = tmp_path / "checkout"
     (checkout / ".ci").mkdir(parents=True)
     (tmp_path / "beside").touch()
