@@ -53,6 +53,8 @@ def calls(folder: Path) -> dict[str, list[object]]:
     np.save(folder / "x.npy", np.array([1, np.nan], np.float32))
     measurements(folder / "measured", gemm_bf16=products(["a100_sxm"]))
     fed = ["--feed", f"x={folder / 'x.npy'}"]
+    sweep = 'command = "simulate"\n[axes]\ndevices = ["cpu:2"]\n[results]\nmakespan_ns = "makespan_ns"\n'
+    (folder / "sweep.toml").write_text(f"{sweep}[flags]\ngraph = {str(folder / 'g.pb')!r}\nfeed = {fed[1]!r}\n")
     return {
         "run": ["run", folder / "g.pb", *fed, "--out", folder / "out.npz"],
         "simulate": ["simulate", folder / "g.pb", *fed],
@@ -83,6 +85,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
             folder / "o.pb",
         ],
         "plan": ["plan", *SMALL, *FEW, *ON, "--top", 2, "--what-if", "peak=2x", "--gpu-counts", "1,2"],
+        "sweep": ["sweep", folder / "sweep.toml", "--executor", "serial"],
         "report": ["report", TRACE, "--compare", TRACE, "--out", folder / "r.html"],
         "validate": ["validate", "--fit", folder / "measured", "--cross-validate", "2"],
     }

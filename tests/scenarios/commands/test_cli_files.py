@@ -42,6 +42,8 @@ def call(command: str, flag: str, file: Path, graph: Path, x: str) -> tuple[obje
         return (*given, *(("--cross-validate", "2") if flag == "--fit" else ("--fit", graph.parent)))
     if command == "report":
         return (file if flag == "GRAPH" else TRACE, *given, "--out", "page.html")
+    if command == "sweep":
+        return (file, *given)
     if command == "workload":
         return (*(("gpt", "--split", "tp=1") if flag == "--config" else ("reduction",)), "--simulate", *given)
     if command == "plan":
