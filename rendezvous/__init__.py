@@ -7,6 +7,12 @@
     worker.py         `WorkerRendezvous`, which checks the sender's incarnation when a worker receives from another task
     incarnations.py   what that check refuses, and its error
 
+    remote.py         `RemoteRendezvous`, of a step that several processes run, as one of them sees it
+    exchange.py       `TensorExchange`, the way to one other process for all steps; with an example
+    messages.py       what exchanges say to each other
+    outbox.py         values that wait until they may be sent, in turns of their steps
+    step_tables.py    `StepTables`, the steps that a process knows
+
 Names are imported when they are first used, because trio is not needed to write keys.
 """
 

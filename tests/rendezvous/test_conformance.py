@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,13 +11,9 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from partita.errors import AbortedError, CancelledError, InvalidArgumentError, PartitaError
-from partita.rendezvous import Key, LocalRendezvous, Outcome, Received, Rendezvous, TracedRendezvous
+from partita.rendezvous import Key, Outcome, Received, Rendezvous
+from tests.rendezvous.implementations import IMPLEMENTATIONS
 
-IMPLEMENTATIONS: dict[str, Callable[[], Rendezvous]] = {
-    "local": LocalRendezvous,
-    "traced": lambda: TracedRendezvous(LocalRendezvous()),
-    "traced twice": lambda: TracedRendezvous(TracedRendezvous(LocalRendezvous())),
-}
 KEY = Key("/job:a/task:0/device:CPU:0", 1, "/job:a/task:0/device:CPU:1", "edge_3_x")
 
 

@@ -1,4 +1,4 @@
-"""A sender may ask when its message has been received, of every rendezvous."""
+"""A sender may ask when its message has been received, of every rendezvous; `test_remote` has the case of processes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import pytest
 
 from partita.errors import AbortedError
 from partita.rendezvous import Received, Rendezvous
-from tests.rendezvous.test_conformance import IMPLEMENTATIONS, KEY, assert_empty
+from tests.rendezvous.implementations import IN_ONE_PROCESS
+from tests.rendezvous.test_conformance import KEY, assert_empty
 
 
-@pytest.fixture(params=list(IMPLEMENTATIONS))
+@pytest.fixture(params=list(IN_ONE_PROCESS))
 def rendezvous(request: pytest.FixtureRequest) -> Rendezvous:
     """A new rendezvous of each implementation."""
-    return IMPLEMENTATIONS[request.param]()
+    return IN_ONE_PROCESS[request.param]()
 
 
 def test_a_sender_learns_when_its_message_has_been_taken(rendezvous: Rendezvous) -> None:
