@@ -21,13 +21,17 @@ START_LOOPS = {
     "laws/parallel/__main__.py",
     "laws/parallel/programs.py",
     "laws/test_law7_interrupts.py",
+    "laws/worker_kills/__main__.py",
+    "laws/worker_memory/__main__.py",
     "scenarios/test_cli_run.py",
     "test_hangs.py",
 }
 # What a busy machine changes. Bytes do not depend on it where nothing awaits and no thread is used.
 UNSTEADY = ("time.sleep", "time.time", "time.monotonic", "perf_counter", "time.perf_counter", "time.process_time")
-MEASURE_TIME = {"devices/kernels/sweep/sweeping.py"}  # for its command, which reports it: no test judges it
+# For their commands, which report it: no test judges it.
+MEASURE_TIME = {"devices/kernels/sweep/sweeping.py", "laws/worker_kills/kills.py", "laws/worker_memory/__main__.py"}
 MEASURE_BYTES = {"devices/kernels/test_output_sizes.py", "graph/graphdef/test_import_memory.py"}
+MEASURE_BYTES |= {"devices/wire/test_hostile_bytes.py"}  # of `decode`, which neither awaits nor uses threads
 MEASURE_BYTES |= {"devices/kernels/sweep/__main__.py"}  # as its time: for the command
 THREE = """
 import pytest

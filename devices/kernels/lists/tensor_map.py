@@ -6,7 +6,7 @@ first inserted; TensorFlow's order is that of a hash table.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,6 +32,11 @@ class TensorMap:
     """Entries by what makes their keys equal."""
 
     entries: dict[Hashable, MapEntry] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[MapEntry]) -> TensorMap:
+        """A map of entries, of which those with equal keys replace each other."""
+        return cls({_identity(entry.key, entry.key_dtype): entry for entry in entries})
 
     def plus(self, other: TensorMap) -> TensorMap:
         """All entries of both; values with equal keys are added."""

@@ -23,7 +23,7 @@ from .sparse import SparseParts, check_entries, ordered_places
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class SerializedPart:
     """A tensor as an element of a tensor of variants."""
 
     tensor: Array
@@ -45,7 +45,7 @@ def serialized_row(parts: SparseParts, dtype: DataType, *, as_variants: bool) ->
     """The three strings, or variants, of one sparse tensor: its indices, values and shape."""
     result = np.empty(3, object)
     for i, (part, kind) in enumerate(zip(parts, (DataType.INT64, dtype, DataType.INT64), strict=True)):
-        held: Any = _Held(part, kind) if as_variants else serialized_tensor(part, kind)
+        held: Any = SerializedPart(part, kind) if as_variants else serialized_tensor(part, kind)
         result[i] = held
     return result
 
@@ -100,7 +100,7 @@ def rows_of(indices: Array, values: Array, shape: Array) -> list[SparseParts]:
 
 
 def _tensor(element: object) -> tuple[Array, DataType]:
-    if isinstance(element, _Held):
+    if isinstance(element, SerializedPart):
         return element.tensor, element.dtype
     try:
         message = parse_tensor(element if isinstance(element, bytes) else b"\xff")
