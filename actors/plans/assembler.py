@@ -200,13 +200,16 @@ class Assembler:
         return form.NO_SLOT if own is None else self.slots[own]
 
     def _send(self, node: NodeNumber, control: list[SlotNumber]) -> Instruction:
-        """Sends a message. A tensor of it is dead if the input of its send is, or a control input."""
+        """Sends a message. A tensor of it is dead if the input of its send is, or a control input.
+
+        Of a variable whose receiver is not compiled here, maybe in another process, the present value is sent.
+        """
         draft, message = self.draft, int(self._message[node])
         starts = self.outgoing.starts
         key, nodes = self.outgoing.keys[message], self.outgoing.nodes[starts[message] : starts[message + 1]].tolist()
         values = [self.slots[draft.inputs[send][0]] for send in nodes]
         if len(nodes) == 1:
-            convert = self._passed_on(node)
+            convert = self._read(node) if self.outgoing.is_unpaired[message] else self._passed_on(node)
             either = draft.may_be_dead[node]
             return form.send_either(key, values[0], control, convert) if either else form.send(key, values[0], convert)
         if not draft.may_be_dead[nodes].any():

@@ -50,7 +50,7 @@ devices are compiled together, like a graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,7 +89,7 @@ class _Setting:
 
     What is `framed` runs once for every iteration of a loop or call of a function, so the plan has only the beginning
     of each key, `CPU:0;1;CPU:1;edge_4_same;`, and every run adds its frame and iteration, `2:0`. `entered_alive` says
-    that no argument is ever dead. For `every_node` and `from_elsewhere` see `compile_plans`.
+    that no argument is ever dead. For `every_node`, `from_elsewhere` and `process_of` see `compile_plans`.
     """
 
     every_node: bool
@@ -97,20 +97,26 @@ class _Setting:
     framed: bool
     in_loop: bool = False
     entered_alive: bool = True
+    process_of: Mapping[str, str] | None = None
 
 
 def compile_plans(
-    parts: Sequence[BoundGraph], *, every_node: bool = False, called: bool = False, from_elsewhere: bool = False
+    parts: Sequence[BoundGraph],
+    *,
+    every_node: bool = False,
+    called: bool = False,
+    from_elsewhere: bool = False,
+    process_of: Mapping[str, str] | None = None,
 ) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
     With `every_node` every tensor is a message of its own, too, and there is a clock around every instruction. The
     keys of a function that is `called` lack the frame. With `from_elsewhere` there are partitions that are not
-    among `parts`, and nothing is known of what comes from them. Raises Unfoldable for loops that only the
-    interpreter can run, UnimplementedError for ops without kernel (all of them in one message), and what kernel
-    factories raise.
+    among `parts`, and nothing is known of what comes from them. With `process_of`, the process of each device, a tensor
+    that goes to another process is a message of its own. Raises Unfoldable for loops that only the interpreter can run,
+    UnimplementedError for ops without kernel (all of them in one message), and what kernel factories raise.
     """
-    setting = _Setting(every_node=every_node, from_elsewhere=from_elsewhere, framed=called)
+    setting = _Setting(every_node=every_node, from_elsewhere=from_elsewhere, framed=called, process_of=process_of)
     levels = [_levels(graph, binder) for graph, binder in parts]
     loops: list[PlannedLoops] = [{} for _ in parts]
     alive = None if from_elsewhere else _entered_alive(levels)
@@ -182,7 +188,11 @@ def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan
         )
         for own, share in zip(columns, shares, strict=True)
     ]
-    transfers = shares_of([s.graph for s in shares], drafts, bundled=not every_node, framed=setting.framed)
+    process_of = setting.process_of
+    processes = None if process_of is None else [process_of[share.binder.device] for share in shares]
+    transfers = shares_of(
+        [s.graph for s in shares], drafts, bundled=not every_node, framed=setting.framed, processes=processes
+    )
     plans = [
         plan_of(draft, share.binder, own_transfers, share.loops, repeats=setting.in_loop)
         for draft, share, own_transfers in zip(drafts, shares, transfers, strict=True)

@@ -44,11 +44,15 @@ _WORTHWHILE = 1 / 32  # of all messages, what a round must save
 
 @dataclass(frozen=True, slots=True)
 class TransferMessages:
-    """The messages at one end: message k has key `keys[k]` and the tensors of `nodes[starts[k]:starts[k + 1]]`."""
+    """The messages at one end: message k has key `keys[k]` and the tensors of `nodes[starts[k]:starts[k + 1]]`.
+
+    `is_unpaired` says by message whether its other end is not among the partitions.
+    """
 
     keys: list[str]
     starts: Numbers
     nodes: Numbers
+    is_unpaired: Flags
 
     @property
     def sizes(self) -> Numbers:
@@ -67,7 +71,7 @@ class TransferMessages:
         return last
 
 
-NO_MESSAGES = TransferMessages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
+NO_MESSAGES = TransferMessages([], np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +88,22 @@ class TransferShare:
 
 
 def shares_of(
-    graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False
+    graphs: Sequence[Graph],
+    drafts: Sequence[Draft],
+    *,
+    bundled: bool,
+    framed: bool = False,
+    processes: Sequence[str] | None = None,
 ) -> list[TransferShare]:
     """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own.
 
-    The keys of what is `framed`, part of a loop or a call, are stems: they lack frame and iteration.
+    The keys of what is `framed`, part of a loop or a call, are stems: they lack frame and iteration. With `processes`,
+    one for each partition, what goes to another process is not bundled: what is ready at once travels at once there.
     """
     if not drafts:
         return []
     groupings = [group(d.columns, d.has_role(Role.RECV, Role.ARRIVAL), d.emits) for d in drafts]
-    transfers = _Transfers(graphs, drafts, framed=framed)
+    transfers = _Transfers(graphs, drafts, framed=framed, processes=processes)
     message_of = np.arange(len(transfers.keys))
     while bundled and len(message_of):
         further = transfers.bundled(groupings, message_of)
@@ -125,7 +135,9 @@ class _Transfers:
     has not exactly one counterpart is unpaired: a transfer by itself.
     """
 
-    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], *, framed: bool) -> None:
+    def __init__(
+        self, graphs: Sequence[Graph], drafts: Sequence[Draft], *, framed: bool, processes: Sequence[str] | None
+    ) -> None:
         self.drafts = drafts
         sends, receives = ([draft.nodes(role) for draft in drafts] for role in (Role.SEND, Role.RECV))
         ids = [np.array(draft.columns.ids, np.int64) for draft in drafts]
@@ -145,10 +157,15 @@ class _Transfers:
         self.sender = _positions(self.sends.transfer, len(self.keys))
         self.receiver = _positions(self.receives.transfer, len(self.keys))
         self._block = self._per_end(self.sends, [_blocks(draft) for draft in drafts])
+        self._may_be_bundled = (self.sender >= 0) & (self.receiver >= 0)
+        if processes is not None:
+            both, number = positions(self._may_be_bundled), np.unique(processes, return_inverse=True)[1].reshape(-1)
+            sender, receiver = self.sends.part[self.sender[both]], self.receives.part[self.receiver[both]]
+            self._may_be_bundled[both] = number[sender] == number[receiver]
 
     def bundled(self, groupings: Sequence[Grouping], message_of: Numbers) -> Numbers:
         """`message_of`, when what a segment sends to a partition is one message."""
-        both = positions((self.sender >= 0) & (self.receiver >= 0))
+        both = positions(self._may_be_bundled)
         sender = self.sender[both]
         segment = self._per_end(self.sends, [grouping.segment_of for grouping in groupings])[sender]
         target = self.receives.part[self.receiver[both]]
@@ -207,11 +224,15 @@ class _Transfers:
         message, node = message[order], ends.node[order]
         is_first = np.append(True, (message[1:] != message[:-1]) | (ends.part[1:] != ends.part[:-1]))[: len(order)]
         starts = positions(is_first)
-        keys = list(map(self.keys.__getitem__, message[starts].tolist()))
+        transfers = message[starts]
+        keys = list(map(self.keys.__getitem__, transfers.tolist()))
+        is_unpaired = (self.sender[transfers] < 0) | (self.receiver[transfers] < 0)
         rows, starts = self._rows(ends), np.append(starts, len(order))
         numbers = np.searchsorted(starts, rows).tolist()
         return [
-            TransferMessages(keys[first:last], starts[first : last + 1] - begin, node[begin:end])
+            TransferMessages(
+                keys[first:last], starts[first : last + 1] - begin, node[begin:end], is_unpaired[first:last]
+            )
             for (begin, end), (first, last) in zip(pairwise(rows), pairwise(numbers), strict=True)
         ]
 

@@ -12,7 +12,7 @@ plans runs as a part on the actor of its device, with keys of the call's own fra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -82,6 +82,20 @@ class CallTurn(NamedTuple):
 def iterations_in(call: PendingCall, turn: CallTurn | None) -> tuple[int, ...]:
     """The numbers of the iterations of the loops around what a call of a node calls, the outermost first."""
     return call.iterations if turn is None else (*call.iterations, turn.number)
+
+
+class StartedCall(NamedTuple):
+    """One call of a function: the suffix of the keys of its messages, its depth among recursive calls, and the numbers
+    of the iterations of the loops around."""
+
+    call: PendingCall
+    frame: str
+    depth: int
+    iterations: tuple[int, ...]
+    scope: TraceScope | None = None
+
+
+CallEnded = Callable[["Part | InterpretedPart"], None]
 
 
 class Callees(Protocol):
@@ -196,27 +210,35 @@ class Callee:
 
         `turn` tells the calls of a loop or a map apart.
         """
+        run = self.run_of(call, turn)
+        if self.interpreted is None and not self.work:
+            done([])
+        else:
+            self.begin(run, arguments, ResultCollector(self, call, done, len(self.work) or 1))
+
+    def run_of(self, call: PendingCall, turn: CallTurn | None) -> StartedCall:
+        """What tells one call from others; ResourceExhaustedError if it is too deep."""
         caller, scope = call.part, self._scope_of(call, turn)
         depth, text = self.depth_of(call), "" if turn is None else turn.text
         frame = frame_text(call_number(caller.frame, caller.actor.name, call.number, text), 0)
-        iterations = iterations_in(call, turn)
-        send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
-        ended = _ResultCollector(self, call, done)
+        return StartedCall(call, frame, depth, iterations_in(call, turn), scope)
+
+    def begin(self, run: StartedCall, arguments: Values, ended: CallEnded) -> None:
+        """Starts all parts of a call; `ended` gets each when it has ended."""
+        call, frame, depth, iterations, scope = run
+        step = call.part.step
         if self.interpreted is not None:
             graph, actor = self.interpreted
-            uncut = self._interpreted_part(
-                caller.step, graph, actor, arguments, ended, depth, call, self.name, scope=scope
-            )
+            uncut = self._interpreted_part(step, graph, actor, arguments, ended, depth, call, self.name, scope=scope)
             uncut.iterations = iterations
             uncut.start(frame)
-        elif not self.work:
-            done([])
+        send = partial(_send_in_frame, step.rendezvous.send, frame)
         for plan, actor in self.work:
-            part = self._part(caller.step, plan, actor, ended, depth, call, self.name)
+            part = self._part(step, plan, actor, ended, depth, call, self.name)
             part.iterations = iterations
             slots = fresh_slots(plan, arguments, send)
             slots[TRACE_SLOT] = scope
-            actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
+            actor.begin(step, partial(part.start, slots, frame, ahead=True))
 
     def _scope_of(self, _call: PendingCall, _turn: CallTurn | None) -> TraceScope | None:
         """The scope of a call in a traced step."""
@@ -239,23 +261,29 @@ class Callee:
         return results
 
 
-class _ResultCollector:
-    """Collects the results of the parts of a call, and posts `Return` when the last part has ended."""
+class ResultCollector:
+    """Collects the results of the parts of a call, and posts `Return` when the last of `num_running` has ended."""
 
     __slots__ = ("_call", "_callee", "_done", "_num_running", "_results")
 
-    def __init__(self, callee: Callee, call: PendingCall, done: TakeResults) -> None:
+    def __init__(self, callee: Callee, call: PendingCall, done: TakeResults, num_running: int) -> None:
         self._callee = callee
         self._call = call
         self._done = done
         self._results: list[Any] = [DEAD] * callee.num_results
-        self._num_running = len(callee.work) or 1
+        self._num_running = num_running
 
     def __call__(self, part: Part | InterpretedPart) -> None:
-        if isinstance(part, InterpretedPart):
-            self._results = [part.result(index) for index in range(self._callee.num_results)]
-        else:
-            _store_results(part.plan, part.slots, self._results)
+        store_results(part, self._results)
+        self._part_ended()
+
+    def returned(self, results: Mapping[int, Any]) -> None:
+        """Takes the results of parts that have ended in another process, by number."""
+        for index, value in results.items():
+            self._results[index] = value
+        self._part_ended()
+
+    def _part_ended(self) -> None:
         self._num_running -= 1
         if not self._num_running:
             self._call.part.actor.post(Return(self._call, self))
@@ -266,6 +294,14 @@ class _ResultCollector:
             self._done(self._callee.checked_results(self._results))
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             self._call.fail(of_kernel(self._call.op, error))
+
+
+def store_results(part: Part | InterpretedPart, results: list[Any]) -> None:
+    """Stores those of the results that a part has computed."""
+    if isinstance(part, InterpretedPart):
+        results[:] = [part.result(index) for index in range(len(results))]
+    else:
+        _store_results(part.plan, part.slots, results)
 
 
 def _store_results(plan: Plan, slots: Slots, results: list[Any]) -> None:

@@ -144,6 +144,8 @@ class DeviceActor:
                     self._last_slice = pacer.slice.number
                     await self._work_in_thread(self.slow_work)
                     actor_group.find_server()
+                    if actor_group.watched:  # this may have been the last that went on
+                        actor_group.look_for_deadlocks()
                 elif actor_group.server is self:
                     await self._serve(pacer)
                 else:

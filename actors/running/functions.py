@@ -16,7 +16,7 @@ depth (`MAX_DEPTH`), since such a recursion may never end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,12 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
+    from ..plans.compiler import BoundGraph
     from ..plans.plan import Plan
     from .callee import CalledFunction, Callee, CalleeKey
     from .device_actor import DeviceActor
     from .from_kernels.calls import KernelCallees
+    from .interpretation import Interpretation
     from .loops.whole_body import WholeBody
 
 _CALL_SIZE = 2  # instructions that a call counts as: with it short functions nest at most 32 deep
@@ -101,6 +103,7 @@ class Functions:
         self._soft = soft
         self._every_node = every_node
         self._binders = {name: actor.binder.calling(self) for name, actor in actors.items()}
+        self._devices = frozenset(cluster.names)
         self._callees: dict[CalleeKey, Callee] = {}
         self.too_deep: set[str] = set()
         self._whole_bodies: dict[CalleeKey, WholeBody | None] = {}
@@ -111,11 +114,15 @@ class Functions:
     @cached_property
     def traced(self) -> Functions:
         """The same functions, compiled for traced steps."""
-        return Functions(self.library, self._cluster, self._actors, soft=self._soft, every_node=True)
+        return self._again(every_node=True)
+
+    def _again(self, *, every_node: bool = False) -> Functions:
+        """The same functions, compiled apart."""
+        return Functions(self.library, self._cluster, self._actors, soft=self._soft, every_node=every_node)
 
     def _with_own_generators(self) -> Functions:
         """The same functions, compiled apart, with random generators of their own on every device."""
-        functions = Functions(self.library, self._cluster, self._actors, soft=self._soft)
+        functions = self._again()
         for name, binder in functions._binders.items():
             functions._binders[name] = Binder(name, binder.state.with_own_generators()).calling(functions)
         return functions
@@ -123,7 +130,7 @@ class Functions:
     @cached_property
     def _untraced(self) -> Functions:
         """The same functions, compiled for steps without traces and without simulated time."""
-        return Functions(self.library, self._cluster, self._actors, soft=self._soft)
+        return self._again()
 
     def for_kernels(self) -> Functions:
         """The same functions, as deferred kernels call them."""
@@ -169,7 +176,7 @@ class Functions:
     @property
     def has_one_device(self) -> bool:
         """Whether all nodes and resources are on the same device."""
-        return len(self._actors) == 1
+        return len(self._devices) == 1
 
     def is_deferred(self, node: NodeProperties, device: str) -> bool:
         """Whether a node that calls functions is a deferred one."""
@@ -236,10 +243,10 @@ class Functions:
         handle = value.item(0) if isinstance(value, np.ndarray) and value.size else value
         if not isinstance(handle, ResourceHandle):
             return default
-        if handle.device not in self._actors:
+        if handle.device not in self._devices:
             raise InvalidArgumentError(
                 f"resource {handle.name!r} lives on {handle.device}, which a function called from {default} cannot "
-                f"reach: its nodes are on {list(self._actors)}; inline the call"
+                f"reach: its nodes are on {self._cluster.names}; inline the call"
             )
         return handle.device
 
@@ -249,9 +256,10 @@ class Functions:
         Raises InvalidArgumentError for what is no name, InternalError for a device that the session does not have.
         """
         full = canonicalize(name, base)
-        if full not in self._actors:
+        if full not in self._devices:
             raise InternalError(
-                f"Currently don't support instantiating functions on device: {full}; it is none of {list(self._actors)}"
+                f"Currently don't support instantiating functions on device: {full}; "
+                f"it is none of {self._cluster.names}"
             )
         return full
 
@@ -270,21 +278,30 @@ class Functions:
 
     def _finished(self, compilation: Compilation) -> Callee:
         """Compiles a body whose callees are known."""
-        parts, body, called = compilation.parts, compilation.body, compilation.called
-        binders = self._binders_at(called)
-        may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
-        types = body.argument_types, body.result_types
-        kind = running.TracedCallee if self._every_node else running.Callee
+        parts, binders = compilation.parts, self._binders_at(compilation.called)
         bound = [(part, binders[name]) for name, part in parts.items()]
         try:
-            plans = compile_plans(bound, every_node=self._every_node, called=True)
+            plans = self._plans(bound)
         except Unfoldable:
-            uncut = running.interpret(compilation.graph, binders)
-            return kind(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
+            return self._made(compilation, (), 0, running.interpret(compilation.graph, binders))
         except PartitaError as error:
-            raise error.inside(body.name) from error.__cause__
-        work = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
-        return kind(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
+            raise error.inside(compilation.body.name) from error.__cause__
+        return self._made(compilation, plans, sum(map(self._size, plans)))
+
+    def _plans(self, bound: Sequence[BoundGraph]) -> Sequence[Plan]:
+        """The plans of all partitions of a body."""
+        return compile_plans(bound, every_node=self._every_node, called=True)
+
+    def _made(
+        self, compilation: Compilation, plans: Sequence[Plan], size: int, uncut: Interpretation | None = None
+    ) -> Callee:
+        """The function with a plan for each of its partitions, or with its body `uncut`."""
+        body, called = compilation.body, compilation.called
+        kind = running.TracedCallee if self._every_node else running.Callee
+        work = tuple((plan, self._actors[plan.device]) for plan in plans)
+        interpreted = None if uncut is None else (uncut, self._actors[called.device])
+        may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
+        return kind(body.name, work, body.argument_types, body.result_types, size, may_call_itself, interpreted)
 
     def _binders_at(self, called: CalledFunction) -> dict[str, Binder]:
         """By device: what makes kernels with the generators of a call and the private resources of its function."""

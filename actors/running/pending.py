@@ -52,9 +52,12 @@ class NodeHost(Protocol):
     step: Step
     actor: DeviceActor
     depth: int
-    call: PendingCall | None
     function: str
     frame: str
+
+    @property
+    def call(self) -> PendingCall | None:
+        """The call that runs `function`."""
 
     def place_of(self, number: int) -> NodeNames:
         """Name, op and device of a deferred node."""

@@ -51,7 +51,7 @@ async def check(case: Program) -> None:
         for name in expected.keys() - set(alive):
             with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
                 await session.run(name, case.feeds)
-        assert not session.prepare(list(case.feeds), list(expected)).interpretation
+        assert session.prepare(list(case.feeds), list(expected)).whole is None
 
 
 @given(programs())

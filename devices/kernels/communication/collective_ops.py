@@ -23,7 +23,8 @@ from ..carried import carried, carrying
 from ..checks import require, scalar_of, vector_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel, simple
 from .combining import broadcast, exchanged, gathered, permuted, reduced, scattered
-from .meeting import Combine, InstanceKey, Member, Terms, meetings_of
+from .meeting import Combine, Member, meetings_of
+from .meeting_table import InstanceKey, Terms
 
 
 class Seat(NamedTuple):
@@ -120,6 +121,7 @@ def collective(*ops: str, seat: Callable[[Construction], FindSeat], form: Callab
 def join(node: Construction, call: Call, key: InstanceKey, member: Member) -> None:
     """A node's member comes to its meeting, for as long as its attr allows."""
     member.timeout_s = float(node.attrs.get("timeout_seconds", 0.0))
+    member.op, member.num_outputs = node.op, len(node.output_types)
     meetings_of(call).join(key, member, node.state.session_tensors.waiting)
 
 

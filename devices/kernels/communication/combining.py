@@ -22,7 +22,7 @@ from ....errors import InternalError, InvalidArgumentError
 from ....graph.device_name import device_order
 from ....graph.dtypes import Array
 from ..elementwise.division import cut_quotient
-from .meeting import Combine, Member
+from .meeting import Brings, Combine
 
 MERGES: dict[bytes, Any] = {b"Add": np.add, b"Mul": np.multiply, b"Min": np.minimum, b"Max": np.maximum}
 """numpy's function by the name of a merge op"""
@@ -31,7 +31,7 @@ MERGES: dict[bytes, Any] = {b"Add": np.add, b"Mul": np.multiply, b"Min": np.mini
 def reduced(merge: bytes, final: bytes = b"Id") -> Combine:
     """All members get the merged arrays, divided by their number if `final` is Div."""
 
-    def combine(members: Sequence[Member]) -> Sequence[Array]:
+    def combine(members: Sequence[Brings]) -> Sequence[Array]:
         return [_merged(members, merge, final)] * len(members)
 
     return combine
@@ -40,7 +40,7 @@ def reduced(merge: bytes, final: bytes = b"Id") -> Combine:
 def scattered(merge: bytes, final: bytes) -> Combine:
     """Each member gets its part of the merged arrays, cut along axis 0; InvalidArgumentError if it does not divide."""
 
-    def combine(members: Sequence[Member]) -> Sequence[Array]:
+    def combine(members: Sequence[Brings]) -> Sequence[Array]:
         rows = len(_value(members[0]))
         if rows % len(members):
             raise InvalidArgumentError(f"{rows} rows cannot be split over {len(members)} members")
@@ -49,12 +49,12 @@ def scattered(merge: bytes, final: bytes) -> Combine:
     return combine
 
 
-def gathered(members: Sequence[Member]) -> Sequence[Array]:
+def gathered(members: Sequence[Brings]) -> Sequence[Array]:
     """All members get the arrays joined along axis 0."""
     return [_shared(np.concatenate([_value(member) for member in members]))] * len(members)
 
 
-def broadcast(members: Sequence[Member]) -> Sequence[Array]:
+def broadcast(members: Sequence[Brings]) -> Sequence[Array]:
     """All members get the array of the one that sends; InternalError unless exactly one does."""
     sent = [member for member in members if member.value is not None]
     if len(sent) != 1:
@@ -62,7 +62,7 @@ def broadcast(members: Sequence[Member]) -> Sequence[Array]:
     return [_value(sent[0])] * len(members)
 
 
-def exchanged(members: Sequence[Member]) -> Sequence[Array]:
+def exchanged(members: Sequence[Brings]) -> Sequence[Array]:
     """Member number i gets row i of each, in order of rank.
 
     As in TensorFlow, members are numbered in the order of their devices, whatever ranks a communicator gives them.
@@ -75,7 +75,7 @@ def exchanged(members: Sequence[Member]) -> Sequence[Array]:
 def permuted(shift: int) -> Combine:
     """Each member gets what the one has that comes `shift` before it in order of rank, round and round."""
 
-    def combine(members: Sequence[Member]) -> Sequence[Array]:
+    def combine(members: Sequence[Brings]) -> Sequence[Array]:
         return [_value(members[(rank - shift) % len(members)]) for rank in range(len(members))]
 
     return combine
@@ -92,7 +92,7 @@ def merged(values: Sequence[Array], merge: bytes) -> Array:
     return total
 
 
-def _merged(members: Sequence[Member], merge: bytes, final: bytes) -> Array:
+def _merged(members: Sequence[Brings], merge: bytes, final: bytes) -> Array:
     total = merged([_value(member) for member in members], merge)
     if final == b"Div":
         count = total.dtype.type(len(members))
@@ -100,7 +100,7 @@ def _merged(members: Sequence[Member], merge: bytes, final: bytes) -> Array:
     return _shared(total)
 
 
-def _value(member: Member) -> Array:
+def _value(member: Brings) -> Array:
     assert member.value is not None
     return member.value
 

@@ -1,4 +1,4 @@
-"""Where the members of a collective meet: the place of one step, its groups, and one meeting for each instance.
+"""Where the members of a collective meet in a step of one process, and what they bring.
 
     group 1 of 3 members, instance 5:
 
@@ -6,50 +6,47 @@
     CPU:2 joins    2 of 3
     CPU:1 joins    3 of 3  -->  combined in the order of ranks (0, 1, 2); all three calls are done
 
-A meeting is found by the key of its group, its instance and the numbers of the iterations of the loops around: replicas
-have loops of their own, whose names differ. Ranks are those of a communicator, else the order of the devices.
-
-The first members that come make the group, as many as their group size says. Who does not fit in is an error that ends
-the step: the codes are TensorFlow's, which waits for ever where a device comes twice.
+Who meets whom, and who is refused, says `meeting_table`. In a step over several processes the same place is held by
+`remote.meetings.RemoteMeetings`, which the step has from its beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-from ....errors import DeadlineExceededError, InternalError, InvalidArgumentError
-from ....graph.analysis.dims import shape_text
-from ....graph.device_name import device_order
-from ....graph.dtypes import Array, DataType, dtype_name
+from ....errors import DeadlineExceededError, InvalidArgumentError
+from ....graph.dtypes import Array
 from ...state import WaitingTensors
 from ..registry import Call
+from .meeting_table import CollectiveMeeting, InstanceKey, MeetingTable, Terms
 
-_KEY = "partita.collectives"
-_IN_LOOP_BYTES = 1 << 24
+MEETINGS_KEY = "partita.collectives"
+"""under which a step keeps its meetings"""
+IN_LOOP_BYTES = 1 << 24
 """what more is read and written in a worker thread: about 4 ms of copies on one core"""
 
 
-class InstanceKey(NamedTuple):
-    """Which meeting: the key of a group and the number of the instance, where that has any."""
+class Brings(Protocol):
+    """What `Combine` needs of a member."""
 
-    group: Hashable
-    instance: Hashable
+    @property
+    def device(self) -> str:
+        """The full name of its device."""
 
-    def __str__(self) -> str:
-        return f"group {self.group}, instance {self.instance}"
+    @property
+    def value(self) -> Array | None:
+        """What it brings, None if it only takes."""
+
+    @property
+    def counts(self) -> Array | None:
+        """How many rows of the value each member gets, where the shape does not say it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What the members of an instance must agree on. A size in `shape` is None where any will do."""
-
-    kind: str
-    size: int
-    dtype: DataType
-    shape: tuple[int | None, ...]
+Combine = Callable[[Sequence[Brings]], Sequence[Any]]
+"""from members in the order of their ranks to the output of each, an array or a tuple of them, which they may share"""
 
 
 @dataclass(eq=False, slots=True)
@@ -68,126 +65,72 @@ class Member:
     rank: int | None = None
     timeout_s: float = 0.0
     counts: Array | None = None
+    op: str = ""
+    num_outputs: int = 1
     release: Callable[[], None] | None = None
     """to be called when it waits no more"""
 
+    def hold(self, waiting: WaitingTensors) -> None:
+        """Counts the value in `waiting` until the member waits no more."""
+        self.release = waiting.hold(0 if self.value is None else self.value.nbytes)
+        self.call.on_cancel(self.release)
 
-Combine = Callable[[Sequence[Member]], Sequence[Any]]
-"""from members in the order of their ranks to the output of each, an array or a tuple of them, which they may share"""
+    def wait_no_more(self) -> None:
+        """It is not counted any longer."""
+        if self.release is not None:
+            self.release()
+
+    def done(self, output: Any) -> None:
+        """Ends the call with an output of `Combine`."""
+        self.wait_no_more()
+        self.call.done(*(output if isinstance(output, tuple) else (output,)))
 
 
-@dataclass(slots=True)
-class _Group:
-    size: int
-    devices: set[str] = field(default_factory=set)
+class MeetingPlace(Protocol):
+    """What a step keeps for its collectives."""
 
-
-@dataclass(slots=True)
-class _Meeting:
-    key: InstanceKey
-    members: dict[str, Member] = field(default_factory=dict)
+    def join(self, key: InstanceKey, member: Member, waiting: WaitingTensors) -> None:
+        """A member comes. Its call ends when all have come; values are counted in `waiting` until then."""
 
 
 class Meetings:
     """All meetings of one step."""
 
-    __slots__ = ("_groups", "_meetings", "_over")
+    __slots__ = ("_table",)
 
     def __init__(self) -> None:
-        self._groups: dict[Hashable, _Group] = {}
-        self._meetings: dict[Hashable, _Meeting] = {}
-        self._over: set[Hashable] = set()
+        self._table: MeetingTable[Member] = MeetingTable()
 
     def join(self, key: InstanceKey, member: Member, waiting: WaitingTensors) -> None:
-        """A member comes; the last one starts the work. Raises what `_enter` and `_agree` do.
+        """A member comes; the last one starts the work. Raises as `MeetingTable.join`.
 
         The values of members are counted in `waiting` until all have come.
         """
-        self._enter(key, member)
-        place = key, member.call.iterations
-        if place in self._over:
-            raise _twice(key, member.device)
-        meeting = self._meetings.get(place)
-        if meeting is None:
-            meeting = self._meetings[place] = _Meeting(key)
-        elif member.device in meeting.members:
-            raise _twice(key, member.device)
-        else:
-            _agree(key, next(iter(meeting.members.values())), member)
-        meeting.members[member.device] = member
-        if len(meeting.members) == member.terms.size:
-            del self._meetings[place]
-            self._over.add(place)
+        meeting = self._table.join(key, member.call.iterations, member)
+        if meeting.is_complete:
             _complete(meeting)
         else:
-            _hold(member, waiting)
+            member.hold(waiting)
             _wait(meeting, member)
 
-    def _enter(self, key: InstanceKey, member: Member) -> None:
-        """Makes a device a member of its group; InvalidArgumentError or InternalError if it cannot be one."""
-        size = member.terms.size
-        if size < 1:
-            raise InvalidArgumentError(f"group_size must be at least 1, but of group {key.group} it is {size}")
-        group = self._groups.setdefault(key.group, _Group(size))
-        if group.size != size:
-            raise InternalError(
-                f"{member.device} says that group {key.group} has {size} members, where others said {group.size}; "
-                "give all members the same group_size"
-            )
-        if member.device not in group.devices and len(group.devices) == size:
-            raise InternalError(
-                f"{member.device} comes to group {key.group}, whose {size} members are there already: "
-                f"{', '.join(sorted(group.devices, key=device_order))}; give it a group_key of its own"
-            )
-        group.devices.add(member.device)
 
-
-def meetings_of(call: Call) -> Meetings:
+def meetings_of(call: Call) -> MeetingPlace:
     """The meetings of the step that a call belongs to."""
-    return call.step.state(_KEY, Meetings)
+    place: MeetingPlace = call.step.state(MEETINGS_KEY, Meetings)
+    return place
 
 
-def _agree(key: InstanceKey, first: Member, other: Member) -> None:
-    """InternalError for another kind of collective or element type, InvalidArgumentError for another shape."""
-    ours, theirs = other.terms, first.terms
-    if ours.kind != theirs.kind:
-        raise InternalError(
-            f"{key}: {other.device} comes for {ours.kind}, {first.device} for {theirs.kind}; "
-            "give each collective an instance_key of its own"
-        )
-    if ours.dtype != theirs.dtype:
-        raise InternalError(
-            f"{key}: {other.device} brings {dtype_name(ours.dtype)}, {first.device} {dtype_name(theirs.dtype)}"
-        )
-    if ours.shape != theirs.shape:
-        raise InvalidArgumentError(
-            f"Shape mismatch in {key}: {other.device} has {shape_text(ours.shape)}, "
-            f"{first.device} {shape_text(theirs.shape)}"
-        )
-
-
-def _twice(key: InstanceKey, device: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"{key}: device {device} comes twice in one step; give the second collective another instance_key"
-    )
-
-
-def _hold(member: Member, waiting: WaitingTensors) -> None:
-    member.release = waiting.hold(0 if member.value is None else member.value.nbytes)
-    member.call.on_cancel(member.release)
-
-
-def _wait(meeting: _Meeting, member: Member) -> None:
+def _wait(meeting: CollectiveMeeting[Member], member: Member) -> None:
     """Leaves a call open until the others have come, its time is up, or nothing else of the step can go on."""
     call, seconds = member.call, member.timeout_s
 
     def is_late() -> None:
-        _release(member)
-        call.fail(DeadlineExceededError(f"{_missing(meeting)} after {seconds:g} seconds"))
+        member.wait_no_more()
+        call.fail(DeadlineExceededError(meeting.is_late(seconds)))
 
     def is_stuck() -> None:
-        _release(member)
-        call.fail(InvalidArgumentError(f"{_missing(meeting)}, and nothing else can go on"))
+        member.wait_no_more()
+        call.fail(InvalidArgumentError(meeting.is_stuck()))
 
     if seconds > 0:
         call.after(seconds, is_late)
@@ -195,40 +138,18 @@ def _wait(meeting: _Meeting, member: Member) -> None:
         call.when_stuck(is_stuck)
 
 
-def _release(member: Member) -> None:
-    if member.release is not None:
-        member.release()
-
-
-def _missing(meeting: _Meeting) -> str:
-    devices = sorted(meeting.members, key=device_order)
-    size = next(iter(meeting.members.values())).terms.size
-    missing = size - len(devices)
-    return (
-        f"{meeting.key}: {missing} of {size} members {'has' if missing == 1 else 'have'} not come; "
-        f"{', '.join(devices)} {'waits' if len(devices) == 1 else 'wait'}"
-    )
-
-
-def _complete(meeting: _Meeting) -> None:
+def _complete(meeting: CollectiveMeeting[Member]) -> None:
     """Computes the outputs, in a worker thread if they take long, and ends all calls."""
-    members = ranked(meeting)
-    combine = members[0].combine
-    last = next(reversed(meeting.members.values()))
-    moved = sum(member.value.nbytes for member in members if member.value is not None)
-    last.call.compute(partial(combine, members), partial(_end, members), in_thread=moved > _IN_LOOP_BYTES)
+    members = meeting.ranked()
+    compute = partial(members[0].combine, members)
+    meeting.last.call.compute(compute, partial(_end, members), in_thread=bytes_of(members) > IN_LOOP_BYTES)
 
 
-def ranked(meeting: _Meeting) -> list[Member]:
-    """The members in the order of their ranks; InvalidArgumentError if a communicator gave one rank twice."""
-    members = sorted(meeting.members.values(), key=lambda m: (m.rank or 0, device_order(m.device)))
-    ranks = [member.rank for member in members if member.rank is not None]
-    if ranks and ranks != list(range(len(members))):
-        raise InvalidArgumentError(f"{meeting.key}: the ranks are {ranks}; give each member its own, from 0")
-    return members
+def bytes_of(members: Sequence[Brings]) -> int:
+    """The sizes of all values together."""
+    return sum(member.value.nbytes for member in members if member.value is not None)
 
 
 def _end(members: Sequence[Member], outputs: Sequence[Any]) -> None:
     for member, output in zip(members, outputs, strict=True):
-        _release(member)
-        member.call.done(*(output if isinstance(output, tuple) else (output,)))
+        member.done(output)

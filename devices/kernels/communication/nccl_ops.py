@@ -14,7 +14,7 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
 from .collective_ops import FindSeat, Form, Seat, collective
 from .combining import merged, reduced
-from .meeting import InstanceKey
+from .meeting_table import InstanceKey
 
 _MERGE_OPS = {b"sum": b"Add", b"prod": b"Mul", b"min": b"Min", b"max": b"Max"}
 

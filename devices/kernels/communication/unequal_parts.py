@@ -18,7 +18,8 @@ from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Call, Construction, Start, deferred_kernel
 from .collective_ops import by_inputs, join
-from .meeting import Member, Terms
+from .meeting import Brings, Member
+from .meeting_table import Terms
 
 
 @deferred_kernel("Partita>AllToAllV")
@@ -51,7 +52,7 @@ def _check(value: Array, counts: Array, size: int) -> None:
     )
 
 
-def exchanged_parts(members: Sequence[Member]) -> Sequence[tuple[Array, Array]]:
+def exchanged_parts(members: Sequence[Brings]) -> Sequence[tuple[Array, Array]]:
     """What each member gets: a part of the value of each, in order of rank, and the numbers of rows of these parts."""
     parts = [_parts(member) for member in members]
     outputs = []
@@ -63,7 +64,7 @@ def exchanged_parts(members: Sequence[Member]) -> Sequence[tuple[Array, Array]]:
     return outputs
 
 
-def _parts(member: Member) -> list[Array]:
+def _parts(member: Brings) -> list[Array]:
     assert member.value is not None
     assert member.counts is not None
     return np.split(member.value, np.cumsum(member.counts)[:-1])

@@ -10,6 +10,7 @@ import pytest
 
 from partita.actors import open_session
 from partita.actors.sessions.session import Session
+from partita.actors.sessions.whole_requests import InterpretedRequest
 from partita.devices.kernels import registry
 from partita.devices.kernels.functions import Scope
 from partita.devices.kernels.registry import Call, Construction, Start, deferred_kernel
@@ -63,7 +64,7 @@ def probing(op: str, count: int, *, is_interpreted: bool) -> GraphDef:
 async def ran(session: Session, count: int, *, is_interpreted: bool) -> list[float]:
     """Runs a step; checks that the interpreter runs it only if that is wanted."""
     fetches = [*(f"p{number}:0" for number in range(count)), *(["inside:0"] if is_interpreted else [])]
-    assert (session.prepare("x", fetches).interpretation is not None) == is_interpreted
+    assert isinstance(session.prepare("x", fetches).whole, InterpretedRequest) == is_interpreted
     values = await session.run(fetches, {"x": np.float32(-2)})
     return [float(value) for value in values[:count]]
 

@@ -174,5 +174,5 @@ def shifting(where: int) -> GraphDef:
 @pytest.mark.parametrize("where", [0, 1])
 async def test_an_odd_loop_is_interpreted(where: int) -> None:
     async with open_session(shifting(where), "cpu:2") as session:
-        assert session.prepare(["x", "n"], "y").interpretation is not None
+        assert session.prepare(["x", "n"], "y").whole is not None
         assert await session.run("y", {"x": 3.0, "n": 40.0}) == [48]
