@@ -12,8 +12,10 @@ Who does what, from the outside in:
     PreparedRequests    prepared_requests.py    the requests that are ready to run, by their names
     Prepared            preparation.py          one such request: its plans, feeds and fetches; `prepare` makes it
     Steps               steps.py                runs a step of a prepared request, with a time limit or a trace
+    SessionWorkers      worker_protocol.py      what a session asks of its workers, wherever they are
+    Workers             workers.py              those of its own process: one in a local session, else one per task
+    LocalRequest        local_request.py        a request that is registered with these, and its steps
     WorkerSteps         worker_steps.py         one step over several workers: a `Step` on each of them
-    Workers             workers.py              one worker in a local session, else one per task
     GraphManager        graph_manager.py        one worker: its devices, their actors, and how its steps end
     RegisteredGraphs    registered_graphs.py    the graphs of one worker, by handle: their plans and their costs
 
@@ -33,5 +35,5 @@ One `session.run("y", {"x": value})`:
       `-- Steps.run                 one of three ways to run the plans:
             |-- a single plan without transfers runs in the task of the caller
             |-- loops that cannot be compiled run in the interpreter, on the actor of the client's device
-            `-- else start_step: a `Step`, or `WorkerSteps` over several tasks; each plan runs on its device's actor
+            `-- else a `RequestStep`: a `Step`, or `WorkerSteps` over several tasks; plans run on the actors of devices
 """

@@ -47,7 +47,7 @@ from ..running.step import Step
 from .lifetime import OwnerThread
 from .registered_graphs import RegisteredGraphs, free_in_turns
 from .shared_states import state_at
-from .worker_steps import start_step
+from .worker_steps import RequestStep
 
 if TYPE_CHECKING:
     from ...devices.device import Device
@@ -207,17 +207,15 @@ class GraphManager:
             step = Step(next(self._numbers), rendezvous, state)
             self._steps.add(step)
             try:
-                messages = () if inputs is None else inputs.items()
-                parts = start_step(
-                    step, work, [], self._actor_group, messages=messages, awaits_host=True, with_trace=trace
-                )
+                request_step = RequestStep(step, work, self._actor_group, trace)
+                request_step.start([], () if inputs is None else inputs.items(), awaits_host=True)
                 with self._ended_by_abort(step):
                     await step.wait()
             finally:
                 self._steps.discard(step)
         if not trace:
             return StepStats()
-        stats = running.step_stats(parts)
+        stats = running.step_stats(request_step.parts)
         if handle in self.graphs:  # not deregistered meanwhile
             self.graphs.learn(handle, stats)
         return stats

@@ -25,19 +25,16 @@ from ...graph.builder.tensor_names import Names, tensor_names
 from ...graph.passes.client_graph import reachable_backwards
 from ...graph.tensor_id import parse_tensor_name
 from ..running.ports import Feeds, Port, split_feeds
-from .deadline import deadline_exceeded
+from .options.deadline import deadline_exceeded
 from .preparation import received_array
 from .requests import RequestNames, copied, fed_values, full_name, rendezvous_signature
-from .worker_steps import WorkerSteps, start_step
 
 if TYPE_CHECKING:
     from ...devices.state import SessionTensors
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
-    from ..running.actor_group import ActorGroup
-    from ..running.part import Part
-    from ..running.step import Step
     from .preparation import Prepared
+    from .worker_protocol import SessionStep, SessionWorkers, StepUnderWay
 
 
 def partial_signature(feeds: Names, fetches: Names, targets: Names) -> RequestNames:
@@ -50,12 +47,11 @@ def partial_signature(feeds: Names, fetches: Names, targets: Names) -> RequestNa
 class PartialRun:
     """One run: its step, and the feeds and fetches that are still missing."""
 
-    def __init__(self, handle: str, graph: Graph, prepared: Prepared, step: Step | WorkerSteps) -> None:
+    def __init__(self, handle: str, graph: Graph, prepared: Prepared, step: SessionStep) -> None:
         """`graph` is the uncut graph of the session."""
         self.handle = handle
         self.step = step
         self.prepared = prepared
-        self.parts: Sequence[Part] = ()  # keeps the parts alive, because the step does not
         self.num_calls = 0  # calls that are running
         self.is_over = False
         self._graph = graph
@@ -145,12 +141,9 @@ class PartialRun:
 class PartialRuns:
     """The partial runs of one session, by handle."""
 
-    def __init__(
-        self, actor_group: ActorGroup, steps: dict[Step | WorkerSteps, frozenset[str]], session_tensors: SessionTensors
-    ) -> None:
+    def __init__(self, workers: SessionWorkers, steps: dict[StepUnderWay, frozenset[str]]) -> None:
         """`steps` are the running steps of the session, with their devices, which get those of partial runs too."""
-        self._session_tensors = session_tensors
-        self._actor_group = actor_group
+        self._workers = workers
         self._steps = steps
         self._runs: dict[str, PartialRun] = {}
         self._num_begun = 0
@@ -159,16 +152,16 @@ class PartialRuns:
         """The number of runs that are not over."""
         return len(self._runs)
 
-    def begin(self, prepared: Prepared, graph: Graph, step: Step | WorkerSteps) -> str:
-        """Starts the step on its actors and returns the handle of the run."""
+    def begin(self, prepared: Prepared, graph: Graph, step: SessionStep) -> str:
+        """Starts the step on its workers and returns the handle of the run."""
         names = prepared.signature
         key = f"{','.join(names.feeds)}->{','.join(names.fetches)}/{','.join(sorted(names.targets))}"
         handle = f"{key}/1/;{self._num_begun}"
         self._num_begun += 1
-        run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
+        self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps[step] = prepared.devices
         prepared.running += 1
-        run.parts = start_step(step, prepared.work(), [], self._actor_group, awaits_host=True)
+        step.start([], awaits_host=True)
         return handle
 
     async def run(self, handle: str, fetches: Names, feeds: Feeds | None, timeout_s: float) -> list[Array]:
@@ -177,7 +170,7 @@ class PartialRuns:
         if run is None:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
         names = tensor_names(fetches)
-        tensors, ports = run.claim(feeds, names, self._session_tensors)
+        tensors, ports = run.claim(feeds, names, self._workers.tensors)
         run.num_calls += 1
         try:
             arrays = await self._exchange(run, tensors, ports, timeout_s)
@@ -206,9 +199,9 @@ class PartialRuns:
             values = await copied(list(tensors.values()))
             with np.errstate(all="ignore"):
                 run.send(dict(zip(tensors, values, strict=True)))
-                self._actor_group.serve_mailboxes()
+                self._workers.serve()
             return {port.name: await run.receive(port) for port in ports}
-        raise deadline_exceeded("Timed out waiting for notification", run.step.rendezvous.waiting())
+        raise deadline_exceeded("Timed out waiting for notification", run.step.waiting())
 
     async def _end_call(self, run: PartialRun) -> None:
         """Ends a call; the last call of a finished run waits until its step has ended, and raises its error."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +18,10 @@ import numpy as np
 from ...collector import collector_paused
 from ...devices.pipeline.groups import check_groups, check_stands_alone
 from ...errors import InvalidArgumentError, PartitaError
+from ...graph.passes.client_request import ClientRequest
 from ...graph.passes.wiring import NO_WIRING
 from ...rendezvous.key import ROOT_FRAME, stem
 from ..plans.instructions import DEAD
-from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.ports import Port, fetched_array, ports
 from .options.callable_options import check_devices
 from .requests import RequestNames, check_names, full_name, rendezvous_signature
@@ -32,14 +31,11 @@ if TYPE_CHECKING:
     from ...graph import GraphDef
     from ...graph.dtypes import Array, DataType
     from ...graph.graph import Graph
-    from ...rendezvous import Outcome, Rendezvous
+    from ...rendezvous import Outcome
     from ..plans.plan import Plan
     from ..running.device_actor import DeviceActor
-    from ..running.interpretation import Interpretation
-    from ..running.part import Part
-    from ..running.virtual.body import VirtualBody
-    from .registered_graphs import PlacedPlans
-    from .workers import Workers, WorkerShare
+    from .whole_requests import WholeRequest
+    from .worker_protocol import RegisteredRequest, SessionStep, SessionWorkers
 
 _LARGE = 100  # nodes, those of functions included
 _PREPARED: set[str] = set()
@@ -50,8 +46,8 @@ _PREPARED: set[str] = set()
 class Prepared:
     """One request, ready for any number of steps.
 
-    `alone` is the plan and the actor of its device if the request has a single plan without transfers. `feed_keys` and
-    `fetch_keys` are empty where a call frame is used. Fed arrays are copied if `keeps_feeds`: a kernel may keep them.
+    `request` is what the workers have of it; `alone`, `whole` and `keeps_feeds` are those of it. `feed_keys` and
+    `fetch_keys` are empty where a call frame is used; with `as_in_frame` fetches are treated as in one anyway.
 
     `devices` are those whose restart fails a step: of its nodes, and all of them if it names functions.
 
@@ -64,50 +60,33 @@ class Prepared:
     fetches: tuple[Port, ...]
     feed_keys: tuple[str, ...]
     fetch_keys: tuple[str, ...]
-    shares: tuple[WorkerShare, ...]
-    partitions: Mapping[str, Graph]
-    interpretation: Interpretation | None
-    virtual: VirtualBody | None
+    request: RegisteredRequest
     alone: tuple[Plan, DeviceActor] | None
+    whole: WholeRequest | None
     keeps_feeds: bool
     devices: frozenset[str]
+    as_in_frame: bool
     last_step: int = 0
     running: int = 0
 
-    def work(self, *, with_trace: bool = False) -> PlacedPlans:
-        """The plans of all workers with their actors; AbortedError if a worker has deregistered its share."""
-        if len(self.shares) == 1:
-            worker, handle = self.shares[0]
-            return worker.graphs.work(handle, with_trace=with_trace)
-        return [pair for worker, handle in self.shares for pair in worker.graphs.work(handle, with_trace=with_trace)]
-
     @property
-    def is_registered(self) -> bool:
-        """Whether no worker has deregistered its share."""
-        return all(handle in worker.graphs for worker, handle in self.shares)
-
-    def deregister(self) -> None:
-        """Makes the workers forget their shares; running steps go on."""
-        for worker, handle in self.shares:
-            if handle in worker.graphs:
-                worker.graphs.deregister(handle)
+    def partitions(self) -> Mapping[str, Graph]:
+        """The graphs that run, by device; empty over several tasks, where the workers have them."""
+        return self.request.partitions
 
     def partition_graphs(self) -> list[GraphDef]:
         """The graph of each device, as it runs."""
-        if self.partitions:
-            return [part.to_graph_def() for part in self.partitions.values()]
-        return [part for worker, handle in self.shares for part in worker.graphs.partitions(handle)]
+        return self.request.partition_graphs()
 
-    def fetched(self, parts: Iterable[Part], rendezvous: Rendezvous) -> list[Array]:
+    def fetched(self, step: SessionStep) -> list[Array]:
         """The fetched arrays of a finished step, in the user's order; raises InvalidArgumentError for a dead one."""
         if not self.fetch_keys:
-            results = {result.index: part.slots[result.slot] for part in parts for result in part.plan.results}
-            return self.arrays(results)
-        outcomes: dict[str, Outcome] = {}
-        for key in dict.fromkeys(self.fetch_keys):
-            rendezvous.recv_callback(key, partial(outcomes.__setitem__, key))
+            return self.arrays(step.results())
+        outcomes = step.received(self.fetch_keys)
         fetches = zip(self.fetches, self.fetch_keys, strict=True)
-        return [received_array(port, outcomes[key]) for port, key in fetches]
+        if not self.as_in_frame:
+            return [received_array(port, outcomes[key]) for port, key in fetches]
+        return self.arrays({port.number: _as_result(outcomes[key]) for port, key in fetches})
 
     def arrays(self, results: Mapping[int, Any]) -> list[Array]:
         """The fetched arrays, given the results by the number of the fetch.
@@ -121,6 +100,13 @@ class Prepared:
                 value = np.zeros(0, port.numpy_dtype)
             arrays.append(fetched_array(port, value))
         return arrays
+
+
+def _as_result(outcome: Outcome) -> Any:  # Any: a tensor of any type
+    """What a step has sent to the session, as a call frame would have it."""
+    if isinstance(outcome, PartitaError):
+        raise outcome
+    return DEAD if outcome.is_dead else outcome.value
 
 
 def received_array(port: Port, outcome: Outcome) -> Array:
@@ -145,7 +131,7 @@ def takes_long(graph: Graph, num_devices: int) -> bool:
 
 @collector_paused()
 def prepare(
-    stage: Placed | Lowered, signature: RequestNames, workers: Workers, check: Callable[[], object]
+    stage: Placed | Lowered, signature: RequestNames, workers: SessionWorkers, check: Callable[[], object]
 ) -> Prepared:
     """Prepares a request on a graph; `check` is called between stages and may raise to give the request up.
 
@@ -155,8 +141,10 @@ def prepare(
     check_names(stage.graph, signature)
     check_devices(stage.graph, signature)
     check_stands_alone(stage.graph)
-    by_rendezvous = signature.is_partial or workers.is_distributed
+    by_rendezvous = signature.is_partial or workers.by_rendezvous
     cut_names = rendezvous_signature(signature) if by_rendezvous else signature
+    if by_rendezvous and _as_in_frame(signature, workers):
+        cut_names = _once(signature, cut_names)
     pruned = stage.prune(
         cut_names.feeds,
         cut_names.fetches,
@@ -174,7 +162,7 @@ def prepare(
 
 
 @collector_paused()
-def prepare_body(pruned: Pruned, names: RequestNames, workers: Workers) -> Prepared:
+def prepare_body(pruned: Pruned, names: RequestNames, workers: SessionWorkers) -> Prepared:
     """Prepares the placed body of a function, whose arguments are the feeds and whose results are the fetches.
 
     `names` are those of arguments and results, for messages. Raises as `prepare`.
@@ -186,42 +174,51 @@ def _registered(
     pruned: Pruned,
     signature: RequestNames,
     cut_names: RequestNames,
-    workers: Workers,
+    workers: SessionWorkers,
     check: Callable[[], object],
 ) -> Prepared:
     """Registers a placed request with the workers; `cut_names` are the names that it was pruned for."""
-    by_rendezvous = signature.is_partial or workers.is_distributed
-    shares, partitions, interpretation, virtual = workers.register(pruned, check)
-    work = [pair for worker, handle in shares for pair in worker.graphs.work(handle)]
-    plans = [plan for plan, _ in work]
+    by_rendezvous = signature.is_partial or workers.by_rendezvous
+    request = workers.register(pruned, check)
     feeds = ports(signature.feeds, _types(signature.feeds, cut_names.feeds, pruned.feed_types))
     fetches = ports(signature.fetches, _types(signature.fetches, cut_names.fetches, pruned.fetch_types))
-    if by_rendezvous:
-        check_no_call_frame(plans)
-    else:
-        check_call_frame(plans, [port.dtype for port in feeds], [port.dtype for port in fetches])
-    is_alone = len(plans) == 1 and not (by_rendezvous or plans[0].arrivals or plans[0].deferred)
+    request.check_frame(None if by_rendezvous else ([port.dtype for port in feeds], [port.dtype for port in fetches]))
     return Prepared(
         signature,
         feeds,
         fetches,
         _keys(pruned, signature.feeds) if by_rendezvous else (),
         _keys(pruned, signature.fetches) if by_rendezvous else (),
-        shares,
-        partitions,
-        interpretation,
-        virtual,
-        work[0] if is_alone else None,
-        keeps_feeds=by_rendezvous or not plans or any(plan.keeps_inputs for plan in plans),
-        devices=frozenset(_devices(pruned, partitions, work)),
+        request,
+        None if by_rendezvous else request.alone,
+        request.whole,
+        keeps_feeds=by_rendezvous or request.keeps_feeds,
+        devices=frozenset(_devices(pruned, request)),
+        as_in_frame=_as_in_frame(signature, workers),
     )
 
 
-def _devices(pruned: Pruned, partitions: Mapping[str, Graph], work: PlacedPlans) -> Iterable[str]:
+def _as_in_frame(signature: RequestNames, workers: SessionWorkers) -> bool:
+    """Whether a request follows the rules of requests with a call frame: those of local sessions."""
+    return not (workers.is_distributed or signature.is_partial)
+
+
+def _once(signature: RequestNames, cut_names: RequestNames) -> RequestNames:
+    """The names of a request with each feed once, though it may be spelled in two ways; devices of feeds and fetches
+    are left out, as all of them travel. Raises as `ClientRequest.check`."""
+    wiring = signature.wiring or NO_WIRING
+    ClientRequest(signature.feeds, signature.fetches, signature.targets, device="", wiring=wiring).check()
+    connections = wiring._replace(feed_devices=(), fetch_devices=())
+    return cut_names._replace(
+        feeds=tuple(dict.fromkeys(cut_names.feeds)), wiring=connections if any(connections) else None
+    )
+
+
+def _devices(pruned: Pruned, request: RegisteredRequest) -> Iterable[str]:
     """The devices that a request may use: what the functions that it names do there, nobody has looked at."""
     if any(kind.op_def.takes_functions for kind in pruned.graph.distinct_properties()[0]):
         return pruned.pipeline.cluster.names
-    return [*partitions, *(actor.name for _, actor in work)]
+    return request.devices
 
 
 def _types(names: Sequence[str], full_names: Sequence[str], types: Sequence[DataType]) -> list[DataType]:

@@ -24,9 +24,8 @@ from .options.callable_options import callable_request
 from .options.config_checks import check_options
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare, takes_long
-from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests
+from .prepared_requests import DEFAULT_MAX_REQUESTS, PreparedRequests, Restarts
 from .requests import RequestNames, copied, fed_values, inputs_of, timeout_seconds
-from .restarts import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
@@ -38,7 +37,7 @@ from .virtual_sessions import (
     check_virtual_options,
     no_partial_runs,
 )
-from .workers import Workers
+from .worker_protocol import RequestForgottenError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
     from .graph_manager import GraphManager
+    from .worker_protocol import SessionWorkers
 
 
 class Session(SimulatedTime):
@@ -61,7 +61,7 @@ class Session(SimulatedTime):
     def __init__(
         self,
         stage: Placed | Lowered,
-        workers: Workers,
+        workers: SessionWorkers,
         reader: GraphReader,
         settings: ConfigProto,
         max_requests: int = DEFAULT_MAX_REQUESTS,
@@ -82,8 +82,9 @@ class Session(SimulatedTime):
         )
         self._steps = Steps(workers, settings, self._step_check)
         self._num_steps = self._num_callables = self._request_hits = self._running = 0
-        self._partial_runs = PartialRuns(workers.actor_group, self._steps.under_way, workers.tensors)
+        self._partial_runs = PartialRuns(workers, self._steps.under_way)
         self._closed = False
+        workers.watch(self._lose, self._refresh)
 
     @property
     def graph(self) -> Graph:
@@ -92,7 +93,7 @@ class Session(SimulatedTime):
 
     @property
     def workers(self) -> Mapping[str, GraphManager]:
-        """The workers by task name; a local session has one."""
+        """The workers of this process by task name; a local session has one, and one over worker processes none."""
         return self._workers.by_task
 
     @property
@@ -206,11 +207,11 @@ class Session(SimulatedTime):
             raise no_partial_runs()
         signature = partial_signature(feeds, fetches, targets)
         prepared = await self._prepared(signature)
-        if prepared.interpretation is not None:
+        if prepared.whole is not None:
             raise UnimplementedError(
                 "the graph has loops that only the interpreter can run, which needs all feeds at the start: use `run`"
             )
-        return self._partial_runs.begin(prepared, self.graph, self._workers.new_step(self._begun(prepared)))
+        return self._partial_runs.begin(prepared, self.graph, prepared.request.new_step(self._begun(prepared)))
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
@@ -248,8 +249,8 @@ class Session(SimulatedTime):
     async def _prepared(self, signature: RequestNames) -> Prepared:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
-        with self._workers.preparing():
-            prepared = await self._requests.prepare(signature, in_thread=takes_long(self.graph, len(self.devices)))
+        in_thread = takes_long(self.graph, len(self.devices))
+        prepared = await self._requests.make_ready(signature, self._workers, in_thread=in_thread)
         self._check_open()
         return prepared
 
@@ -276,10 +277,18 @@ class Session(SimulatedTime):
         Raises InvalidArgumentError for an unknown device.
         """
         self._check_entry()
-        message = self._workers.restart_device(device := self.cluster.find(name).name).message
-        self._restarts.add(device, message)
-        self._steps.fail(AbortedError(message), device)
+        error = self._workers.restart_device(device := self.cluster.find(name).name)
+        self._restarts.add(device, error)
+        self._steps.fail(AbortedError(error.message), device)
         self._refresh()
+
+    def _lose(self, devices: list[str], error: PartitaError) -> None:
+        """Devices are gone with their worker; steps that use them fail."""
+        if not self._closed:
+            for device in devices:
+                self._restarts.add(device, error)
+                self._steps.fail(error, device)
+            self._refresh()
 
     def _refresh(self) -> None:
         """Takes over the new incarnations of the devices and forgets all prepared requests, which name the old ones."""
@@ -368,6 +377,9 @@ class Session(SimulatedTime):
             self._running += 1
             try:
                 return await self._steps.run(prepared, fed, number, options, metadata, recording)
+            except RequestForgottenError:
+                again = await self._prepared(prepared.signature)
+                return await self._steps.run(again, fed, number, options, metadata, recording)
             except PartitaError as error:
                 error.located(step=number, inputs=inputs_of(self.graph, error))
                 self._refresh_after_restart(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,9 @@ from ...rendezvous import Key
 from .. import running
 
 if TYPE_CHECKING:
-    from ...graph import GraphOptions, RunMetadata
+    from ...graph import GraphOptions
     from ...rendezvous import TracedRendezvous
     from ..running.part import Part
-    from .preparation import Prepared
     from .requests import RequestNames
 
 
@@ -48,22 +47,20 @@ class CostSteps:
 def statistics_of(parts: Sequence[Part], rendezvous: TracedRendezvous) -> StepStats:
     """The times of the nodes of a traced step and, as "RecvTensor", of the tensors received from other tasks."""
     stats = running.step_stats(parts)
+    add_transfers(stats, rendezvous, lambda key: task_of(key.src_device) != task_of(key.dst_device))
+    return stats
+
+
+def add_transfers(stats: StepStats, rendezvous: TracedRendezvous, is_shown: Callable[[Key], bool]) -> None:
+    """Adds the receives whose key `is_shown` to their devices, as "RecvTensor"."""
     devices = {device.device: device for device in stats.dev_stats}
     wall_offset_ns = time_ns() - perf_counter_ns()
     for transfer in rendezvous.transfers():
         key = Key.parse(transfer.key)
-        if task_of(key.src_device) == task_of(key.dst_device) or key.dst_device not in devices:
+        if key.dst_device not in devices or not is_shown(key):
             continue
         received = devices[key.dst_device].node_stats.add(
             node_name="RecvTensor",
             timeline_label=f"[{transfer.num_bytes}B] {key.edge_name} from {key.src_device} to {key.dst_device}",
         )
         running.set_times(received, transfer.asked_ns + wall_offset_ns, transfer.received_ns - transfer.asked_ns)
-    return stats
-
-
-def add_costs(stats: StepStats, prepared: Prepared, metadata: RunMetadata) -> None:
-    """Adds the times of a step to the cost models of its request, and appends these models to the metadata."""
-    for worker, handle in prepared.shares:
-        worker.graphs.learn(handle, stats)
-        worker.graphs.build_cost_model(handle, metadata.cost_graph)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..running.virtual.record import StepRecord
     from .lifetime import OwnerThread
     from .steps import Steps
-    from .workers import Workers
+    from .worker_protocol import SessionWorkers
 
 CLOCKS = ("real", "virtual")
 
@@ -144,7 +144,7 @@ class SimulatedTime:
     """What a session says of its simulated time."""
 
     _thread: OwnerThread
-    _workers: Workers
+    _workers: SessionWorkers
     _steps: Steps
 
     def timeline(self) -> Timeline:

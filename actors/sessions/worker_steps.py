@@ -1,27 +1,31 @@
-"""One step over several workers, as a `Step` on each of them, and how steps of both kinds are started.
+"""Steps of the workers of one process: one over several workers is a `Step` on each of them.
 
-If the step fails on one worker, it fails on all with the same error. `wait` ends when no actor works for the step any
+If a step fails on one worker, it fails on all with the same error. `wait` ends when no actor works for the step any
 more, on any worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import trio
 
 from ...devices.kernels.step_state import StepState
 from ...errors import PartitaError
+from ...rendezvous import TracedRendezvous
 from ..plans.tracing import TraceScope
 from ..running.part import start_parts
 from ..running.step import Step
 from ..running.traced.parts import TracedPart
+from .session_traces import statistics_of
 
 if TYPE_CHECKING:
-    from ...rendezvous import Rendezvous, WorkerRendezvous
+    from ...graph import StepStats
+    from ...rendezvous import Outcome, Rendezvous, WorkerRendezvous
     from ..plans.plan import Plan
     from ..running.actor_group import ActorGroup
     from ..running.device_actor import DeviceActor
@@ -88,31 +92,79 @@ class WorkerSteps:
             self._state.end()
 
 
-def start_step(
-    step: Step | WorkerSteps,
-    work: Sequence[tuple[Plan, DeviceActor]],
-    feeds: list[object],
-    actor_group: ActorGroup,
-    *,
-    messages: Iterable[tuple[str, object]] = (),
-    awaits_host: bool = False,
-    with_trace: bool = False,
-) -> list[Part]:
-    """Sends `messages`, starts every plan on its actor, does the work that is ready, and returns the parts of the step.
+class RequestStep:
+    """One step of a request: the `SessionStep` of workers in this process. It keeps the parts alive, as `step` does
+    not."""
 
-    `feeds` are the values of the call frame; `messages` are tensors by key. If the rendezvous was aborted before,
-    sending raises its error and nothing is started. With `awaits_host` the caller will send more.
-    """
-    step.awaits_host = awaits_host
-    with np.errstate(all="ignore"):
-        for key, value in messages:
-            step.rendezvous.send(key, value)
-        if isinstance(step, WorkerSteps):
-            parts = step.start(work, feeds, with_trace=with_trace)
-        else:
-            parts = _started(step, work, feeds, with_trace=with_trace)
-        actor_group.serve_mailboxes()
-    return parts
+    __slots__ = ("_actor_group", "_step", "_with_trace", "_work", "parts", "rendezvous")
+
+    def __init__(
+        self,
+        step: Step | WorkerSteps,
+        work: Sequence[tuple[Plan, DeviceActor]],
+        actor_group: ActorGroup,
+        with_trace: bool,
+    ) -> None:
+        """`work` are the plans of the step with their actors; with `with_trace` they have clocks."""
+        self.rendezvous = step.rendezvous
+        self._step = step
+        self._work = work
+        self._actor_group = actor_group
+        self._with_trace = with_trace
+        self.parts: list[Part] = []
+
+    def start(
+        self,
+        fed: list[Any],
+        messages: Iterable[tuple[str, Any]] = (),
+        fetches: Iterable[str] = (),
+        *,
+        awaits_host: bool = False,
+    ) -> None:
+        """As `SessionStep.start`; does the work that is ready before it returns.
+
+        If the rendezvous was aborted before, sending raises its error and nothing is started.
+        """
+        step = self._step
+        step.awaits_host = awaits_host
+        with np.errstate(all="ignore"):
+            for key, value in messages:
+                self.rendezvous.send(key, value)
+            if isinstance(step, WorkerSteps):
+                self.parts = step.start(self._work, fed, with_trace=self._with_trace)
+            elif self._with_trace:
+                self.parts = start_parts(step, self._work, fed, TracedPart, TraceScope([]))
+            else:
+                self.parts = start_parts(step, self._work, fed)
+            self._actor_group.serve_mailboxes()
+
+    def fail(self, error: PartitaError) -> None:
+        """As `StepUnderWay.fail`."""
+        self._step.fail(error)
+
+    def wait(self) -> Awaitable[None]:
+        """As `SessionStep.wait`."""
+        return self._step.wait()
+
+    def received(self, keys: Iterable[str]) -> dict[str, Outcome]:
+        """As `SessionStep.received`."""
+        outcomes: dict[str, Outcome] = {}
+        for key in dict.fromkeys(keys):
+            self.rendezvous.recv_callback(key, partial(outcomes.__setitem__, key))
+        return outcomes
+
+    def results(self) -> dict[int, Any]:
+        """As `SessionStep.results`."""
+        return {result.index: part.slots[result.slot] for part in self.parts for result in part.plan.results}
+
+    def statistics(self) -> StepStats:
+        """As `SessionStep.statistics`."""
+        assert isinstance(self.rendezvous, TracedRendezvous)  # from `Workers.new_step(with_trace=True)`
+        return statistics_of(self.parts, self.rendezvous)
+
+    def waiting(self) -> list[str]:
+        """As `SessionStep.waiting`."""
+        return self.rendezvous.waiting()
 
 
 def _started(

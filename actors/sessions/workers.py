@@ -2,7 +2,7 @@
 
 A local session has one worker with all devices: a request is cut by device once and registered as it is. A session over
 several tasks has a worker per task: a request is cut by task, and each worker gets its share as a GraphDef and cuts it
-by device, as in TensorFlow.
+by device, as in TensorFlow. Both are `SessionWorkers`, in the process of the session.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from ..running.make_evaluator import make_evaluator
 from ..running.pacing import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.step import Step
 from .graph_manager import GraphManager
+from .local_request import LocalRequest, WorkerShare
+from .whole_requests import InterpretedRequest, VirtualRequest
 from .worker_steps import WorkerSteps
 
 if TYPE_CHECKING:
@@ -39,27 +41,8 @@ if TYPE_CHECKING:
     from ..running.interpretation import Interpretation
     from ..running.virtual.body import VirtualBody
     from ..running.virtual.clock import VirtualClock
-
-
-class WorkerShare(NamedTuple):
-    """The part of a request that one worker runs: a graph that is registered with it, under `handle`."""
-
-    worker: GraphManager
-    handle: str
-
-
-class Shares(NamedTuple):
-    """The shares of all workers in a request.
-
-    `partitions` are the graphs that run, by device; empty over several tasks, where the workers have them. A request
-    whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares, which no pass over
-    partitions has changed; one of a session on a virtual clock has a `virtual` body.
-    """
-
-    shares: tuple[WorkerShare, ...]
-    partitions: Mapping[str, Graph]
-    interpretation: Interpretation | None = None
-    virtual: VirtualBody | None = None
+    from .whole_requests import WholeRequest
+    from .worker_protocol import DevicesLost
 
 
 class WorkerSettings(NamedTuple):
@@ -117,6 +100,12 @@ class Workers:
         if self.clock is not None:
             nursery.start_soon(self.clock.run, name="virtual clock")
 
+    async def ready(self) -> None:
+        """As `SessionWorkers.ready`: they are."""
+
+    def watch(self, lost: DevicesLost, moved: Callable[[], object]) -> None:
+        """As `SessionWorkers.watch`: the devices of a process are lost with it."""
+
     def preparing(self) -> AbstractContextManager[None]:
         """Stops the time of a virtual clock while a request is prepared."""
         return nullcontext() if self.clock is None else self.clock.preparing()
@@ -128,7 +117,12 @@ class Workers:
         for worker in self.by_task.values():
             worker.shut_down(error)
 
-    def register(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
+    @property
+    def by_rendezvous(self) -> bool:
+        """As `SessionWorkers.by_rendezvous`: the workers of several tasks have no common call frame."""
+        return self.is_distributed
+
+    def register(self, pruned: Pruned, check: Callable[[], object]) -> LocalRequest:
         """Cuts a request and registers a share with every worker that has nodes in it; calls `check` between stages.
 
         Raises what cutting, compiling and `check` raise; over several tasks also Unfoldable, for loops that cannot be
@@ -143,21 +137,30 @@ class Workers:
             worker = self.by_task[task]
             handle = worker.register(graph, recv_scheduling=pipeline.schedule_receives, passes=pipeline.passes)
             shares.append(WorkerShare(worker, handle))
-        return Shares(tuple(shares), {})
+        return self._request(tuple(shares), {})
 
-    def _register_locally(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
+    def _register_locally(self, pruned: Pruned, check: Callable[[], object]) -> LocalRequest:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
         optimised = partitioned.optimise(make_evaluator)
         check()
         if self.clock is not None:
-            return Shares((), optimised.graphs, virtual=self._virtual_body(optimised.in_order()))
+            body = self._virtual_body(optimised.in_order())
+            virtual = VirtualRequest(self._own_step, self.client_actor, body, self.clock)
+            return self._request((), optimised.graphs, virtual)
         try:
             handle = worker.graphs.add(optimised, self._functions, from_elsewhere=False)
         except Unfoldable:
-            return Shares((), partitioned.graphs, running.interpret(pruned.graph, self._binders(self._functions)))
-        return Shares((WorkerShare(worker, handle),), optimised.graphs)
+            graph = running.interpret(pruned.graph, self._binders(self._functions))
+            whole = InterpretedRequest(self._own_step, self.client_actor, graph, partial(self._traced, graph))
+            return self._request((), partitioned.graphs, whole)
+        return self._request((WorkerShare(worker, handle),), optimised.graphs)
+
+    def _request(
+        self, shares: tuple[WorkerShare, ...], partitions: Mapping[str, Graph], whole: WholeRequest | None = None
+    ) -> LocalRequest:
+        return LocalRequest(shares, partitions, whole, self.new_step, self.actor_group)
 
     def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
         from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware
@@ -183,7 +186,7 @@ class Workers:
     def _binders(self, functions: Functions | None) -> dict[str, Binder]:
         return {name: actor.binder.calling(functions) for name, actor in self.actors.items()}
 
-    def new_step(self, number: int, *, with_trace: bool = False) -> Step | WorkerSteps:
+    def new_step(self, number: int, with_trace: bool = False) -> Step | WorkerSteps:
         """A step that is not started yet, with a rendezvous of its own; that of a traced step records its transfers."""
         shared: Rendezvous = LocalRendezvous()
         if with_trace:
@@ -192,7 +195,17 @@ class Workers:
             return WorkerSteps(number, shared, self._views)
         return Step(number, shared)
 
-    def traced(self, graph: Interpretation) -> Interpretation:
+    def _own_step(self, number: int) -> Step:
+        """A step of a local session."""
+        step = self.new_step(number)
+        assert isinstance(step, Step)  # sessions over several tasks interpret nothing, and have no virtual clock
+        return step
+
+    def serve(self) -> None:
+        """As `SessionWorkers.serve`."""
+        self.actor_group.serve_mailboxes()
+
+    def _traced(self, graph: Interpretation) -> Interpretation:
         """An interpreted graph of a local session, with functions that leave records."""
         return running.interpret(graph.graph, self._binders(self._functions and self._functions.traced))
 

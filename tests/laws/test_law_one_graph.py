@@ -38,8 +38,8 @@ async def test_what_is_timed_is_what_ran(case: Case, passes: str) -> None:
     cluster = local_cluster(f"cpu:{len(case.devices)}")
     async with open_session(case.graph_def(), cluster, config=HARD_PLACEMENT, passes=passes) as session:
         prepared = session.prepare(list(step.feeds), step.fetches, step.targets)
-        assert (prepared.interpretation is None) is bool(prepared.shares)
-        if prepared.interpretation is None:
+        assert prepared.alone is None or prepared.whole is None
+        if prepared.whole is None:
             ran = {name: part.to_graph_def() for name, part in prepared.partitions.items()}
             assert ran == timed(case, passes)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import DeadlineExceededError, InvalidArgumentError
-from ...rendezvous import Key
+from ....errors import DeadlineExceededError, InvalidArgumentError
+from ....rendezvous import Key
 
 _LISTED = 4  # receives that the note names; the others are counted
 
