@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +22,9 @@ from hypothesis import HealthCheck, settings
 from partita.graph.checking import checking
 from tests.goldens import write_texts
 from tests.hangs import JumpingClock, never_hangs
+
+if TYPE_CHECKING:
+    from distributed import LocalCluster
 
 _DESELECTED = pytest.StashKey[set[str]]()
 
@@ -66,6 +69,21 @@ def quick_collections() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session")
+def dask() -> None:
+    """Skips the test where dask is missing."""
+    pytest.importorskip("distributed", reason="distributed is not installed: pip install '.[dask]'")
+
+
+@pytest.fixture(scope="module")
+def cluster(dask: None) -> Iterator[LocalCluster]:
+    """Two worker processes of dask, which the tests of a module share; one that dies is started again."""
+    from partita.actors.sessions.processes.local_cluster import start_local_cluster
+
+    with start_local_cluster(2) as started:
+        yield started
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 When the event loop of a test would sleep although nothing can wake it, a `JumpingClock` jumps to the next deadline;
 without a deadline the test fails with `Hung`. Nothing can wake the loop when no task can run, no other thread has
 posted a callback, and no task waits for a worker thread, a file descriptor or an idle loop. The speed of the machine
-does not matter.
+does not matter. A test that waits for other processes may wait for two minutes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,10 +16,13 @@ from math import inf
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 import trio
 from trio.lowlevel import Task
 from trio.testing import wait_all_tasks_blocked
+
+from partita.actors.sessions.processes.bridge import LoopBridge
 
 TRIO = str(Path(trio.__file__).parent) + os.sep
 # Functions of trio in which a task waits that something outside the loop, or the idle loop, will wake.
@@ -26,6 +30,7 @@ THREADS = "_threads.py"
 OUTSIDE = (THREADS, "_subprocess.py", "_socket.py", "_io_epoll.py", "_io_kqueue.py", "_io_windows.py")
 LISTENER = "<TrioToken.run_sync_soon task>"
 IDLE = wait_all_tasks_blocked.__name__
+PATIENCE_S = 120
 CUSHION_S = 0.001  # time between two checks of the threads
 
 
@@ -77,11 +82,18 @@ class _Alarm(trio.abc.Instrument):
         tasks = list(_below(trio.lowlevel.current_root_task()))
         if any(_can_be_woken(task) for task in tasks):
             return
+        if _hears_of_processes(self._token):
+            if not isinstance(clock, JumpingClock):
+                self._token.run_sync_soon(self._be_patient)  # the loop may not be changed from here
+            return
         if isinstance(clock, JumpingClock) and seconds < inf:
-            self._token.run_sync_soon(clock.jump, seconds)  # the loop may not be changed from here
+            self._token.run_sync_soon(clock.jump, seconds)
         else:
             self.waiting = [_whereabouts(task) for task in tasks]
             self._token.run_sync_soon(self._scope.cancel)
+
+    def _be_patient(self) -> None:
+        self._scope.deadline = min(self._scope.deadline, trio.current_time() + PATIENCE_S)
 
 
 def _below(task: Task | None) -> Iterator[Task]:
@@ -97,6 +109,28 @@ def _can_be_woken(task: Task) -> bool:
     """Whether the task waits for a thread, for a file descriptor, or for the loop to be idle."""
     codes = [frame.f_code for frame, _ in task.iter_await_frames() if _in_trio(frame)]
     return any(Path(code.co_filename).name in OUTSIDE or code.co_name == IDLE for code in codes)
+
+
+class _NotedBridges(WeakSet[LoopBridge]):
+    """The bridges that there are: asyncio tells trio over them of messages of other processes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        make = LoopBridge.__init__
+
+        def noted(bridge: LoopBridge, loop: asyncio.AbstractEventLoop) -> None:
+            make(bridge, loop)
+            self.add(bridge)
+
+        LoopBridge.__init__ = noted  # type: ignore[assignment, method-assign]  # in all tests
+
+
+_BRIDGES = _NotedBridges()
+
+
+def _hears_of_processes(token: trio.lowlevel.TrioToken) -> bool:
+    """Whether a message of another process can wake the loop."""
+    return any(bridge._token is token and bridge.loop.is_running() for bridge in _BRIDGES)
 
 
 async def all_waiting() -> None:
@@ -148,6 +182,8 @@ def never_hangs(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
                 trio.lowlevel.remove_instrument(alarm)
         if alarm.waiting:
             raise _hung(alarm)
+        if scope.cancelled_caught:
+            raise Hung(f"no process has answered for {PATIENCE_S} s")
 
     watched._never_hangs = True  # type: ignore[attr-defined]  # a mark, read above
     return watched

@@ -51,7 +51,7 @@ def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
-        assert a.tobytes() == b.tobytes(), f"{a} is not {b}"
+        assert a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes(), f"{a} is not {b}"
 
 
 class Watch:

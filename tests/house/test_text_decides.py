@@ -42,6 +42,7 @@ ALLOWED = {
     "graph/ops/op_def_rules.py": GRAMMAR,
     "graph/validate.py": GRAMMAR,
     "scenarios/sweeps/command_points.py": GRAMMAR,
+    "actors/sessions/processes/messages/": "names of messages, which this folder alone writes and reads",
     "rendezvous/key.py": "the text of a key, which this file alone writes and reads",
     "rendezvous/worker.py": "the sender in the text of a key",
     "lazy.py": "the source of a package, which a test reads with `ast`",

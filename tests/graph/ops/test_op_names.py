@@ -15,6 +15,7 @@ from tests.test_house import is_inside, relative, sources, tree
 NAMES_OPS = {
     "graph/ops": "the records",
     "devices/kernels": "kernels and costs are attached by name",
+    "devices/wire/sendable.py": "classes of kernels by name, some of which have the name of an op",
     "devices/timing/costs/grappler_counts": "the rules of TensorFlow's estimator are its own, by op",
     "devices/timing/fits/memory_bound.py": "measured kinds of ops, such as permute, are attached by name",
     "graph/analysis/known_values.py": "how counters of loops are computed is attached by name",

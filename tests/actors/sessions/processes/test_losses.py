@@ -1,0 +1,155 @@
+"""Workers that die or are retired: what fails, what it says, and what goes on."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import trio
+
+from partita.actors import open_session
+from partita.errors import FailedPreconditionError, UnavailableError
+from partita.graph.builder import GraphBuilder
+from tests.actors.sessions.processes.graphs import doubled, stateful
+from tests.actors.sessions.processes.in_memory import memory_workers
+from tests.actors.sessions.processes.steps import failing
+from tests.hangs import all_waiting
+from tests.strategies import cpu
+
+TWO = np.float32(2)
+
+
+async def test_a_lost_worker_is_named_with_its_devices_and_what_they_held() -> None:
+    """One error for the step; then the devices are hosted by the other worker, without state."""
+    async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
+        await session.run([], {"x": TWO}, ["set0", "set1"])
+        await session.run([], {"x": TWO}, ["put"])
+        before = session.cluster.incarnation(cpu(1))
+        assert await session.run("taken") == [-2]
+        async with failing(session, "taken", UnavailableError) as caught:
+            pool.kill("process-1")
+        message = caught[0].message
+        assert message.startswith(f"worker 1 at memory://1 was lost (the connection broke), and with it {cpu(1)}; ")
+        assert "what they held is gone: queues, variables" in message
+        assert session.cluster.incarnation(cpu(1)) != before
+        assert await session.run("neg0") == [-2]
+        with pytest.raises(FailedPreconditionError):
+            await session.run("neg1")
+        await session.run([], {"x": TWO}, ["set1"])
+        assert await session.run("neg1") == [-2]
+        await pool.assert_idle()
+
+
+async def test_a_step_that_does_not_use_the_lost_devices_goes_on() -> None:
+    async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
+        fetched: list[object] = []
+
+        async def take() -> None:
+            fetched.extend(await session.run("taken"))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take)
+            await all_waiting()
+            builder = GraphBuilder()
+            x = builder.placeholder("z", "float32", (), device=cpu(0))
+            builder.op("Neg", x, name="own", device=cpu(0))
+            await session.extend(builder.graph_def())
+            assert await session.run("own", {"z": TWO}) == [-2]
+            await session.run([], {"x": TWO}, ["put"])
+        assert fetched == [-2]
+
+
+async def test_a_loss_between_two_steps_needs_no_failure() -> None:
+    """The next step prepares its request again."""
+    async with memory_workers(3) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
+        assert await session.run("y", {"x": TWO}) == [-4]
+        pool.kill("process-0")
+        assert await session.run("y", {"x": TWO}) == [-4]
+        call = await session.make_callable("x", "y")
+        pool.kill("process-1")
+        assert await call(TWO) == [-4]
+
+
+async def test_without_a_live_worker_steps_wait_for_a_new_one() -> None:
+    async with memory_workers(2) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
+        await session.run("y", {"x": TWO})
+        for process in list(pool.workers):
+            pool.kill(process)
+        fetched: list[object] = []
+
+        async def run() -> None:
+            fetched.extend(await session.run("y", {"x": TWO}))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            await all_waiting()
+            assert not fetched
+            pool.add()
+        assert fetched == [-4]
+
+
+async def test_a_session_closes_while_it_waits_for_a_worker() -> None:
+    async with memory_workers(1) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
+        pool.kill("process-0")
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.run, "y", {"x": TWO})
+                await all_waiting()
+                scope.cancel()
+        assert session.statistics().steps == 0
+
+
+async def test_workers_that_lose_each_other_fail_the_step_and_connect_again() -> None:
+    """Both live: the step over the two fails, state stays, and the next step is right."""
+    async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
+        await session.run([], {"x": TWO}, ["set0", "set1"])
+        async with failing(
+            session, "taken", UnavailableError, match=r"worker [01] at memory://[01] lost the connection to worker [01]"
+        ):
+            pool.node("process-0").cut("process-1")
+        assert await session.run(["neg0", "neg1"]) == [-2, -2]
+        await pool.assert_idle()
+
+
+async def test_a_worker_that_dask_retires_is_drained(caplog: pytest.LogCaptureFixture) -> None:
+    """The step under way ends there; variables travel along, a queue does not, and that is said."""
+    async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
+        await session.run([], {"x": TWO}, ["set0", "set1"])
+        fetched: list[object] = []
+
+        async def take() -> None:
+            fetched.extend(await session.run("taken"))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take)
+            await all_waiting()
+            handle = await session.partial_run_setup([], ["x"], ["put"])
+            pool.retire("process-1")
+            await all_waiting()
+            assert not fetched
+            await session.partial_run(handle, [], {"x": TWO})
+        assert fetched == [-2]
+        with caplog.at_level(logging.WARNING):
+            assert await session.run(["neg0", "neg1"]) == [-2, -2]
+        assert not pool.workers["process-1"].hosts[0].actors
+        assert "lost: queues" in caplog.text
+        await pool.assert_idle()
+
+
+async def test_a_session_that_disappears_is_cleaned_up() -> None:
+    """The worker frees all when the connection breaks, whatever the session thinks."""
+    async with memory_workers(1) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
+        async with failing(session, "taken", UnavailableError):
+            host = pool.workers["process-0"].hosts[0]
+            there = pool.node("process-0").ends[0]
+            here = there.other
+            there.lose(UnavailableError("the session is gone"))
+            await all_waiting()
+            assert not host.actors
+            assert not host.steps
+            assert here is not None
+            pool.kill("process-0")
+            here.lose(UnavailableError("the connection broke"))
+        pool.add()
+        await session.run([], {"x": TWO}, ["set0"])
