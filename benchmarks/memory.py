@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 
-def resident_bytes() -> int:
-    """Resident memory now, on Linux; elsewhere the peak, which is the same while memory only grows."""
-    statm = Path("/proc/self/statm")
+def resident_bytes(process: int | str = "self") -> int:
+    """Resident memory now of this process, or of another one by its number; on Linux.
+
+    Elsewhere the peak of this process, which is the same while memory only grows.
+    """
+    statm = Path(f"/proc/{process}/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else peak_bytes()
 
 

@@ -77,6 +77,7 @@ class Measured:
 PUBLISHED = "published"
 LOWERED = "lowered"
 IN_PLACE = "in place"
+IN_PROCESS = "in process"
 ROOFLINE = "roofline"
 POOL = "process pool"
 
@@ -90,8 +91,9 @@ class Case:
     """A row to be measured: `key` ("set-up/1 device") selects it.
 
     `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, `LOWERED` for our own of
-    the same graph lowered, `IN_PLACE` for numpy that writes into one array, `ROOFLINE` for times of ops by a datasheet,
-    `POOL` for the same calls in processes of this machine, or "".
+    the same graph lowered, `IN_PLACE` for numpy that writes into one array, `IN_PROCESS` for the same session without
+    worker processes, `ROOFLINE` for times of ops by a datasheet, `POOL` for the same calls in processes of this
+    machine, or "".
     """
 
     key: str

@@ -21,6 +21,7 @@ from benchmarks.models import resnet50
 from benchmarks.peers.process import Peer, PeerError, Peers
 from benchmarks.rows import (
     IN_PLACE,
+    IN_PROCESS,
     LOWERED,
     POOL,
     PUBLISHED,
@@ -44,6 +45,7 @@ from partita.graph import GraphDef, tensor_to_numpy
 
 STARTS_PROCESSES = (
     "process/",
+    "processes/",
     "start/",
     "scale/",
     "import/memory",
@@ -95,7 +97,7 @@ def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
     except Skipped as missing:
         pytest.skip(str(missing))
     assert isinstance(measured.measured.ours.value, float | int)
-    if case.peer in (PUBLISHED, LOWERED, IN_PLACE, ROOFLINE, POOL):
+    if case.peer in (PUBLISHED, LOWERED, IN_PLACE, IN_PROCESS, ROOFLINE, POOL):
         assert measured.ratio() is not None
         return
     assert measured.measured.peer is None

@@ -40,10 +40,14 @@ async def act(session: Session, case: Case, handles: dict[str, str], action: dic
     return await session.partial_run(handles[action["handle"]], action["fetches"], feeds)
 
 
-async def run_case(case: Case) -> int:
-    """Does all actions, compares values and errors, and returns the number of actions."""
+async def run_case(case: Case, **settings: Any) -> int:
+    """Does all actions, compares values and errors, and returns the number of actions.
+
+    `settings` are keywords of `open_session`.
+    """
     handles: dict[str, str] = {}
-    async with open_session(case.graph_def(), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+    devices = cpus(len(case.devices))
+    async with open_session(case.graph_def(), devices, config=HARD_PLACEMENT, **settings) as session:
         for action in case.info["actions"]:
             expected = action.get("error")
             if expected is None:

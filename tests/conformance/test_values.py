@@ -6,6 +6,8 @@ case's rtol and atol, or the tolerance of their element type if the case has one
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -46,10 +48,13 @@ def fed(case: Case, step: Step) -> dict[str, Array]:
     return {name: case.feeds[key] for name, key in step.feeds.items() if key is not None}
 
 
-async def run_case(case: Case, config: ConfigProto) -> int:
-    """Runs all steps, checks their fetches, and returns how many arrays were compared."""
+async def run_case(case: Case, config: ConfigProto, **settings: Any) -> int:
+    """Runs all steps, checks their fetches, and returns how many arrays were compared.
+
+    `settings` are keywords of `open_session`.
+    """
     compared = 0
-    async with open_session(case.graph_def(), cpus(len(case.devices)), config=config) as session:
+    async with open_session(case.graph_def(), cpus(len(case.devices)), config=config, **settings) as session:
         for step in case.steps():
             values = await run_one(session, fed(case, step), step.fetches, step.targets)
             assert len(values) == len(step.expected)
