@@ -79,22 +79,16 @@ def dask_cluster(address: str | None = None, workers: int | None = None) -> Iter
     """A cluster at an address, or a local one of so many processes, by default one for each core.
 
     Raises UnimplementedError without dask, InvalidArgumentError for an address that is none, UnavailableError where no
-    scheduler answers.
+    scheduler answers, FailedPreconditionError where a worker has no Partita, or other versions than this process.
     """
     distributed = _distributed()
     if address is not None:
         with _connected(distributed, address) as client:
+            client.sync(_own("probing").check_workers, client._run)
             yield DaskExecutor(client)
         return
-    cluster = distributed.LocalCluster(
-        n_workers=workers or num_cores(),
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"allowed_failures": 0},  # calls that lose their worker are run again here, alone
-        silence_logs="CRITICAL",  # a death is told in the row of its call
-    )
+    # Calls that lose their worker are run again here, alone.
+    cluster = _own("local_cluster").start_local_cluster(workers or num_cores(), allowed_failures=0)
     with cluster, distributed.Client(cluster, set_as_default=False) as client:
         try:
             yield DaskExecutor(client)
@@ -123,6 +117,11 @@ def _connected(distributed: Any, address: str) -> Iterator[Any]:  # Any: as abov
         ) from None
     with client:
         yield client
+
+
+def _own(module: str) -> Any:  # Any: as above
+    """A module of sessions over worker processes, which import dask."""
+    return import_module(f"...actors.sessions.processes.{module}", __package__)
 
 
 def _distributed() -> Any:  # Any: as above
