@@ -1,4 +1,4 @@
-"""Workers on hosts of their own: values are those of one process, and a host that falls silent is found and left."""
+"""Workers on hosts of their own: values are those of one process."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from partita.actors import open_session
-from partita.errors import UnavailableError
 from tests.actors.sessions.processes.graphs import stateful
-from tests.actors.sessions.processes.steps import failing
 from tests.actors.sessions.processes.two_hosts import HOSTS, NoNamespaces, TwoHosts, two_hosts
 from tests.strategies import cpu
 
@@ -32,14 +30,8 @@ def hosts(dask: None) -> Iterator[TwoHosts]:
         pytest.skip(f"no two network namespaces: {missing}")
 
 
-async def test_a_silent_host_is_found_and_left(hosts: TwoHosts) -> None:
-    """Its socket stays open: the heartbeat finds it, here after 5 s: a busy worker may be silent for a while."""
-    async with open_session(stateful(), "cpu:2", workers=hosts.address, spread=SPREAD, heartbeat_s=5) as session:
+async def test_each_host_has_a_device(hosts: TwoHosts) -> None:
+    """State stays on its host, and tensors go from one to the other."""
+    async with open_session(stateful(), "cpu:2", workers=hosts.address, spread=SPREAD) as session:
         await session.run([], X, ["set0", "set1"])
         assert await session.run(["neg0", "neg1"]) == [-2, -2]
-        async with failing(session, "taken", UnavailableError, match=f"worker b at .*no sign of life.*{cpu(1)}"):
-            hosts.cut("b")
-        assert await session.run("neg0") == [-2]
-        await session.run([], X, ["set1"])
-        assert await session.run(["neg0", "neg1"]) == [-2, -2]
-        hosts.join("b")

@@ -3,8 +3,6 @@
     this namespace   scheduler and session   ---.
     namespace a      worker "a"              ---+--- a bridge, one subnet of 198.18.0.0/15, which is for tests
     namespace b      worker "b"              ---'
-
-`cut` takes a host off the network without a word to anybody, as a broken switch does.
 """
 
 from __future__ import annotations
@@ -30,18 +28,9 @@ class NoNamespaces(Exception):
 
 @dataclass(frozen=True)
 class TwoHosts:
-    """The address of the scheduler, and how to cut a host off."""
+    """The address of the scheduler."""
 
     address: str
-    prefix: str
-
-    def cut(self, host: str) -> None:
-        """Nothing reaches the host any more, and nothing leaves it."""
-        _ip("link", "set", f"{self.prefix}{host}", "down")
-
-    def join(self, host: str) -> None:
-        """The host is on the network again."""
-        _ip("link", "set", f"{self.prefix}{host}", "up")
 
 
 def _ip(*arguments: str) -> None:
@@ -66,7 +55,7 @@ def two_hosts() -> Iterator[TwoHosts]:
         cluster = undo.enter_context(_scheduler(f"{subnet}.1"))
         for number, host in enumerate(HOSTS, 2):
             undo.enter_context(_worker(cluster.scheduler_address, f"{prefix}{host}", host, f"{subnet}.{number}"))
-        yield TwoHosts(cluster.scheduler_address, prefix)
+        yield TwoHosts(cluster.scheduler_address)
 
 
 def _add_host(undo: ExitStack, prefix: str, host: str, address: str) -> None:
