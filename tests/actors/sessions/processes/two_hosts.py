@@ -1,8 +1,8 @@
 """Two network namespaces, each with a worker of dask, as if they were two machines; for root on Linux.
 
-    this namespace   scheduler and session   ---.
-    namespace a      worker "a"              ---+--- a bridge, one subnet of 198.18.0.0/15, which is for tests
-    namespace b      worker "b"              ---'
+this namespace   scheduler and session   ---.
+namespace a      worker "a"              ---+--- a bridge, one subnet of 198.18.0.0/15, which is for tests
+namespace b      worker "b"              ---'
 """
 
 from __future__ import annotations
