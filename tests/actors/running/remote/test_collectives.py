@@ -20,6 +20,7 @@ from tests.devices.kernels.communication.collective_graphs import (
     ROWS,
     all_reduce,
     functional_loop,
+    held_up_by_a_queue,
     lowered_loop,
     mesh_graph,
     meshes,
@@ -187,16 +188,8 @@ def _members_of(op: str) -> GraphDef:
 
 async def test_a_member_waits_for_what_may_still_come() -> None:
     """A queue, which another step fills, holds the other member up: that is no deadlock."""
-    b = GraphBuilder()
-    with b.device(cpu(1)):
-        queue = b.op("FIFOQueueV2", component_types=["float32"], shapes=[(1,)], name="q")[0]
-        taken = b.op("QueueDequeueV2", queue, component_types=["float32"])[0]
-        b.identity(all_reduce(b, taken, 2), name="y1")
-        b.op("QueueEnqueueV2", queue, [b.placeholder("x", "float32", (1,))], name="put")
-    with b.device(cpu(0)):
-        b.identity(all_reduce(b, F1, 2), name="y0")
     got: list[Any] = []
-    async with open_processes(b.graph_def(), "AB") as session, trio.open_nursery() as nursery:
+    async with open_processes(held_up_by_a_queue(), "AB") as session, trio.open_nursery() as nursery:
 
         async def step() -> None:
             got.extend(await session.run(["y0", "y1"]))

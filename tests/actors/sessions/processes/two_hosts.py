@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,13 +25,6 @@ class NoNamespaces(Exception):
     """Raised where no network namespaces can be made; says why."""
 
 
-@dataclass(frozen=True)
-class TwoHosts:
-    """The address of the scheduler."""
-
-    address: str
-
-
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
     if done.returncode:
@@ -40,8 +32,8 @@ def _ip(*arguments: str) -> None:
 
 
 @contextmanager
-def two_hosts() -> Iterator[TwoHosts]:
-    """The hosts, with their workers."""
+def two_hosts() -> Iterator[str]:
+    """The hosts, with their workers; gives the address of the scheduler."""
     if shutil.which("ip") is None or os.geteuid() != 0:
         raise NoNamespaces("network namespaces are made by root, with the command ip")
     prefix, subnet = f"pt{os.getpid() % 100_000}", f"198.18.{os.getpid() % 256}"
@@ -55,7 +47,7 @@ def two_hosts() -> Iterator[TwoHosts]:
         cluster = undo.enter_context(_scheduler(f"{subnet}.1"))
         for number, host in enumerate(HOSTS, 2):
             undo.enter_context(_worker(cluster.scheduler_address, f"{prefix}{host}", host, f"{subnet}.{number}"))
-        yield TwoHosts(cluster.scheduler_address)
+        yield cluster.scheduler_address
 
 
 def _add_host(undo: ExitStack, prefix: str, host: str, address: str) -> None:

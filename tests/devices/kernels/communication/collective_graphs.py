@@ -31,6 +31,19 @@ def all_reduce(
     return b.op("CollectiveReduceV2", x, size, key, instance, [], **settings)[0]
 
 
+def held_up_by_a_queue() -> GraphDef:
+    """One member, `y0`, is there; the other, `y1`, waits for a tensor of a queue, which `put` fills with `x`."""
+    b = GraphBuilder()
+    with b.device(cpu(1)):
+        queue = b.op("FIFOQueueV2", component_types=["float32"], shapes=[(1,)], name="q")[0]
+        taken = b.op("QueueDequeueV2", queue, component_types=["float32"])[0]
+        b.identity(all_reduce(b, taken, 2), name="y1")
+        b.op("QueueEnqueueV2", queue, [b.placeholder("x", "float32", (1,))], name="put")
+    with b.device(cpu(0)):
+        b.identity(all_reduce(b, np.ones(1, np.float32), 2), name="y0")
+    return b.graph_def()
+
+
 @st.composite
 def meshes(draw: st.DrawFn) -> tuple[int, list[tuple[list[list[int]], str, bytes]]]:
     """A number of devices, and rounds of collectives: disjoint groups, the kind, the merge op."""
