@@ -25,6 +25,7 @@ from ...collector import collector_paused
 from ...errors import InvalidArgumentError, PartitaError
 from ..running.pacing import shared_slice
 from ..running.threads import check_cancelled, run_in_thread
+from .worker_protocol import RequestForgottenError
 
 if TYPE_CHECKING:
     from .preparation import Prepared
@@ -112,10 +113,12 @@ class PreparedRequests:
                 prepared = await self.prepare(signature, in_thread=in_thread)
             try:
                 await prepared.request.confirm()
+            except RequestForgottenError:  # devices have moved meanwhile
+                self.discard(prepared)
             except PartitaError:
                 self.discard(prepared)
                 raise
-            if prepared.request.is_registered:  # else devices have moved meanwhile
+            else:
                 return prepared
 
     def prepare_now(self, signature: RequestNames, check: Check = _no_check) -> Prepared:

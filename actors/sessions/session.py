@@ -250,7 +250,11 @@ class Session(SimulatedTime):
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
         in_thread = takes_long(self.graph, len(self.devices))
-        prepared = await self._requests.make_ready(signature, self._workers, in_thread=in_thread)
+        try:
+            prepared = await self._requests.make_ready(signature, self._workers, in_thread=in_thread)
+        except PartitaError:
+            self._check_open()
+            raise
         self._check_open()
         return prepared
 
@@ -376,10 +380,7 @@ class Session(SimulatedTime):
             number = self._begun(prepared)
             self._running += 1
             try:
-                return await self._steps.run(prepared, fed, number, options, metadata, recording)
-            except RequestForgottenError:
-                again = await self._prepared(prepared.signature)
-                return await self._steps.run(again, fed, number, options, metadata, recording)
+                return await self._run_step(prepared, fed, number, options, metadata, recording)
             except PartitaError as error:
                 error.located(step=number, inputs=inputs_of(self.graph, error))
                 self._refresh_after_restart(error)
@@ -388,6 +389,22 @@ class Session(SimulatedTime):
                 self._running -= 1
         finally:
             prepared.running -= 1
+
+    async def _run_step(
+        self,
+        prepared: Prepared,
+        fed: list[Any],
+        number: int,
+        options: RunOptions | None,
+        metadata: RunMetadata | None,
+        recording: StepRecording | None,
+    ) -> list[Array]:
+        """Runs a step, whose request is prepared again if the workers have forgotten it before the step began."""
+        while True:
+            try:
+                return await self._steps.run(prepared, fed, number, options, metadata, recording)
+            except RequestForgottenError:
+                prepared = await self._prepared(prepared.signature)
 
     def _begun(self, prepared: Prepared) -> int:
         """Counts a step that begins, and returns its number."""

@@ -120,7 +120,10 @@ class RegisteredRequest(Protocol):
         """Raises as `check_call_frame` for the types of feeds and fetches, as `check_no_call_frame` without them."""
 
     async def confirm(self) -> None:
-        """Waits until all workers are ready; raises what compiling the request has raised in them."""
+        """Waits until all workers are ready; raises what compiling the request has raised in them.
+
+        RequestForgottenError if the session forgets it meanwhile, because devices have moved.
+        """
 
     def new_step(self, number: int, *, with_trace: bool = False) -> SessionStep:
         """A step that is not started yet, with a rendezvous of its own.

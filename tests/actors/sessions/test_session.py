@@ -228,6 +228,25 @@ async def test_a_foreign_exception_of_a_kernel_becomes_the_cause(monkeypatch: py
 # The session as a context
 
 
+@pytest.mark.parametrize(("owner", "stage"), [("_workers", "register"), ("_requests", "_prepare")])
+async def test_a_session_that_closes_while_a_request_is_prepared_cancels_its_step(
+    owner: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the thread that prepares it, which has registered it, or is ready."""
+    token = trio.lowlevel.current_trio_token()
+
+    def then_close(*arguments: Any) -> Any:
+        result = do(*arguments)
+        token.run_sync_soon(session.close)
+        return result
+
+    async with open_session(chain(), "cpu:2") as session:
+        do = getattr(getattr(session, owner), stage)
+        monkeypatch.setattr(getattr(session, owner), stage, then_close)
+        with pytest.raises(CancelledError, match=r"^Session has been closed"):
+            await session.run("n2", {"x": 1.0})
+
+
 async def test_a_closed_session_refuses_to_run() -> None:
     async with open_session(chain(devices=1)) as session:
         pass

@@ -89,7 +89,8 @@ class RemoteRequest:
         self._order = list(dict.fromkeys(process_of[device] for device in self.partitions))
         self._errors: dict[str, PartitaError | None] = {}
         self._waiting = trio.lowlevel.ParkingLot()
-        self._is_posted = self._is_forgotten = False
+        self._is_posted = False
+        self._is_forgotten = not all(process in members for process in self._order)  # a device has no worker now
 
     @staticmethod
     def _written(
@@ -106,8 +107,8 @@ class RemoteRequest:
         return self.client.peer.exchange
 
     def post(self) -> None:
-        """Registers the request, unless that was done."""
-        if self._is_posted:
+        """Registers the request, unless that was done, or it is forgotten."""
+        if self._is_posted or self._is_forgotten:
             return
         self._is_posted = True
         self._errors = {process: member.error for process, member in self.members.items() if member.is_lost}
@@ -131,12 +132,12 @@ class RemoteRequest:
         self._waiting.unpark_all()
 
     async def confirm(self) -> None:
-        """As `RegisteredRequest.confirm`. Returns, too, if the request is forgotten meanwhile."""
+        """As `RegisteredRequest.confirm`."""
         self.post()
         while not (self._is_forgotten or all(process in self._errors for process in self.members)):
             await self._waiting.park()
         if self._is_forgotten:
-            return
+            raise _forgotten()
         for process in [*self._order, *self.members]:
             error = self._errors[process]
             if error is not None:
@@ -149,7 +150,7 @@ class RemoteRequest:
         """As `RegisteredRequest.new_step`."""
         if self._is_forgotten:
             lost = next((member.error for member in self.members.values() if member.error is not None), None)
-            raise lost or RequestForgottenError("the workers have forgotten the request: run it again")
+            raise lost or _forgotten()
         return SpreadStep(number, self, self._owner, with_trace=with_trace)
 
     @property
@@ -176,6 +177,10 @@ class RemoteRequest:
         """As `RegisteredRequest.add_costs`."""
         self._owner.costs.learn(stats, self.partitions)
         self._owner.costs.add_all(self.partitions.values(), cost_graph)
+
+
+def _forgotten() -> RequestForgottenError:
+    return RequestForgottenError("the workers have forgotten the request: run it again")
 
 
 def _feeds(partition: Graph) -> tuple[str, ...]:
