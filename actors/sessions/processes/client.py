@@ -48,6 +48,7 @@ class ConnectedWorkers:
     def __init__(self, dask: DaskClient, plugin: PartitaPlugin, heartbeat_s: float) -> None:
         self.session_id = uuid4().hex
         self.live: dict[str, LiveWorker] = {}  # by process id, in the order of their names
+        self.error: UnavailableError | None = None  # why none will ever join
         self._dask = dask
         self._plugin = plugin
         self._bridge = LoopBridge(dask.loop)
@@ -68,7 +69,7 @@ class ConnectedWorkers:
         return connection
 
     async def changed(self) -> None:
-        """Waits until `live` changes."""
+        """Waits until `live` or `error` changes."""
         await self._changed.wait()
 
     async def aclose(self) -> None:
@@ -93,7 +94,10 @@ class ConnectedWorkers:
 
     async def _install(self) -> list[LiveWorker]:
         await self._dask.install(self._plugin)
-        self._dask.watch(self._hear_joined, lambda address: self._bridge.to_trio(self._leave, address))
+        to_trio = self._bridge.to_trio
+        self._dask.watch(
+            self._hear_joined, lambda address: to_trio(self._leave, address), lambda: to_trio(self._lose_scheduler)
+        )
         return await self._ask()
 
     async def _ask(self, addresses: Sequence[str] | None = None) -> list[LiveWorker]:
@@ -142,6 +146,13 @@ class ConnectedWorkers:
         left = {key: worker for key, worker in self.live.items() if worker.address != address}
         if len(left) < len(self.live):
             self._set(left)
+
+    def _lose_scheduler(self) -> None:
+        self.error = UnavailableError(
+            f"the dask scheduler at {self._dask.address} is gone, so no worker can take the place of those that are "
+            "lost: start a cluster, and open a session there"
+        )
+        self._set({})
 
     def _set(self, live: dict[str, LiveWorker]) -> None:
         self.live = live

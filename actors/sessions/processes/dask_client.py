@@ -27,6 +27,7 @@ from .versions import about_worker
 
 _CONNECT_S = 10.0
 _CLOSE_S = 2.0
+_LOOK_S = 1.0  # between two looks at whether dask has given the scheduler up, of which it tells nobody
 _EVENTS = "all"  # the topic in which the scheduler says that workers join and leave
 
 
@@ -36,7 +37,7 @@ class DaskClient:
     def __init__(self, workers: str | Client | int) -> None:
         """Connects, or starts processes; blocks. Raises as `connect_workers`."""
         self._local: LocalCluster | None = None
-        self._is_watching = False
+        self._looking: asyncio.Task[None] | None = None  # asyncio forgets tasks that nobody holds
         if isinstance(workers, int) and not isinstance(workers, bool):
             self._local = start_local_cluster(workers)
             self.address, security = self._local.scheduler_address, Security(require_encryption=False)
@@ -54,8 +55,10 @@ class DaskClient:
 
     def close(self) -> None:
         """Disconnects, and ends the processes that were started; blocks."""
-        if self._is_watching and self._client.status == "running":  # dask closes it when the scheduler is gone
-            self._client.unsubscribe_topic(_EVENTS)  # or the scheduler complains that it cannot send the next one
+        if self._looking is not None:
+            self.loop.call_soon_threadsafe(self._looking.cancel)
+            if self._client.status == "running":  # dask closes it when the scheduler is gone
+                self._client.unsubscribe_topic(_EVENTS)  # or the scheduler complains that it cannot send the next one
         self._client.close(timeout=_CLOSE_S)
         self._close_local()
 
@@ -89,8 +92,9 @@ class DaskClient:
         answers: Mapping[str, object] = await self._client.run(about_worker, workers=workers, on_error="return")
         return {address: answer for address, answer in answers.items() if isinstance(answer, dict)}
 
-    def watch(self, joined: Callable[[str], object], left: Callable[[str], object]) -> None:
-        """Calls `joined` and `left` with the addresses of workers, in the loop, from now on."""
+    def watch(self, joined: Callable[[str], object], left: Callable[[str], object], gone: Callable[[], object]) -> None:
+        """Calls `joined` and `left` with the addresses of workers, in the loop, from now on; `gone` when the scheduler
+        is, some 10 s after it has been heard of last."""
 
         def on_event(event: tuple[float, Mapping[str, str]]) -> None:
             _, said = event
@@ -100,7 +104,12 @@ class DaskClient:
                 left(said["worker"])
 
         self._client.subscribe_topic(_EVENTS, on_event)
-        self._is_watching = True
+        self._looking = asyncio.ensure_future(self._look(gone))
+
+    async def _look(self, gone: Callable[[], object]) -> None:
+        while self._client.status in ("running", "connecting"):  # noqa: ASYNC110 - dask has no event for it
+            await asyncio.sleep(_LOOK_S)
+        gone()
 
 
 def _scheduler_of(workers: object) -> tuple[str, Security]:

@@ -3,7 +3,7 @@
     the connection breaks     every step over the worker fails with one UnavailableError; the session hears of its
                               devices; they are hosted by the live worker with the fewest devices, with empty state
     dask closes the worker    no step begins; the steps under way end; variables travel along; nothing fails
-    no worker is left         steps wait in `settled` until one joins
+    no worker is left         steps wait in `settled` until one joins; they fail there if none ever will
 
 A worker that cannot reach another one tells the session. If both live, the steps over the two fail, and the two connect
 again.
@@ -12,7 +12,8 @@ again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,21 +46,27 @@ class Losses:
         self._is_waiting = False
         self._avoided: set[str] = set()
         self._settled = trio.lowlevel.ParkingLot()
-        self._scopes: set[trio.CancelScope] = set()
 
     def watch(self, lost: DevicesLost, moved: Callable[[], object]) -> None:
         """As `SessionWorkers.watch`."""
         self._lost, self._moved = lost, moved
 
+    def begin(self) -> None:
+        """Tasks can run: does what has waited for that."""
+        self._find_homes()
+        for member in self._workers.members.values():
+            if member.is_retiring:
+                self._drain_soon(member)
+
     def end(self) -> None:
-        """The session is closed."""
-        for scope in self._scopes:
-            scope.cancel()
+        """The session is closed; its nursery ends what is at work here."""
         self._settled.unpark_all()
 
     async def settled(self) -> None:
-        """Waits until every device has a worker."""
+        """Waits until every device has a worker; raises UnavailableError if one never will."""
         while (self._homeless or self._num_moving) and not self._workers.is_closed:
+            if self._homeless and self._workers.pool.error is not None:
+                raise copy(self._workers.pool.error)
             await self._settled.park()
 
     def lose(self, member: WorkerMember, cause: PartitaError) -> None:
@@ -103,12 +110,16 @@ class Losses:
     def _find_homes(self) -> None:
         """Moves homeless devices to a live worker, or waits for one."""
         workers = self._workers
+        if not self._homeless:
+            return
         live = [process for process, member in workers.members.items() if member.can_host]
         if live:
             self._move(self._homeless, least_crowded(workers.homes, live))
             self._homeless = []
             self._tell_settled()
-        elif self._homeless and not self._is_waiting and workers.nursery is not None:
+        elif workers.pool.error is not None:
+            self._tell_settled()
+        elif not self._is_waiting and workers.nursery is not None:
             self._is_waiting = True
             workers.nursery.start_soon(self._wait_for_worker, name="wait for a worker")
 
@@ -121,27 +132,18 @@ class Losses:
 
     async def _wait_for_worker(self) -> None:
         """Connects to a worker that is not one of the session's, as soon as there is one."""
-        try:
-            await self._until_closed(self._connect_any)
-        finally:
-            self._is_waiting = False
-        if not self._workers.is_closed and self._homeless:
-            self._find_homes()
-            self._moved()
-
-    async def _until_closed(self, work: Callable[..., Awaitable[None]], *arguments: object) -> None:
-        """Does work that the end of the session ends, and nothing else."""
-        with trio.CancelScope(shield=True) as scope:
-            self._scopes.add(scope)
-            try:
-                await work(*arguments)
-            finally:
-                self._scopes.discard(scope)
+        await self._connect_any()
+        self._is_waiting = False
+        self._find_homes()
+        self._moved()
 
     async def _connect_any(self) -> None:
-        """Connects to a live worker that is not one of the session's, unless a member can host devices."""
+        """Connects to a live worker that is not one of the session's, unless a member can host devices.
+
+        Returns without one if none will ever join.
+        """
         workers = self._workers
-        while not any(member.can_host for member in workers.members.values()):
+        while workers.pool.error is None and not any(member.can_host for member in workers.members.values()):
             others = [each for process, each in workers.pool.live.items() if process not in workers.members]
             worker = next((each for each in others if each.process_id not in self._avoided), None)
             if worker is None:
@@ -158,16 +160,20 @@ class Losses:
 
     def retires(self, member: WorkerMember) -> None:
         """dask closes a worker: its devices move when its steps have ended."""
-        if member.is_retiring or member.is_lost or self._workers.is_closed or self._workers.nursery is None:
+        if member.is_retiring or member.is_lost or self._workers.is_closed:
             return
         member.is_retiring = True
         self._num_moving += 1
         self._moved()
-        self._workers.nursery.start_soon(self._drain, member, name="drain of a worker")
+        self._drain_soon(member)
+
+    def _drain_soon(self, member: WorkerMember) -> None:
+        if self._workers.nursery is not None:
+            self._workers.nursery.start_soon(self._drain, member, name="drain of a worker")
 
     async def _drain(self, member: WorkerMember) -> None:
         try:
-            await self._until_closed(self._leave, member)
+            await self._leave(member)
         finally:
             self._num_moving -= 1
             self._tell_settled()
@@ -184,9 +190,9 @@ class Losses:
         while not member.is_lost and len(member.taken) < len(devices):
             await member.changed.park()
         await self._connect_any()  # again: dask may be closing the others, too
-        if member.is_lost:
-            return
         live = [process for process, each in workers.members.items() if each.can_host]
+        if member.is_lost or not live:
+            return
         process = least_crowded(workers.homes, live)
         self._warn(member)
         self._move(devices, process)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -122,13 +123,18 @@ class RemoteWorkers:
 
     def start(self, nursery: trio.Nursery) -> None:
         """As `SessionWorkers.start`."""
-        self.nursery = nursery
         nursery.start_soon(self._live, name="workers of a session")
 
     async def _live(self) -> None:
-        """Until the session is closed and its steps have stopped; then closes the connections."""
+        """Until the session is closed and its steps have stopped; then closes the connections.
+
+        What is at work on connections has ended by then: one that was made later would never be closed.
+        """
         with trio.CancelScope(shield=True):
-            await self._ends.wait()
+            async with trio.open_nursery() as self.nursery:
+                self.losses.begin()
+                await self._ends.wait()
+                self.nursery.cancel_scope.cancel()
             while any(step.is_stopping for step in self._steps.values()):
                 await self._waits_for_steps.park()
             await self.pool.aclose()
@@ -141,7 +147,6 @@ class RemoteWorkers:
         self.losses.end()
         for step in list(self._steps.values()):
             step.fail(error)
-            step.cancel_timers()
         for member in self.members.values():
             member.peer.post(control.HostClose())
         for request in self._requests.values():
@@ -162,6 +167,8 @@ class RemoteWorkers:
     async def ready(self) -> None:
         """As `SessionWorkers.ready`."""
         await self.losses.settled()
+        if self._closed_by is not None:
+            raise copy(self._closed_by)
 
     def watch(self, lost: DevicesLost, moved: Callable[[], object]) -> None:
         """As `SessionWorkers.watch`."""
@@ -280,9 +287,8 @@ class RemoteWorkers:
 
     def after(self, seconds: float, callback: Callable[[], None]) -> trio.CancelScope:
         """As `StepOwner.after`."""
-        # Shielded: the end of the step ends it, before the session ends.
-        scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
-        if self.nursery is not None:
+        scope = trio.CancelScope(deadline=trio.current_time() + seconds)
+        if self.nursery is not None and not self.is_closed:
             self.nursery.start_soon(self._wait, scope, scope.deadline, callback)
         return scope
 

@@ -167,15 +167,11 @@ class SpreadStep:
         if not self._is_over:
             self._is_over = True
             self._coordination = None  # it refers to this
-            self.cancel_timers()
+            for timer in self._timers:
+                timer.cancel()
             for member in self.members.values():
                 member.peer.post(control.StepsOver((self.number,)))
             self._owner.ended(self)
-
-    def cancel_timers(self) -> None:
-        """Nothing is waited for any more."""
-        for timer in self._timers:
-            timer.cancel()
 
     def received(self, keys: Iterable[str]) -> Mapping[str, Outcome]:
         """As `SessionStep.received`."""

@@ -29,11 +29,15 @@ class WorkerPool(Protocol):
     def live(self) -> Mapping[str, NamedWorker]:
         """The workers that are live now, by process, in order."""
 
+    @property
+    def error(self) -> PartitaError | None:
+        """Why no worker will ever join; None as long as one may."""
+
     async def open(self, worker: Any) -> ProcessConnection:  # Any: one of `live`, of whatever class
         """A connection to a worker; UnavailableError if it cannot be reached."""
 
     async def changed(self) -> None:
-        """Waits until `live` changes."""
+        """Waits until `live` or `error` changes."""
 
     async def aclose(self) -> None:
         """Closes all connections."""

@@ -206,6 +206,7 @@ class MemoryPool:
     def __init__(self, count: int, nursery: trio.Nursery, workers: dict[str, MemoryWorker] | None = None) -> None:
         self.workers: dict[str, MemoryWorker] = {} if workers is None else workers
         self.live: dict[str, MemoryWorker] = dict(self.workers)
+        self.error: PartitaError | None = None
         self._nodes: dict[str, MemoryNode] = {}
         self._nursery = nursery
         self._changed = trio.Event()
@@ -241,6 +242,11 @@ class MemoryPool:
         """As dask does."""
         self._leave(process)
         self.node(process).retire()
+
+    def end(self, error: PartitaError) -> None:
+        """No worker will ever join."""
+        self.error = error
+        self._tell_changed()
 
     def _leave(self, process: str) -> None:
         self.live.pop(process, None)

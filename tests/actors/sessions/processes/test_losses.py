@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from itertools import product
 
 import numpy as np
 import pytest
 import trio
 
-from partita.actors import open_session
+from partita.actors import Session, open_session
 from partita.errors import FailedPreconditionError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from tests.actors.sessions.processes.graphs import doubled, stateful
@@ -71,6 +72,28 @@ async def test_a_loss_between_two_steps_needs_no_failure() -> None:
         assert await call(TWO) == [-4]
 
 
+@pytest.mark.parametrize("ticks", list(product(range(3), range(1, 4), range(3))))
+async def test_workers_that_die_one_after_the_other_fail_a_step_or_leave_it_alone(ticks: tuple[int, ...]) -> None:
+    """However far a step, the preparation of its request and the way to another worker have come; nothing is left."""
+    async with memory_workers(4) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
+        await session.run("y", {"x": TWO})
+        fetched: list[object] = []
+
+        async def run() -> None:
+            try:
+                fetched.extend(await session.run("y", {"x": TWO}))
+            except UnavailableError:
+                fetched.append(-4)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            for number, wait in enumerate(ticks):
+                for _ in range(wait):
+                    await trio.lowlevel.checkpoint()
+                pool.kill(f"process-{number}")
+        assert fetched == [-4]
+
+
 async def test_without_a_live_worker_steps_wait_for_a_new_one() -> None:
     async with memory_workers(2) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
         await session.run("y", {"x": TWO})
@@ -87,6 +110,29 @@ async def test_without_a_live_worker_steps_wait_for_a_new_one() -> None:
             assert not fetched
             pool.add()
         assert fetched == [-4]
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+async def test_without_a_scheduler_steps_do_not_wait_for_a_worker(is_early: bool) -> None:
+    """As long as a worker lives its devices move and steps go on; then each fails, those that wait, too."""
+    async with memory_workers(2) as pool, open_session(doubled(), "cpu:2", workers=pool) as session:
+        gone = UnavailableError("the scheduler is gone")
+        if is_early:
+            pool.end(gone)
+        pool.kill("process-0")
+        assert await session.run("y", {"x": TWO}) == [-4]
+        pool.kill("process-1")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(expect_unavailable, session)
+            await all_waiting()
+            pool.end(gone)
+        await expect_unavailable(session)
+
+
+async def expect_unavailable(session: Session) -> None:
+    """A step fails, because no worker will ever join."""
+    with pytest.raises(UnavailableError, match="the scheduler is gone"):
+        await session.run("y", {"x": TWO})
 
 
 async def test_a_session_closes_while_it_waits_for_a_worker() -> None:

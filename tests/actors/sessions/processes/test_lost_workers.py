@@ -119,9 +119,14 @@ def retire(cluster: LocalCluster, address: str) -> None:
 
 
 @pytest.mark.usefixtures("dask")
-async def test_a_cluster_that_is_closed_under_a_session(recwarn: pytest.WarningsRecorder) -> None:
-    """Connections are lost, and the session closes as ever."""
+async def test_a_cluster_that_is_closed_under_a_session(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Connections are lost, then the hope for other workers, when dask stops looking for the scheduler."""
+    from partita.actors.sessions.processes import dask_client
     from partita.actors.sessions.processes.local_cluster import start_local_cluster
+
+    monkeypatch.setattr(dask_client, "_CONNECT_S", 2.0)
 
     cluster = await trio.to_thread.run_sync(start_local_cluster, 1)
     async with connected(cluster.scheduler_address) as opened:
@@ -131,4 +136,8 @@ async def test_a_cluster_that_is_closed_under_a_session(recwarn: pytest.Warnings
             nursery.start_soon(trio.to_thread.run_sync, cluster.close)
             error = await talk.lost()
         assert type(error) is UnavailableError
+        while opened.error is None:
+            await opened.changed()
+        assert f"the dask scheduler at {cluster.scheduler_address} is gone" in opened.error.message
+        assert not opened.live
     assert not list(recwarn)
