@@ -1,8 +1,10 @@
 """Two network namespaces, each with a worker of dask, as if they were two machines; for root on Linux.
 
-this namespace   scheduler and session   ---.
-namespace a      worker "a"              ---+--- a bridge, one subnet of 198.18.0.0/15, which is for tests
-namespace b      worker "b"              ---'
+    this namespace   scheduler and session   ---.
+    namespace a      worker "a"              ---+--- a bridge, one subnet of 198.18.0.0/15, which is for tests
+    namespace b      worker "b"              ---'
+
+`cut` takes a host off the network without a word to anybody, as a broken switch does.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +28,23 @@ class NoNamespaces(Exception):
     """Raised where no network namespaces can be made; says why."""
 
 
+@dataclass(frozen=True)
+class TwoHosts:
+    """The address of the scheduler, and how to cut a host off."""
+
+    address: str
+    prefix: str
+
+    @contextmanager
+    def cut(self, host: str) -> Iterator[None]:
+        """A block in which nothing reaches the host, and nothing leaves it."""
+        _ip("link", "set", f"{self.prefix}{host}", "down")
+        try:
+            yield
+        finally:
+            _ip("link", "set", f"{self.prefix}{host}", "up")
+
+
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
     if done.returncode:
@@ -32,8 +52,8 @@ def _ip(*arguments: str) -> None:
 
 
 @contextmanager
-def two_hosts() -> Iterator[str]:
-    """The hosts, with their workers; gives the address of the scheduler."""
+def two_hosts() -> Iterator[TwoHosts]:
+    """The hosts, with their workers."""
     if shutil.which("ip") is None or os.geteuid() != 0:
         raise NoNamespaces("network namespaces are made by root, with the command ip")
     prefix, subnet = f"pt{os.getpid() % 100_000}", f"198.18.{os.getpid() % 256}"
@@ -47,7 +67,7 @@ def two_hosts() -> Iterator[str]:
         cluster = undo.enter_context(_scheduler(f"{subnet}.1"))
         for number, host in enumerate(HOSTS, 2):
             undo.enter_context(_worker(cluster.scheduler_address, f"{prefix}{host}", host, f"{subnet}.{number}"))
-        yield cluster.scheduler_address
+        yield TwoHosts(cluster.scheduler_address, prefix)
 
 
 def _add_host(undo: ExitStack, prefix: str, host: str, address: str) -> None:
