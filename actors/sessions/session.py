@@ -379,8 +379,13 @@ class Session(SimulatedTime):
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
             number = self._begun(prepared)
             self._running += 1
+            known = prepared
             try:
-                return await self._run_step(prepared, fed, number, options, metadata, recording)
+                while True:
+                    try:
+                        return await self._steps.run(known, fed, number, options, metadata, recording)
+                    except RequestForgottenError:  # before the step began
+                        known = await self._prepared(prepared.signature)
             except PartitaError as error:
                 error.located(step=number, inputs=inputs_of(self.graph, error))
                 self._refresh_after_restart(error)
@@ -389,22 +394,6 @@ class Session(SimulatedTime):
                 self._running -= 1
         finally:
             prepared.running -= 1
-
-    async def _run_step(
-        self,
-        prepared: Prepared,
-        fed: list[Any],
-        number: int,
-        options: RunOptions | None,
-        metadata: RunMetadata | None,
-        recording: StepRecording | None,
-    ) -> list[Array]:
-        """Runs a step, whose request is prepared again if the workers have forgotten it before the step began."""
-        while True:
-            try:
-                return await self._steps.run(prepared, fed, number, options, metadata, recording)
-            except RequestForgottenError:
-                prepared = await self._prepared(prepared.signature)
 
     def _begun(self, prepared: Prepared) -> int:
         """Counts a step that begins, and returns its number."""

@@ -10,9 +10,10 @@ it is not changed around each product or step:
 A thread of its own looks whether that time has passed; it exists only in HELD. A process that forks in HELD has a child
 in FREE.
 
-A product that `begin` announced runs in HELD without a lock: the announcement is a time that is stored before
-`is_held` is read, and the thread that lets go clears `is_held` before it reads that time. Whichever comes first, either
-the product sees that the limit is gone, or the thread sees that there is a product.
+A product of `run` is computed in HELD without a lock: it stores the time before it reads `is_held`, and the thread that
+lets go clears `is_held` before it reads that time. Whichever comes first, either the product sees that the limit is
+gone, or the thread sees that there is a product. On a busy machine 50 ms may pass before the product then begins; so
+`run` looks afterwards whether the limit was let go meanwhile, and has it computed again if it was.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from functools import wraps
 from importlib import import_module
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from .registry import Construction, Factory, Kernel
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 IDLE_S = 0.05
 """after so many seconds without a step the host gets its threads back"""
@@ -101,6 +105,7 @@ class ThreadLimit:
         self._wait = wait
         self._loaded: Sequence[Library] | None = None
         self._used_s = 0.0
+        self._releases = 0  # how often the limit was let go
         self._holders: WeakSet[Hold] = WeakSet()
         self._host: list[tuple[Library, int]] = []  # libraries whose threads were taken, and how many they had
         self._is_watched = False
@@ -112,8 +117,19 @@ class ThreadLimit:
             if self._loaded is None:
                 self._loaded = self._libraries()
 
-    def begin(self) -> None:
-        """Called before a product that takes less than `IDLE_S`: it runs on one thread."""
+    def run(
+        self, product: Callable[_Parameters, _Result], *inputs: _Parameters.args, **how: _Parameters.kwargs
+    ) -> _Result:
+        """Computes a product, which takes less than `IDLE_S` and does not change its inputs, on one thread."""
+        releases = self._releases  # read first, so that none is missed
+        self._begin()
+        result = product(*inputs, **how)
+        if self._releases == releases:
+            return result
+        with self.hold():
+            return product(*inputs, **how)
+
+    def _begin(self) -> None:
         self._used_s = self._clock()
         if not self.is_held:
             self._take()
@@ -172,6 +188,7 @@ class ThreadLimit:
             self._wait(left_s)
 
     def _restore(self) -> None:
+        self._releases += 1
         while self._host:
             library, num_threads = self._host[-1]
             if library.num_threads == 1:  # or the host has changed it meanwhile
@@ -201,7 +218,7 @@ class Hold:
 
     def __enter__(self) -> Self:
         self._limit._holders.add(self)
-        self._limit.begin()
+        self._limit._begin()
         return self
 
     def __exit__(

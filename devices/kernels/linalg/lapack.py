@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,7 @@ def routine(name: str, dtype: np.dtype[Any]) -> Routine:
     function = getattr(importlib.import_module(module), _PREFIXES[dtype.char] + name)
     LIMIT.forget_libraries()  # scipy has brought its own
 
-    def on_one_thread(*arguments: Any, **options: Any) -> Any:
-        LIMIT.begin()
-        return function(*arguments, **options)
-
-    return on_one_thread
+    return partial(LIMIT.run, function)
 
 
 def is_of_lapack(dtype: np.dtype[Any]) -> bool:

@@ -40,28 +40,28 @@ GRAIN = 32
 def matrix_product(a: Array, b: Array) -> Array:
     """`a @ b` for two matrices."""
     multiplications = len(a) * b.size
-    if multiplications >= UNTHREADED:
-        LIMIT.begin()
-        if multiplications >= _SURELY_SHORT:
-            output_shape((len(a), b.shape[1]), a.dtype)
-            axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
-            if blocks:
-                return _in_blocks(a, b, axis, blocks)
-    return np.asarray(a @ b)
+    if multiplications < UNTHREADED:
+        return np.asarray(a @ b)
+    if multiplications >= _SURELY_SHORT:
+        output_shape((len(a), b.shape[1]), a.dtype)
+        axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
+        if blocks:
+            return _in_blocks(a, b, axis, blocks)
+    return np.asarray(LIMIT.run(np.matmul, a, b))
 
 
 def batch_product(a: Array, b: Array) -> Array:
     """`a @ b` for batches of matrices, whose leading axes broadcast."""
     if a.ndim == b.ndim == 2:
         return matrix_product(a, b)
-    if max(a.size * b.shape[-1], a.shape[-2] * b.size) >= UNTHREADED:
-        LIMIT.begin()
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        output_shape((*batch, a.shape[-2], b.shape[-1]), a.dtype)
-        axis, blocks = _batch_blocks(batch, *a.shape[-2:], b.shape[-1], a.itemsize)
-        if blocks:
-            return _in_blocks(a, b, axis, blocks, batch)
-    return np.asarray(a @ b)
+    if max(a.size * b.shape[-1], a.shape[-2] * b.size) < UNTHREADED:
+        return np.asarray(a @ b)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    output_shape((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    axis, blocks = _batch_blocks(batch, *a.shape[-2:], b.shape[-1], a.itemsize)
+    if blocks:
+        return _in_blocks(a, b, axis, blocks, batch)
+    return np.asarray(LIMIT.run(np.matmul, a, b))
 
 
 def predicted_us(rows: int, inner: int, columns: int, item_bytes: int) -> float:
@@ -126,11 +126,11 @@ def _in_blocks(a: Array, b: Array, axis: int, blocks: tuple[slice, ...], batch: 
     of_a, of_b = axis != -1 and _has(a, axis), axis != -2 and _has(b, axis)
 
     def multiply(block: slice) -> None:
-        LIMIT.begin()
         at: tuple[Any, ...] = (..., block, *after)
         np.matmul(a[at] if of_a else a, b[at] if of_b else b, out=result[at])
 
-    HELPERS.run(multiply, blocks)
+    with LIMIT.hold():
+        HELPERS.run(multiply, blocks)
     return result
 
 

@@ -80,11 +80,11 @@ def _convolve_bands(patches: Array, filters: Array, bands: list[Band]) -> Array:
             part = buffer[: seen.size]
             np.copyto(part.reshape(seen.shape), seen)
             rows = part.reshape(-1, depth)
-            LIMIT.begin()
             np.matmul(rows, filters, out=result[band].reshape(len(rows), features))
 
     took_us = predicted_us(result.size // features, depth, features, patches.itemsize)
-    HELPERS.run(compute, list(cuts(len(bands), num_parts(took_us))))
+    with LIMIT.hold():
+        HELPERS.run(compute, list(cuts(len(bands), num_parts(took_us))))
     return result
 
 

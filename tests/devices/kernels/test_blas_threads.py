@@ -47,7 +47,7 @@ class Host:
     def begin(self) -> None:
         """A product begins; returns when the thread of the limit sleeps."""
         was_watched = self.limit._is_watched
-        self.limit.begin()
+        self.limit.run(lambda: None)
         if not was_watched:
             self.sleeps.get()
 
@@ -128,6 +128,27 @@ def test_a_block_that_an_error_ends_needs_the_limit_no_longer() -> None:
     assert host.threads == [8, 1]
 
 
+def test_a_product_that_is_held_up_until_the_limit_is_gone_is_computed_again() -> None:
+    """A busy machine may stop it for longer than the limit is kept: its result is that of one thread all the same."""
+    host = Host()
+    seen: list[list[int]] = []
+
+    def product(number: int, *, by: int) -> int:
+        if not seen:
+            host.sleeps.get()
+            host.end()
+        seen.append(host.threads)
+        return number * by
+
+    assert host.limit.run(product, 3, by=2) == 6
+    assert seen == [[8, 1], [1, 1]]
+    host.sleeps.get()
+    assert host.limit.run(product, 4, by=2) == 8
+    assert seen == [[8, 1], [1, 1], [1, 1]]
+    host.end()
+    assert host.threads == [8, 1]
+
+
 def test_a_host_that_sets_its_threads_meanwhile_keeps_them() -> None:
     """Only what the limit has set is undone."""
     host = Host()
@@ -159,7 +180,7 @@ def test_without_a_thread_to_give_it_back_the_limit_is_not_taken(monkeypatch: py
 
     host = Host()
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    host.limit.begin()
+    host.limit.run(lambda: None)
     assert (host.threads, host.limit.is_held) == ([8, 1], False)
 
 
