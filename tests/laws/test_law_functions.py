@@ -6,6 +6,8 @@ for bit are three steps that change the variables, and the variables afterwards.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 
 from partita.actors import open_session
@@ -19,9 +21,11 @@ INLINED = ConfigProto(allow_soft_placement=True)
 INLINED.graph_options.optimizer_options.do_function_inlining = True
 
 
-async def three_steps(case: FunctionProgram, graph_def: GraphDef, devices: str, config: ConfigProto) -> list[Array]:
+async def three_steps(
+    case: FunctionProgram, graph_def: GraphDef, devices: str, config: ConfigProto, **settings: Any
+) -> list[Array]:
     """The fetches of three steps."""
-    async with open_session(graph_def, devices, config=config) as session:
+    async with open_session(graph_def, devices, config=config, **settings) as session:
         await session.run([], targets=[case.init])
         return [value for _ in range(3) for value in await session.run(case.fetches, case.feeds)]
 

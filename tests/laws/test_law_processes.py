@@ -17,13 +17,15 @@ from hypothesis import given, strategies as st
 
 from partita.actors import open_session
 from partita.actors.sessions.session import Session
-from partita.errors import CancelledError, InvalidArgumentError, PartitaError, UnavailableError
+from partita.errors import CancelledError, InvalidArgumentError, PartitaError, UnavailableError, UnimplementedError
 from partita.graph.dtypes import Array
 from partita.graph.protos import GraphDef
 from tests.actors.graphs import Conditional, conditionals
 from tests.actors.programs import Program, programs
+from tests.actors.running.function_programs import FunctionProgram, function_programs
 from tests.actors.sessions.processes.in_memory import MemoryPool, memory_workers
 from tests.laws.test_law7_leaves_nothing import BAD, GOOD, breakable_cases
+from tests.laws.test_law_functions import SOFT, three_steps
 from tests.runs import HARD_PLACEMENT, assert_same_values, cpus, run_one, values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -64,6 +66,22 @@ async def test_loops_and_conditionals_are_those_of_one_process(case: Program, co
         for name, wanted in zip(case.fetches, expected, strict=True):
             assert_same_outcome(await outcome(session, [name], case.feeds), wanted)
         await pool.assert_idle()
+
+
+@given(function_programs(conflicting=True), worker_counts, spreads)
+async def test_called_functions_are_those_of_one_process(
+    case: FunctionProgram, count: int, spread: dict[str, int]
+) -> None:
+    """Or refused, where their bodies have loops that only one process can interpret: one program in 25."""
+    expected = await three_steps(case, case.graph_def, "cpu:4", SOFT)
+    async with memory_workers(count) as pool:
+        try:
+            steps = await three_steps(case, case.graph_def, "cpu:4", SOFT, workers=pool, spread=spread)
+        except UnimplementedError as error:
+            if "can only be interpreted, by one process" not in error.message:
+                raise
+        else:
+            assert_same_values(steps, expected)
 
 
 @given(conditionals(), worker_counts)
