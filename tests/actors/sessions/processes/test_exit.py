@@ -34,11 +34,30 @@ if __name__ == "__main__":
     trio.run(main)
 """
 
+SESSION = """
+import trio
 
-def start(tmp_path: Path, then: str) -> tuple[subprocess.Popen[str], list[int]]:
+from partita.actors import open_session
+from tests.actors.sessions.processes.graphs import stateful
+
+
+async def main():
+    async with open_session(stateful(), "cpu:2", workers=2) as session:
+        for worker in session._workers.pool.live.values():
+            print(worker.pid, flush=True)
+        print("ready", flush=True)
+        {then}
+
+
+if __name__ == "__main__":
+    trio.run(main)
+"""
+
+
+def start(tmp_path: Path, then: str, program: str = PROGRAM) -> tuple[subprocess.Popen[str], list[int]]:
     """A program in a process group of its own that does something when two workers are open: it, and their numbers."""
     script = tmp_path / "program.py"
-    script.write_text(PROGRAM.replace("{then}", then))
+    script.write_text(program.replace("{then}", then))
     process = subprocess.Popen(
         [sys.executable, str(script)],
         stdout=subprocess.PIPE,
@@ -68,9 +87,14 @@ def test_a_program_that_ends_is_quiet(tmp_path: Path) -> None:
     assert ended(*start(tmp_path, "pass")) == (0, "")
 
 
-def test_ctrl_c_ends_all_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("then", "program"),
+    [("await trio.sleep_forever()", PROGRAM), ("await session.run('taken')", SESSION)],
+    ids=["idle", "step"],
+)
+def test_ctrl_c_ends_all_processes(then: str, program: str, tmp_path: Path) -> None:
     """It reaches all processes of the terminal; what is printed is the traceback of the program alone."""
-    process, pids = start(tmp_path, "await trio.sleep_forever()")
+    process, pids = start(tmp_path, then, program)
     os.killpg(process.pid, signal.SIGINT)
     status, errors = ended(process, pids)
     assert status in (-signal.SIGINT, 130)
