@@ -72,7 +72,8 @@ class PreparedRequests:
         if limit < 1:
             raise InvalidArgumentError(f"max_requests = {limit}: a session keeps at least the request that it runs")
         self.limit = limit
-        self.num_forgotten = self._num_clears = 0
+        self.num_forgotten = self.num_steps = self._num_clears = 0
+        self.num_hits = 0  # steps of requests that had run before
         self.lock = trio.Lock()
         self._prepare = prepare
         self._restarts = restarts
@@ -81,6 +82,14 @@ class PreparedRequests:
 
     def __len__(self) -> int:
         return len(self._by_signature)
+
+    def begin_step(self, prepared: Prepared) -> int:
+        """Counts a step that begins, and returns its number."""
+        self.num_steps += 1
+        if prepared.last_step:
+            self.num_hits += 1
+        prepared.last_step = self.num_steps
+        return self.num_steps
 
     async def prepare(self, signature: RequestNames, *, in_thread: bool) -> Prepared:
         """The prepared request; waits until others are prepared. Raises as `prepare_now`.

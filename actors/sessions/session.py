@@ -81,7 +81,7 @@ class Session(SimulatedTime):
             lambda names, check: prepare(self._stage, names, self._workers, check), self._restarts, max_requests
         )
         self._steps = Steps(workers, settings, self._step_check)
-        self._num_steps = self._num_callables = self._request_hits = self._running = 0
+        self._num_callables = self._running = 0
         self._partial_runs = PartialRuns(workers, self._steps.under_way)
         self._closed = False
         workers.watch(self._lose, self._refresh)
@@ -211,7 +211,8 @@ class Session(SimulatedTime):
             raise UnimplementedError(
                 "the graph has loops that only the interpreter can run, which needs all feeds at the start: use `run`"
             )
-        return self._partial_runs.begin(prepared, self.graph, prepared.request.new_step(self._begun(prepared)))
+        number = self._requests.begin_step(prepared)
+        return self._partial_runs.begin(prepared, self.graph, prepared.request.new_step(number))
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
@@ -262,10 +263,10 @@ class Session(SimulatedTime):
         """Counts of steps, prepared requests and what waits at collectives since the session was opened."""
         requests, waiting = self._requests, self._workers.tensors.waiting
         return SessionStatistics(
-            steps=self._num_steps,
+            steps=requests.num_steps,
             steps_running=self._running + len(self._partial_runs),
             requests=len(requests),
-            request_hits=self._request_hits,
+            request_hits=requests.num_hits,
             requests_forgotten=requests.num_forgotten,
             is_closed=self._closed,
             members_waiting=waiting.count,
@@ -377,7 +378,7 @@ class Session(SimulatedTime):
             fed = fed_values(prepared.feeds, values, self._workers.tensors)
             fed = await copied(fed) if prepared.keeps_feeds else fed
             self._check_open()  # again: another task may have closed the session, and its actors run no step any more
-            number = self._begun(prepared)
+            number = self._requests.begin_step(prepared)
             self._running += 1
             known = prepared
             try:
@@ -394,11 +395,3 @@ class Session(SimulatedTime):
                 self._running -= 1
         finally:
             prepared.running -= 1
-
-    def _begun(self, prepared: Prepared) -> int:
-        """Counts a step that begins, and returns its number."""
-        self._num_steps += 1
-        if prepared.last_step:
-            self._request_hits += 1
-        prepared.last_step = self._num_steps
-        return self._num_steps
