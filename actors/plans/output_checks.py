@@ -108,29 +108,28 @@ def _wrong_number(given: int, declared: int) -> InternalError:
 
 def check_type(number: int, value: Any, dtype: DataType) -> None:  # Any: a kernel may return anything
     """Raises InternalError unless output `number` is a tensor of a type, or, for a reference, a variable of it."""
-    declared, wanted = dtype_name(dtype), numpy_dtype(dtype)
     if is_ref(dtype):
         if not isinstance(value, Variable) or value.dtype != base_type(dtype):
             raise InternalError(
-                f"Output {number} is {_named(value)}, which does not match declared output type {declared}; return the "
-                "variable itself"
+                f"Output {number} is {_named(value)}, which does not match declared output type {dtype_name(dtype)}; "
+                "return the variable itself"
             )
         return
     if type(value) is not np.ndarray and not isinstance(value, np.generic):
         raise InternalError(
-            f"Output {number} is {_named(value)}, no tensor of the declared output type {declared}; {_ADVICE}"
+            f"Output {number} is {_named(value)}, no tensor of the declared output type {dtype_name(dtype)}; {_ADVICE}"
         )
-    if value.dtype != wanted:
+    if value.dtype != numpy_dtype(dtype):
         raise InternalError(
-            f"Output {number} of type {_type_name(value.dtype)} does not match declared output type {declared}; "
-            f"{_ADVICE}"
+            f"Output {number} of type {_type_name(value.dtype)} does not match declared output type "
+            f"{dtype_name(dtype)}; {_ADVICE}"
         )
     element = _ELEMENTS.get(base_type(dtype))
     if element is not None and not all(isinstance(item, element) for item in value.flat):
         other = next(item for item in value.flat if not isinstance(item, element))
         raise InternalError(
-            f"Output {number} has an element that is {_named(other)}; a {declared} tensor is an array of objects of "
-            f"class {element.__name__}"
+            f"Output {number} has an element that is {_named(other)}; a {dtype_name(dtype)} tensor is an array of "
+            f"objects of class {element.__name__}"
         )
 
 

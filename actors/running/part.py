@@ -210,12 +210,12 @@ class Part:
         The sender was not compiled with this plan and may send others.
         """
         plan = self.plan
-        arrival = plan.arrivals[number]
-        if arrival.size != _num_tensors(value):
+        first, size = plan.arrivals.slots[number], plan.arrivals.sizes[number]
+        if size != _num_tensors(value):
             return True  # fails for its size
         for slot, dtype, node in plan.unchecked.get(number, ()):
             try:
-                check_received(value if arrival.size == 1 else value[slot - arrival.slot], dtype)
+                check_received(value if size == 1 else value[slot - first], dtype)
             except InternalError as error:
                 self.fail(error.located(node=plan.names[node], op=plan.properties[node].op, device=plan.device))
                 return False
