@@ -1,5 +1,8 @@
 """Decodes messages: reads items from the sections of a batch, and copies what they hold into memory of their own.
 
+An array that is nearly the whole batch is not copied: it has the memory of the batch. To copy 16 MB into memory that is
+new to the process takes as long as to receive them.
+
 The bytes may come from anybody. A count or a length is compared with what is there before anything of that size is
 made, so the memory taken is at most a small multiple of that of the message. Whatever is wrong is a DataLossError.
 
@@ -29,6 +32,7 @@ from .sections import (
     ERROR,
     FIRST_CARRIED,
     HANDLE,
+    IN_PLACE,
     MAX_DEPTH,
     MAX_RANK,
     NOTHING,
@@ -52,13 +56,13 @@ _NUMBER = np.dtype(np.int64)
 
 
 def decode(data: bytes | memoryview) -> list[WireMessage]:
-    """The messages that were encoded; tensors have memory of their own.
+    """The messages that were encoded; tensors have memory of their own, or that of `data`, which is theirs then.
 
     InvalidArgumentError for bytes that are no messages or of another format, DataLossError for damaged ones.
     """
     sections = split(memoryview(data).cast("B"))
     texts = _Texts(sections.texts)
-    items = _Items(sections, texts)
+    items = _Items(sections, texts, len(data))
     decoded = [WireMessage(header, items.take(count)) for header, count in texts.messages]
     items.check_end()
     return decoded
@@ -130,7 +134,9 @@ class _NumberColumn:
 class _Items:
     """Reads items, those inside others too; `_numbered` are those that may come again."""
 
-    def __init__(self, sections: Sections, texts: _Texts) -> None:
+    def __init__(self, sections: Sections, texts: _Texts, size: int) -> None:
+        """`size` are the bytes of the batch."""
+        self._most = max(IN_PLACE, size * 7 // 8)
         self._kinds, self._next_kind = bytes(sections.kinds), 0
         self._numbers = _NumberColumn(sections.numbers)
         self._columns = _columns(self._kinds, sections.scalars)
@@ -233,6 +239,8 @@ class _Items:
             raise damaged("a Boolean is neither 0 nor 1")
         if terms is not None:
             array = in_order(view, shape, terms)
+        elif size >= self._most and view.flags.aligned and view.flags.writeable:
+            array = view
         else:
             array = view.copy() if size < _LARGE else _copy(view)
         return self._finished(array, first)

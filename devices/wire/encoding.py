@@ -26,13 +26,16 @@ from .element_types import NUMBERS, SCALARS
 from .memory_order import is_in_usual_order, memory_order
 from .sections import (
     AGAIN,
+    ALIGNMENT,
     ARRAY,
     BYTES,
     ERROR,
     FIRST_CARRIED,
     HANDLE,
+    IN_PLACE,
     NOTHING,
     OBJECTS,
+    PREAMBLE_BYTES,
     RANK,
     READ_ONLY,
     STRIDED,
@@ -198,7 +201,10 @@ class _Batch:
         scalars = b"".join([b"".join(column) for _, column in sorted(self._scalars.items())])
         numbers = packed("q", self._numbers).tobytes()
         blobs = self._blobs
-        sizes = (len(texts), len(self._kinds), len(numbers), len(scalars), sum(map(len, blobs)))
+        num_bytes = sum(map(len, blobs))
+        if num_bytes >= IN_PLACE:
+            texts += " " * (-(PREAMBLE_BYTES + len(texts) + len(self._kinds) + len(numbers) + len(scalars)) % ALIGNMENT)
+        sizes = (len(texts), len(self._kinds), len(numbers), len(scalars), num_bytes)
         return _join([preamble(sizes), texts.encode(), self._kinds, numbers, scalars, *blobs])
 
 

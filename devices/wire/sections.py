@@ -1,7 +1,8 @@
 """Where what stands in the bytes of a batch of messages, and the numbers of the kinds of items in it.
 
     preamble    magic, FORMAT, byte order, the length of each section in bytes; the five sections follow without gaps
-    texts       JSON: the header of each message with its number of tensors, the resource handles, the error texts
+    texts       JSON: the header of each message with its number of tensors, the resource handles, the error texts; then
+                blanks, so that long blobs begin at a multiple of 16 bytes
     kinds       one byte for each item: a tensor, or one inside another (an element of a list) behind it
     numbers     int64: shapes, lengths, indices, in the order of the items
     scalars     the numpy scalars, those of one element type together: they are read and written as one array
@@ -49,6 +50,11 @@ RANK: Final = 1 << 16
 _MAGIC = b"prta"
 _ORDER = 1 if sys.byteorder == "little" else 2
 _PREAMBLE = Struct("<4sHHQQQQQ")
+PREAMBLE_BYTES: Final = _PREAMBLE.size
+ALIGNMENT: Final = 16
+"""bytes: what the elements of any type need, and no more than memory is given at"""
+IN_PLACE: Final = 1 << 16
+"""bytes from which on an array that is nearly the whole batch is used where it arrives"""
 
 
 @dataclass(frozen=True, slots=True)

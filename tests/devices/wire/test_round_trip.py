@@ -70,6 +70,29 @@ def test_one_object_arrives_as_one(value: Any) -> None:
     assert len(encode(messages)) <= len(alone) + 2 * 9
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128", "bfloat16"])
+@pytest.mark.parametrize("other", [np.float32(1), np.ones(3, np.int8), b"text", np.ones((5, 400), np.float64)])
+def test_an_array_that_is_nearly_the_whole_message_is_not_copied(dtype: str, other: Any) -> None:
+    """It can be changed as any other, and its elements lie where their type wants them; from `bytes` it is a copy."""
+    array = np.ones((1 << 8, 1 << 9), dtype)
+    data = encode([WireMessage({"op": "data"}, [array, other])])
+    arrived_at = np.frombuffer(data, np.uint8).copy()
+    (arrived,) = decode(arrived_at.data)
+    assert_same(arrived.tensors[0], array)
+    assert_same(arrived.tensors[1], other)
+    assert np.shares_memory(arrived.tensors[0], arrived_at)
+    assert arrived.tensors[0].flags.behaved
+    (copied,) = decode(bytes(data))
+    assert_same(copied.tensors[0], array)
+
+
+def test_arrays_that_share_a_message_have_memory_of_their_own() -> None:
+    """So one that stays does not keep the others."""
+    arrived_at = np.frombuffer(encode([WireMessage({}, [np.ones(1 << 18), np.zeros(1 << 18)])]), np.uint8).copy()
+    (arrived,) = decode(arrived_at.data)
+    assert not any(np.shares_memory(tensor, arrived_at) for tensor in arrived.tensors)
+
+
 def test_arrays_inside_values_are_shared_too() -> None:
     """Lists that share an element share what arrives."""
     x = np.ones(3, np.float32)
