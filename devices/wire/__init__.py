@@ -1,7 +1,7 @@
 """Messages between processes as bytes: a header of JSON values, and tensors; nothing is ever unpickled or evaluated.
 
-    data = encode([WireMessage({"op": "data", "step": 7}, [np.float32(1), weights, None])])     one batch, one `bytes`
-    decode(data)                                                                                the same messages
+    data = encode([WireMessage({"op": "data", "step": 7}, [np.float32(1), weights, None])])     one batch, in pieces
+    decode(b"".join(data))                                                                      the same messages
 
     encoding.py          `encode`
     decoding.py          `decode`, which trusts no length before it has compared it with what is there

@@ -1,8 +1,8 @@
-"""Encodes messages as one piece of bytes, which a connection writes as one frame.
+"""Encodes messages as bytes, which a connection writes as one frame.
 
 Items are appended to the sections of the batch (`sections.py`). The scalars of one type are a list until the end, when
 one call of C joins them: 1,000 scalars are sorted by type and joined in a tenth of a millisecond. Large arrays are
-referred to until then, and are copied once.
+referred to until then, and the largest are not copied at all.
 
 What cannot travel becomes an error item in its place; its message is that of the step that needed the value.
 """
@@ -51,16 +51,17 @@ _LONG = 1 << 19  # bytes of a batch
 _LARGE = 1 << 14  # bytes: smaller arrays are copied at once, which takes less time than a view of them
 
 
-def encode(messages: Sequence[WireMessage]) -> bytes | memoryview:
-    """The messages as bytes, in one piece, which `decode` makes messages of.
+def encode(messages: Sequence[WireMessage]) -> list[bytes | memoryview]:
+    """The messages as bytes, of which `decode` makes messages: pieces, to be sent one after the other.
 
-    Never raises for a tensor: one that cannot travel arrives as a `NotSent`. A header with other values than JSON has
-    is a TypeError or ValueError of `json`. An array that is there twice, as one object, travels once.
+    Long arrays are pieces themselves, without a copy; nobody may change them before they are sent. Never raises for a
+    tensor: one that cannot travel arrives as a `NotSent`. A header with other values than JSON has is a TypeError or
+    ValueError of `json`. An array that is there twice, as one object, travels once.
     """
     batch = _Batch()
     for message in messages:
         batch.add(message.tensors)
-    return batch.joined([[message.header, len(message.tensors)] for message in messages])
+    return batch.pieces([[message.header, len(message.tensors)] for message in messages])
 
 
 class _Batch:
@@ -194,7 +195,7 @@ class _Batch:
         for item in items:
             self._add_sendable(item)
 
-    def joined(self, messages: list[list[Any]]) -> bytes | memoryview:  # Any: headers with their numbers of tensors
+    def pieces(self, messages: list[list[Any]]) -> list[bytes | memoryview]:  # Any: headers, with numbers of tensors
         """All sections, with these headers."""
         handles = [(each.device, each.container, each.name, each.type_name) for each in self._handles]
         texts = json.dumps({"messages": messages, "handles": handles, "errors": self._errors}, separators=(",", ":"))
@@ -205,7 +206,20 @@ class _Batch:
         if num_bytes >= IN_PLACE:
             texts += " " * (-(PREAMBLE_BYTES + len(texts) + len(self._kinds) + len(numbers) + len(scalars)) % ALIGNMENT)
         sizes = (len(texts), len(self._kinds), len(numbers), len(scalars), num_bytes)
-        return _join([preamble(sizes), texts.encode(), self._kinds, numbers, scalars, *blobs])
+        return _pieces([preamble(sizes), texts.encode(), self._kinds, numbers, scalars, *blobs])
+
+
+def _pieces(parts: Sequence[Any]) -> list[bytes | memoryview]:  # Any: bytes and arrays of bytes
+    """The parts in as few pieces as leave long arrays where they are."""
+    pieces: list[bytes | memoryview] = []
+    short: list[Any] = []
+    for part in parts:
+        if len(part) < IN_PLACE:
+            short.append(part)
+            continue
+        pieces += [_join(short), memoryview(part)]
+        short = []
+    return [*pieces, _join(short)]
 
 
 def _join(parts: Sequence[Any]) -> bytes | memoryview:  # Any: bytes and arrays of bytes

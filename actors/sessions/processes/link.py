@@ -64,7 +64,7 @@ class CommLink:
         if self._is_over:
             return
         try:
-            self._stream.write(Kind.MESSAGES, [encode(messages)])
+            self._stream.write(Kind.MESSAGES, encode(messages))
         except OSError:
             pass  # the reader says so
         except Exception as error:  # noqa: BLE001 - of the encoder

@@ -18,7 +18,7 @@ from partita.devices.kernels.lists.tensor_map import MapEntry, TensorMap
 from partita.devices.kernels.sparse.csr_matrix import CSRMatrix, CsrRows
 from partita.devices.kernels.sparse.ragged_variants import RaggedValue
 from partita.devices.state import ResourceHandle, handle_array
-from partita.devices.wire import FORMAT, NotSent, WireMessage, decode, encode, size_of, unsendable
+from partita.devices.wire import FORMAT, NotSent, WireMessage, decode, size_of, unsendable
 from partita.devices.wire.carried_values import FORMS
 from partita.devices.wire.sections import (
     AGAIN,
@@ -38,6 +38,7 @@ from partita.devices.wire.sections import (
 from partita.errors import DataLossError, InvalidArgumentError
 from partita.graph.dtypes import DataType
 from tests.devices.wire.drawn_values import values
+from tests.devices.wire.in_one_piece import encoded
 
 FLOAT = DataType.FLOAT
 PLACES = {kind.__name__: FIRST_CARRIED + place for place, kind in enumerate(FORMS)}
@@ -72,7 +73,7 @@ def rich() -> bytes:
         carrying(RaggedValue((np.array([0, 2]),), x, FLOAT)),
         carrying(CSRMatrix(FLOAT, (1, 2), (rows,))),
     ]
-    return bytes(encode([WireMessage({"op": "data"}, tensors), WireMessage({"op": "ping"}, [])]))
+    return encoded([WireMessage({"op": "data"}, tensors), WireMessage({"op": "ping"}, [])])
 
 
 def check_refused(data: bytes) -> None:
@@ -108,7 +109,7 @@ def test_changed_bytes(data: st.DataObject) -> None:
 @given(st.lists(values, max_size=3), st.data())
 def test_changed_numbers(tensors: list[Any], data: st.DataObject) -> None:
     """The same where whole numbers, kinds or lengths are changed to what they might be elsewhere."""
-    original = bytes(encode([WireMessage({}, tensors)]))
+    original = encoded([WireMessage({}, tensors)])
     place = data.draw(st.integers(8, len(original)))
     number = data.draw(st.sampled_from([-1, 0, 1, 3, 64, 2**31, 2**62, 2**63 - 1, -(2**63)]) | st.integers(-9, 9))
     changed = original[:place] + number.to_bytes(8, "little", signed=True) + original[place + 8 :]
@@ -249,11 +250,11 @@ def test_pickles_stay_bytes() -> None:
     """A pickled object array runs nothing: not as bytes, not as strings, not in place of the texts, not as elements."""
     pickled = pickle.dumps(np.array([_Attack()], object))
     strings = np.array([pickled], object)
-    arrived = decode(encode([WireMessage({}, [pickled, strings])]))[0].tensors
+    arrived = decode(encoded([WireMessage({}, [pickled, strings])]))[0].tensors
     assert (arrived[0], arrived[1].tolist()) == (pickled, [pickled])
     for data in (pickled, batch([], [], texts=pickled), batch([ARRAY], [int(DataType.VARIANT)], pickled)):
         with pytest.raises((DataLossError, InvalidArgumentError)):
             decode(data)
-    (sent,) = decode(encode([WireMessage({}, [np.array([_Attack()], object)])]))[0].tensors
+    (sent,) = decode(encoded([WireMessage({}, [np.array([_Attack()], object)])]))[0].tensors
     assert isinstance(sent, NotSent)
     assert not _Attack.ran

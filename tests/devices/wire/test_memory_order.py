@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from partita.devices.wire import WireMessage, decode, encode, size_of
+from partita.devices.wire import WireMessage, decode, size_of
 from partita.graph.dtypes import Array
 from tests.devices.wire.drawn_values import layout, views
+from tests.devices.wire.in_one_piece import encoded
 
 BASE = np.random.default_rng(1).standard_normal((12, 40, 33)).astype(np.float32)
 ORDERS: dict[str, Callable[[Array], Array]] = {
@@ -47,7 +48,7 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 def arrived(array: Array) -> Array:
     """The array behind a message."""
-    result = decode(encode([WireMessage({}, [array])]))[0].tensors[0]
+    result = decode(encoded([WireMessage({}, [array])]))[0].tensors[0]
     assert isinstance(result, np.ndarray)
     return result
 
@@ -90,4 +91,4 @@ def test_memory_is_bounded(array: Array) -> None:
 
 def test_repeated_elements_travel_once() -> None:
     """A number broadcast to a million is four bytes and a header."""
-    assert len(encode([WireMessage({}, [np.broadcast_to(np.float32(1), (1000, 1000))])])) < 200
+    assert len(encoded([WireMessage({}, [np.broadcast_to(np.float32(1), (1000, 1000))])])) < 200

@@ -17,6 +17,7 @@ from partita.devices.state import ResourceHandle, Variable, handle_array
 from partita.devices.wire import NotSent, WireMessage, decode, encode, size_of, unsendable
 from partita.graph.dtypes import Array, DataType
 from tests.devices.wire.drawn_values import assert_same, carried_values, scalars, values, views
+from tests.devices.wire.in_one_piece import encoded
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
@@ -29,7 +30,7 @@ FLOAT = DataType.FLOAT
 
 def sent(*tensors: Any) -> list[Any]:  # Any: tensors of any kind
     """The tensors as they arrive in one message."""
-    (message,) = decode(encode([WireMessage({}, list(tensors))]))
+    (message,) = decode(encoded([WireMessage({}, list(tensors))]))
     return message.tensors
 
 
@@ -37,7 +38,7 @@ def sent(*tensors: Any) -> list[Any]:  # Any: tensors of any kind
 def test_messages_arrive_as_they_were(content: list[tuple[dict[str, Any], list[Any]]]) -> None:
     """Headers, and values of every kind, in every number and nesting."""
     messages = [WireMessage(header, tensors) for header, tensors in content]
-    arrived = decode(encode(messages))
+    arrived = decode(encoded(messages))
     assert [message.header for message in arrived] == [message.header for message in messages]
     for one, other in zip(arrived, messages, strict=True):
         assert len(one.tensors) == len(other.tensors)
@@ -63,11 +64,11 @@ def test_sizes_are_those_of_both_ends(value: Any) -> None:
 def test_one_object_arrives_as_one(value: Any) -> None:
     """A value that is there twice is one object behind, in messages of their own too, and travels once."""
     messages = [WireMessage({}, [value, value]), WireMessage({}, [value])]
-    first, second = decode(encode(messages))
+    first, second = decode(encoded(messages))
     assert first.tensors[0] is first.tensors[1]
     assert first.tensors[0] is second.tensors[0]
-    alone = encode([WireMessage({}, [value]), WireMessage({}, [])])
-    assert len(encode(messages)) <= len(alone) + 2 * 9
+    alone = encoded([WireMessage({}, [value]), WireMessage({}, [])])
+    assert len(encoded(messages)) <= len(alone) + 2 * 9
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128", "bfloat16"])
@@ -75,20 +76,29 @@ def test_one_object_arrives_as_one(value: Any) -> None:
 def test_an_array_that_is_nearly_the_whole_message_is_not_copied(dtype: str, other: Any) -> None:
     """It can be changed as any other, and its elements lie where their type wants them; from `bytes` it is a copy."""
     array = np.ones((1 << 8, 1 << 9), dtype)
-    data = encode([WireMessage({"op": "data"}, [array, other])])
+    data = encoded([WireMessage({"op": "data"}, [array, other])])
     arrived_at = np.frombuffer(data, np.uint8).copy()
     (arrived,) = decode(arrived_at.data)
     assert_same(arrived.tensors[0], array)
     assert_same(arrived.tensors[1], other)
     assert np.shares_memory(arrived.tensors[0], arrived_at)
     assert arrived.tensors[0].flags.behaved
-    (copied,) = decode(bytes(data))
+    (copied,) = decode(data)
     assert_same(copied.tensors[0], array)
+
+
+def test_long_arrays_are_sent_where_they_are() -> None:
+    """The pieces of a message hold all others."""
+    one, other = np.ones(1 << 16), np.zeros((1 << 8, 1 << 8), np.float32)
+    pieces = encode([WireMessage({}, [one, np.ones(3), other, np.float32(1)])])
+    assert [np.shares_memory(np.frombuffer(piece, np.uint8), one) for piece in pieces].count(True) == 1
+    assert [np.shares_memory(np.frombuffer(piece, np.uint8), other) for piece in pieces].count(True) == 1
+    assert sum(map(len, pieces)) - one.nbytes - other.nbytes < 300
 
 
 def test_arrays_that_share_a_message_have_memory_of_their_own() -> None:
     """So one that stays does not keep the others."""
-    arrived_at = np.frombuffer(encode([WireMessage({}, [np.ones(1 << 18), np.zeros(1 << 18)])]), np.uint8).copy()
+    arrived_at = np.frombuffer(encoded([WireMessage({}, [np.ones(1 << 18), np.zeros(1 << 18)])]), np.uint8).copy()
     (arrived,) = decode(arrived_at.data)
     assert not any(np.shares_memory(tensor, arrived_at) for tensor in arrived.tensors)
 
@@ -189,12 +199,12 @@ def test_strings_of_numpy_become_bytes() -> None:
 
 def test_arrays_own_their_memory() -> None:
     """What arrives can be written to and outlives the message; it is freed with its last reference."""
-    data = bytearray(encode([WireMessage({}, [np.arange(5000.0), np.arange(3)])]))
+    data = bytearray(encoded([WireMessage({}, [np.arange(5000.0), np.arange(3)])]))
     (message,) = decode(memoryview(data))
     data[:] = bytes(len(data))
     assert message.tensors[0].base is None
     assert message.tensors[0].tolist() == list(range(5000))
     assert message.tensors[1].tolist() == [0, 1, 2]
     gc.collect()
-    decode(encode([WireMessage({}, [np.arange(3)])]))
+    decode(encoded([WireMessage({}, [np.arange(3)])]))
     assert gc.collect() == 0  # nothing waits for the collector

@@ -55,7 +55,7 @@ class MemoryConnection:
     def _send(self) -> None:
         messages, self._outbox = self._outbox, []
         if messages and self.other is not None:
-            self.other.deliver(decode(encode(messages)))
+            self.other.deliver(decode(b"".join(encode(messages))))
 
     def connect(self, other: MemoryConnection) -> None:
         """The two ends of one connection."""

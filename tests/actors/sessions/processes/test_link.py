@@ -75,7 +75,7 @@ def link_of(stream: Script, **settings: Any) -> CommLink:  # Any: of CommLink
 
 def batch(*numbers: int) -> tuple[Kind, bytes]:
     """A frame of messages."""
-    return Kind.MESSAGES, bytes(encode([WireMessage({"n": number}, []) for number in numbers]))
+    return Kind.MESSAGES, b"".join(encode([WireMessage({"n": number}, []) for number in numbers]))
 
 
 def told(frames: Frames) -> User:

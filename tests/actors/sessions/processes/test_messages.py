@@ -61,7 +61,7 @@ RECORDS = [
 
 def through_bytes(message: WireMessage) -> WireMessage:
     """What arrives of a message."""
-    (arrived,) = decode(encode([message]))
+    (arrived,) = decode(b"".join(encode([message])))
     return arrived
 
 
