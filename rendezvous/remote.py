@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from copy import copy
+from functools import partial
 
 import trio
 
 from ..errors import PartitaError
 from .exchange import TensorExchange
 from .local import LocalRendezvous
-from .rendezvous import Callback, Delivery, Outcome, Received, Rendezvous, Statistics, Waiter
+from .rendezvous import Callback, Delivery, NotedWaiter, Outcome, Received, Rendezvous, Statistics, Waiter
 from .traced import TracedRendezvous
 
 KeyRoute = Callable[[str], TensorExchange | None]
@@ -34,24 +35,6 @@ KeyRoute = Callable[[str], TensorExchange | None]
 
 def hosted_here(_key: str) -> None:
     """The route of a step that receives nothing from other processes."""
-
-
-class _AskedWaiter:
-    """A receive whose value has been asked for elsewhere."""
-
-    __slots__ = ("_inner", "_key", "_rendezvous")
-
-    def __init__(self, rendezvous: RemoteRendezvous, key: str, inner: Waiter) -> None:
-        self._rendezvous = rendezvous
-        self._key = key
-        self._inner = inner
-
-    def cancel(self) -> bool:
-        """Cancels the receive; its value is left for the next receive of the key."""
-        was_waiting = self._inner.cancel()
-        if was_waiting:
-            self._rendezvous._leave_spare(self._key)
-        return was_waiting
 
 
 class RemoteRendezvous:
@@ -102,7 +85,7 @@ class RemoteRendezvous:
         if exchange is None:
             return self._front.recv_callback(key, callback)
         self._ask(exchange, [text])
-        waiter = _AskedWaiter(self, text, self._front.recv_callback(key, callback))
+        waiter = NotedWaiter(self._front.recv_callback(key, callback), partial(self._leave_spare, text))
         self._fail_if_lost(exchange)
         return waiter
 
@@ -211,6 +194,7 @@ class RemoteRendezvous:
         return count > 0
 
     def _leave_spare(self, key: str) -> None:
+        """The value of a receive that was cancelled is for the next receive of the key."""
         self._spare[key] = self._spare.get(key, 0) + 1
 
     def _fail_if_lost(self, exchange: TensorExchange) -> None:

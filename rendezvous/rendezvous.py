@@ -50,6 +50,23 @@ class Waiter(Protocol):
         ...
 
 
+class NotedWaiter:
+    """A waiter that calls `cancelled` when its receive is cancelled, unless that was over."""
+
+    __slots__ = ("_cancelled", "_inner")
+
+    def __init__(self, inner: Waiter, cancelled: Callable[[], object]) -> None:
+        self._inner = inner
+        self._cancelled = cancelled
+
+    def cancel(self) -> bool:
+        """As `Waiter.cancel`."""
+        was_waiting = self._inner.cancel()
+        if was_waiting:
+            self._cancelled()
+        return was_waiting
+
+
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Counts of a rendezvous; `sends == receives + queued + dropped` at any moment."""

@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import Any, Literal
 
 from ..errors import PartitaError
-from .rendezvous import Callback, Delivery, Outcome, Received, Rendezvous, Statistics, Waiter
+from .rendezvous import Callback, Delivery, NotedWaiter, Outcome, Received, Rendezvous, Statistics, Waiter
 
 EventKind = Literal["send", "refused", "recv", "received", "failed", "cancelled", "abort", "close"]
 
@@ -94,7 +94,7 @@ class TracedRendezvous:
             self._record_end(name, outcome)
             callback(outcome)
 
-        return _TracedWaiter(self, name, self.inner.recv_callback(key, record))
+        return NotedWaiter(self.inner.recv_callback(key, record), partial(self._record, "cancelled", name))
 
     def expect(self, keys: Collection[Hashable], deliver: Delivery) -> None:
         """Receives the next message of each key; records as `recv_callback`."""
@@ -154,21 +154,3 @@ class TracedRendezvous:
             self._record("failed", key, code=outcome.code)
         else:
             self._record("received", key, outcome.is_dead, num_bytes=_size(outcome.value))
-
-
-class _TracedWaiter:
-    """A waiter of `inner` that records its cancellation."""
-
-    __slots__ = ("_inner", "_key", "_rendezvous")
-
-    def __init__(self, rendezvous: TracedRendezvous, key: str, inner: Waiter) -> None:
-        self._rendezvous = rendezvous
-        self._key = key
-        self._inner = inner
-
-    def cancel(self) -> bool:
-        """Cancels the receive; records "cancelled" if it was still waiting."""
-        was_waiting = self._inner.cancel()
-        if was_waiting:
-            self._rendezvous._record("cancelled", self._key)
-        return was_waiting

@@ -15,6 +15,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.sessions.deployments import Deployment, on_every_deployment
+from tests.actors.sessions.processes.graphs import variables_on_two_devices
 from tests.hangs import all_waiting
 from tests.strategies import cpu
 
@@ -23,13 +24,7 @@ FLOAT = DataType.FLOAT
 
 def graph() -> GraphDef:
     """A variable on each of two devices, and an empty queue on the second."""
-    builder = GraphBuilder()
-    x = builder.placeholder("x", "float32", (), device=cpu(0))
-    for i in range(2):
-        v = builder.op("VarHandleOp", name=f"v{i}", dtype=FLOAT, shape=(), shared_name=f"v{i}", device=cpu(i))[0]
-        builder.op("AssignVariableOp", v, x, name=f"set{i}", device=cpu(i))
-        read = builder.op("ReadVariableOp", v, name=f"read{i}", dtype=FLOAT, device=cpu(i))[0]
-        builder.op("Neg", read, name=f"neg{i}", device=cpu(1 - i))
+    builder, x = variables_on_two_devices()
     queue = builder.op("FIFOQueueV2", component_types=[FLOAT], shapes=[()], device=cpu(1))[0]
     builder.op("QueueDequeueV2", queue, component_types=[FLOAT], name="take", device=cpu(1))
     builder.op("GetSessionHandle", x, name="keep0", device=cpu(0))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+import numpy.typing as npt
 import pytest
 import trio
 
 from partita.actors import Session
 from partita.errors import PartitaError
+from partita.graph.dtypes import Array
 from tests.hangs import all_waiting
 
 
@@ -29,3 +31,19 @@ async def failing(
         nursery.start_soon(run)
         await all_waiting()
         yield errors
+
+
+@asynccontextmanager
+async def waiting(
+    session: Session, fetch: str, feeds: Mapping[str, npt.ArrayLike] | None = None
+) -> AsyncIterator[list[Array]]:
+    """A block that begins when a step waits, and after which the list has what it has fetched."""
+    fetched: list[Array] = []
+
+    async def run() -> None:
+        fetched.extend(await session.run(fetch, feeds))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        await all_waiting()
+        yield fetched

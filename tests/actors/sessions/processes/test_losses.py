@@ -14,7 +14,7 @@ from partita.errors import FailedPreconditionError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from tests.actors.sessions.processes.graphs import doubled, stateful
 from tests.actors.sessions.processes.in_memory import memory_workers
-from tests.actors.sessions.processes.steps import failing
+from tests.actors.sessions.processes.steps import failing, waiting
 from tests.hangs import all_waiting
 from tests.strategies import cpu
 
@@ -44,14 +44,7 @@ async def test_a_lost_worker_is_named_with_its_devices_and_what_they_held() -> N
 
 async def test_a_step_that_does_not_use_the_lost_devices_goes_on() -> None:
     async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
-        fetched: list[object] = []
-
-        async def take() -> None:
-            fetched.extend(await session.run("taken"))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(take)
-            await all_waiting()
+        async with waiting(session, "taken") as fetched:
             builder = GraphBuilder()
             x = builder.placeholder("z", "float32", (), device=cpu(0))
             builder.op("Neg", x, name="own", device=cpu(0))
@@ -99,14 +92,7 @@ async def test_without_a_live_worker_steps_wait_for_a_new_one() -> None:
         await session.run("y", {"x": TWO})
         for process in list(pool.workers):
             pool.kill(process)
-        fetched: list[object] = []
-
-        async def run() -> None:
-            fetched.extend(await session.run("y", {"x": TWO}))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(run)
-            await all_waiting()
+        async with waiting(session, "y", {"x": TWO}) as fetched:
             assert not fetched
             pool.add()
         assert fetched == [-4]
@@ -162,14 +148,7 @@ async def test_a_worker_that_dask_retires_is_drained(caplog: pytest.LogCaptureFi
     """The step under way ends there; variables travel along, a queue does not, and that is said."""
     async with memory_workers(2) as pool, open_session(stateful(), "cpu:2", workers=pool) as session:
         await session.run([], {"x": TWO}, ["set0", "set1"])
-        fetched: list[object] = []
-
-        async def take() -> None:
-            fetched.extend(await session.run("taken"))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(take)
-            await all_waiting()
+        async with waiting(session, "taken") as fetched:
             handle = await session.partial_run_setup([], ["x"], ["put"])
             pool.retire("process-1")
             await all_waiting()
