@@ -6,6 +6,7 @@ Making one and closing it block: call them in a thread. The other methods are aw
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -25,8 +26,10 @@ from .plugin import PartitaPlugin
 from .probing import check_workers
 from .versions import about_worker
 
+_logger = logging.getLogger(__name__)
 _CONNECT_S = 10.0
-_CLOSE_S = 2.0
+_CLOSE_S = 10.0
+_END_S = 30.0  # for processes, which dask asks to end, and kills 4 s later; a busy machine takes its time
 _LOOK_S = 1.0  # between two looks at whether dask has given the scheduler up, of which it tells nobody
 _EVENTS = "all"  # the topic in which the scheduler says that workers join and leave
 
@@ -59,12 +62,18 @@ class DaskClient:
             self.loop.call_soon_threadsafe(self._looking.cancel)
             if self._client.status == "running":  # dask closes it when the scheduler is gone
                 self._client.unsubscribe_topic(_EVENTS)  # or the scheduler complains that it cannot send the next one
-        self._client.close(timeout=_CLOSE_S)
+        try:
+            self._client.close(timeout=_CLOSE_S)
+        except TimeoutError:
+            _logger.warning("the dask scheduler at %s has not answered for %g s; it is left", self.address, _CLOSE_S)
         self._close_local()
 
     def _close_local(self) -> None:
         if self._local is not None:
-            self._local.close(timeout=_CLOSE_S)
+            try:
+                self._local.close(timeout=_END_S)
+            except TimeoutError:
+                _logger.warning("worker processes have not ended after %g s; they end with this one", _END_S)
 
     async def install(self, plugin: PartitaPlugin) -> None:
         """Checks the versions of all workers and registers the plugin.

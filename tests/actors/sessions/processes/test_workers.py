@@ -59,6 +59,26 @@ async def test_a_number_starts_processes_and_ends_them(capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("dask")
+def test_what_does_not_end_in_time_is_left_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """A session has ended when it closes, whatever becomes of dask."""
+    from partita.actors.sessions.processes.dask_client import DaskClient
+
+    class Late:
+        """A client, or a cluster, that does not close."""
+
+        def close(self, timeout: float) -> None:
+            raise TimeoutError(f"timed out after {timeout} s.")
+
+    dask = DaskClient.__new__(DaskClient)
+    dask.__dict__.update(address="tcp://10.0.0.5:8786", _looking=None, _client=Late(), _local=Late())
+    dask.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the dask scheduler at tcp://10.0.0.5:8786 has not answered for 10 s; it is left",
+        "worker processes have not ended after 30 s; they end with this one",
+    ]
+
+
 async def test_a_client_is_not_used_itself(cluster: LocalCluster) -> None:
     """It may be closed while the session lives, and its handlers of events stay its own."""
     from distributed import Client
