@@ -94,7 +94,7 @@ class Workers:
         self._views = {actor: views[self._worker_of[name].task] for name, actor in self.actors.items()}
 
     def start(self, nursery: trio.Nursery) -> None:
-
+        """As `SessionWorkers.start`."""
         for worker in self.by_task.values():
             worker.start_actors(nursery)
         if self.clock is not None:

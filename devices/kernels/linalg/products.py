@@ -42,12 +42,12 @@ def matrix_product(a: Array, b: Array) -> Array:
     multiplications = len(a) * b.size
     if multiplications < UNTHREADED:
         return np.asarray(a @ b)
-    if multiplications >= _SURELY_SHORT:
-        output_shape((len(a), b.shape[1]), a.dtype)
-        axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
-        if blocks:
-            return _in_blocks(a, b, axis, blocks)
-    return np.asarray(LIMIT.run(np.matmul, a, b))
+    if multiplications < _SURELY_SHORT:
+        return np.asarray(LIMIT.run(np.matmul, a, b))
+    output_shape((len(a), b.shape[1]), a.dtype)
+    axis, blocks = _blocks(*a.shape, b.shape[1], a.itemsize)
+    with LIMIT.hold():
+        return _in_blocks(a, b, axis, blocks) if blocks else np.asarray(a @ b)
 
 
 def batch_product(a: Array, b: Array) -> Array:
@@ -59,9 +59,8 @@ def batch_product(a: Array, b: Array) -> Array:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     output_shape((*batch, a.shape[-2], b.shape[-1]), a.dtype)
     axis, blocks = _batch_blocks(batch, *a.shape[-2:], b.shape[-1], a.itemsize)
-    if blocks:
-        return _in_blocks(a, b, axis, blocks, batch)
-    return np.asarray(LIMIT.run(np.matmul, a, b))
+    with LIMIT.hold():
+        return _in_blocks(a, b, axis, blocks, batch) if blocks else np.asarray(a @ b)
 
 
 def predicted_us(rows: int, inner: int, columns: int, item_bytes: int) -> float:
@@ -129,8 +128,7 @@ def _in_blocks(a: Array, b: Array, axis: int, blocks: tuple[slice, ...], batch: 
         at: tuple[Any, ...] = (..., block, *after)
         np.matmul(a[at] if of_a else a, b[at] if of_b else b, out=result[at])
 
-    with LIMIT.hold():
-        HELPERS.run(multiply, blocks)
+    HELPERS.run(multiply, blocks)
     return result
 
 
