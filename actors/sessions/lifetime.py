@@ -5,8 +5,9 @@ When the block has ended no actor runs. The exception that ended the block is ra
 Ctrl-C: trio raises KeyboardInterrupt at once in unprotected code, and in protected code at the next checkpoint of the
 main task. Opening and closing a session, its public methods, steps and actors are protected, because they would leave a
 half-changed state behind. So Ctrl-C waits for the running chunk of kernels (at most the budget of a session, or one
-long kernel), and then ends the block like any other exception. The context managers here are classes and not
-`contextlib.asynccontextmanager`, because code of contextlib is not protected.
+long kernel), and then ends the block like any other exception. Every task that the package starts is protected too,
+because what wakes a task up may still hold one that an interrupt has ended. The context managers here are classes and
+not `contextlib.asynccontextmanager`, because code of contextlib is not protected.
 """
 
 from __future__ import annotations

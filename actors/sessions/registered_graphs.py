@@ -142,6 +142,7 @@ class RegisteredGraphs:
         return graph
 
 
+@trio.lowlevel.enable_ki_protection
 async def free_in_turns(forgotten: list[Plan | Graph], pacer: Pacer) -> None:
     """Frees what the caller has forgotten, and lets other tasks run in between.
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -35,6 +35,9 @@ from partita.graph.protos import GraphDef
 from tests.actors.programs import Program, programs
 from tests.runs import assert_same_values
 from tests.strategies import cpu
+
+if TYPE_CHECKING:
+    from distributed import LocalCluster
 
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
@@ -209,6 +212,28 @@ def test_in_a_session_over_tasks() -> None:
     assert interrupted > lines / 40
     count = Count()
     trio.run(main)
+
+
+def test_in_a_session_over_processes(cluster: LocalCluster) -> None:
+    """At a line of opening, a step or closing; every client of the scheduler is closed then."""
+    count, clients = Count(), set(cluster.scheduler.clients)
+
+    async def main() -> None:
+        async with open_session(there_and_back(), "cpu:2", workers=cluster.scheduler_address) as session:
+            assert (await session.run("y", X))[0] == Y
+
+    trio.run(main)  # loads what is loaded on first use
+    with counted_lines(count):
+        trio.run(main)
+    lines = count.events
+    assert lines > 1000
+    interrupted = 0
+    for at in range(1, lines, lines // 120):
+        with counted_lines(count := Count(at)):
+            interrupted += is_interrupted(main, count)
+    assert interrupted > 60
+    trio.run(main)
+    assert set(cluster.scheduler.clients) == clients
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])

@@ -73,6 +73,7 @@ class Guest:
         done: asyncio.Future[outcome.Outcome[_T]] = self._loop.create_future()
         scope = trio.CancelScope()
 
+        @trio.lowlevel.enable_ki_protection
         async def task() -> None:
             result: outcome.Outcome[_T] = outcome.Error(CancelledError("the event loop of the session has ended"))
             try:

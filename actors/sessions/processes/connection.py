@@ -69,6 +69,7 @@ class Connection:
         self._tick = self._bridge.tick
         self._bridge.to_loop(link.send, self._outbox)
 
+    @trio.lowlevel.enable_ki_protection
     async def aclose(self, reason: str = "") -> None:
         """Writes what was posted, and closes; returns when that is done, or the other side does not read."""
         link, self.is_over = self._link, True

@@ -105,6 +105,7 @@ class HostedSessions:
         peers[greeting.process_id] = new
         return new
 
+    @trio.lowlevel.enable_ki_protection
     async def _host(self, connection: Connection, own: Greeting) -> None:
         """Serves one session to its end, and closes its connections."""
         if own.session_id in self._nodes or self._when_left is not None:

@@ -130,6 +130,7 @@ class Losses:
     def _tell_settled(self) -> None:
         self._settled.unpark_all()
 
+    @trio.lowlevel.enable_ki_protection
     async def _wait_for_worker(self) -> None:
         """Connects to a worker that is not one of the session's, as soon as there is one."""
         await self._connect_any()
@@ -171,6 +172,7 @@ class Losses:
         if self._workers.nursery is not None:
             self._workers.nursery.start_soon(self._drain, member, name="drain of a worker")
 
+    @trio.lowlevel.enable_ki_protection
     async def _drain(self, member: WorkerMember) -> None:
         try:
             await self._leave(member)

@@ -125,6 +125,7 @@ class RemoteWorkers:
         """As `SessionWorkers.start`."""
         nursery.start_soon(self._live, name="workers of a session")
 
+    @trio.lowlevel.enable_ki_protection
     async def _live(self) -> None:
         """Until the session is closed and its steps have stopped; then closes the connections.
 
@@ -292,6 +293,7 @@ class RemoteWorkers:
             self.nursery.start_soon(self._wait, scope, scope.deadline, callback)
         return scope
 
+    @trio.lowlevel.enable_ki_protection
     async def _wait(self, scope: trio.CancelScope, deadline: float, callback: Callable[[], None]) -> None:
         with scope:
             await trio.sleep_forever()

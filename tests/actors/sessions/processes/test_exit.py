@@ -97,7 +97,7 @@ def test_ctrl_c_ends_all_processes(then: str, program: str, tmp_path: Path) -> N
     process, pids = start(tmp_path, then, program)
     os.killpg(process.pid, signal.SIGINT)
     status, errors = ended(process, pids)
-    assert status in (-signal.SIGINT, 130)
+    assert status in (-signal.SIGINT, 130), errors
     assert errors.count("Traceback") == 1
     assert errors.endswith("KeyboardInterrupt\n")
 
