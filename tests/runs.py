@@ -1,4 +1,4 @@
-"""Short ways to run a graph in tests: one request in its own session, steps in an open session, watched sessions.
+"""Short ways to run a graph in tests: a request in its own session, steps in an open one, watched sessions, garbage.
 
 Soft placement is off, so a node runs on the device that a test names.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from partita.actors.sessions.local_session import open_session
 from partita.actors.sessions.session import Session
+from partita.collector import collector_paused
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
@@ -101,3 +103,17 @@ class _Watched(LocalRendezvous):
             self._watch.tensors.append(weakref.ref(tensor))
         super().send(key, value, is_dead)
         self._watch.most_queued = max(self._watch.most_queued, self.statistics().queued)
+
+
+@contextmanager
+def counted_garbage() -> Iterator[list[int]]:
+    """How many objects a block leaves in reference cycles, as the only item of a list, after the block.
+
+    Modules that are loaded leave some, so they are loaded before.
+    """
+    while gc.collect():  # again: the end of what other tests have left may leave something, too
+        pass
+    left: list[int] = []
+    with collector_paused():
+        yield left
+        left.append(gc.collect())

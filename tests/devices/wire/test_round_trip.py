@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from partita.devices.wire import NotSent, WireMessage, decode, encode, size_of, 
 from partita.graph.dtypes import Array, DataType
 from tests.devices.wire.drawn_values import assert_same, carried_values, scalars, values, views
 from tests.devices.wire.in_one_piece import encoded
+from tests.runs import counted_garbage
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
@@ -205,6 +205,6 @@ def test_arrays_own_their_memory() -> None:
     assert message.tensors[0].base is None
     assert message.tensors[0].tolist() == list(range(5000))
     assert message.tensors[1].tolist() == [0, 1, 2]
-    gc.collect()
-    decode(encoded([WireMessage({}, [np.arange(3)])]))
-    assert gc.collect() == 0  # nothing waits for the collector
+    with counted_garbage() as left:
+        decode(encoded([WireMessage({}, [np.arange(3)])]))
+    assert left == [0]

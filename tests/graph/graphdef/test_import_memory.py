@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import tracemalloc
 
 import numpy as np
 
-from partita.collector import collector_paused
 from partita.graph import Graph, GraphDef, import_graph_def
 from partita.graph.attrs import encode
 from partita.graph.protos import NodeDef
 from tests.large_graphs import many_nodes
+from tests.runs import counted_garbage
 
 NODES = 20_000
 MOST_PER_NODE = 160  # bytes: a name, 80, and the columns of one node and two edges, 52, with room to grow
@@ -54,9 +53,6 @@ def test_importing_leaves_nothing_to_the_garbage_collector() -> None:
     """No reference cycle keeps the message, which is larger than the graph, until some later collection."""
     data = many_nodes(100)
     import_graph_def(data, Graph())  # modules that are loaded now leave cycles of their own
-    while gc.collect():  # again: the end of what other tests have left may leave something, too
-        pass
-    with collector_paused():
+    with counted_garbage() as left:
         import_graph_def(data, Graph())
-        unreachable = gc.collect()
-    assert unreachable == 0
+    assert left == [0]

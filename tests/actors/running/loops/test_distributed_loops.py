@@ -17,14 +17,13 @@ import trio
 from partita.actors import open_session
 from partita.actors.running.pacing import DEFAULT_BUDGET_S
 from partita.actors.sessions import workers
-from partita.collector import collector_paused
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.running.loops.test_loops import add_loop
 from tests.actors.sessions.test_session import replace_neg
 from tests.large_graphs import counted_loop
-from tests.runs import Watch
+from tests.runs import Watch, counted_garbage
 from tests.strategies import cpu
 
 FEW, MANY = 200, int(os.environ.get("SOAK", "4000"))
@@ -97,11 +96,10 @@ async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_
 async def test_iterations_leave_nothing_to_the_garbage_collector(where: int) -> None:
     async with open_session(negating(where), "cpu:2") as session:
         await session.run("y", feeds(3))
-        gc.collect()
-        with collector_paused():
+        with counted_garbage() as left:
             for count in (0, 1, MANY):
                 await session.run("y", feeds(count))
-            assert gc.collect() == 0
+    assert left == [0]
 
 
 @pytest.mark.parametrize("budget_s", [0, 0.001])
