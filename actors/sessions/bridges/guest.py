@@ -5,6 +5,10 @@ All users of a loop share one guest, since a thread has one trio at most; the la
     asyncio task --call--> task of trio --result or error--> future
 
 A cancelled asyncio task cancels the scope of its call, and ends when that has ended.
+
+Ctrl-C is the affair of the loop where that has a handler: `asyncio.run` cancels its main task. Where it has none, as in
+`run_until_complete`, KeyboardInterrupt would be raised anywhere in trio; there trio hears the signal, the guest ends,
+and all calls that wait raise KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -34,9 +38,14 @@ class Guest:
         self._is_open = self._loop.create_future()
         self._has_ended = self._loop.create_future()
         self._nursery: trio.Nursery | None = None
+        self._calls: set[asyncio.Future[outcome.Outcome[Any]]] = set()  # Any: each has a result of its own
+        self._is_interrupted = False
 
     async def start(self) -> None:
-        """Returns when trio runs. FailedPreconditionError where trio runs in this thread already."""
+        """Returns when trio runs; if the caller is cancelled meanwhile, when trio has ended.
+
+        FailedPreconditionError where trio runs in this thread already.
+        """
         try:
             trio.lowlevel.start_guest_run(
                 self._main,
@@ -46,21 +55,52 @@ class Guest:
             )
         except RuntimeError as error:
             raise FailedPreconditionError(f"trio cannot be a guest of this event loop: {error}") from None
-        await asyncio.shield(self._is_open)
+        try:
+            await uninterrupted(self._is_open, lambda: None)
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
 
+    @trio.lowlevel.enable_ki_protection
     async def _main(self) -> None:
-        async with trio.open_nursery() as self._nursery:
-            self._is_open.set_result(None)
+        try:
+            async with trio.open_nursery() as self._nursery:
+                self._is_open.set_result(None)
+                await self._until_stopped()
+        finally:
+            self._nursery = None
+
+    async def _until_stopped(self) -> None:
+        try:
             await trio.sleep_forever()
+        except KeyboardInterrupt:  # noted before the nursery cancels the calls
+            self._is_interrupted = True
+            raise
 
     def _ended(self, result: outcome.Outcome[None]) -> None:
+        """Answers the calls that trio has cancelled at its end."""
+        if isinstance(result, outcome.Error) and isinstance(result.error, KeyboardInterrupt):
+            self._is_interrupted = True  # when nothing ran any more
+        for done in self._calls:
+            done.set_result(outcome.Error(KeyboardInterrupt() if self._is_interrupted else _loop_ended()))
+        self._calls.clear()
         self._has_ended.set_result(None)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether trio has."""
+        return self._has_ended.done()
+
     async def stop(self) -> None:
-        """Ends trio; returns when it has ended, also if the caller is cancelled meanwhile."""
-        assert self._nursery is not None  # `start` has returned
-        self._nursery.cancel_scope.cancel()
+        """Ends trio; returns when it has ended, also if the caller is cancelled meanwhile.
+
+        KeyboardInterrupt if Ctrl-C has ended it.
+        """
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
         await uninterrupted(self._has_ended, lambda: None)
+        if self._is_interrupted:
+            raise KeyboardInterrupt
 
     async def call(
         self,
@@ -68,26 +108,32 @@ class Guest:
         *arguments: _Parameters.args,
         **keywords: _Parameters.kwargs,
     ) -> _T:
-        """Calls an async function in a task of trio; its error comes out bare."""
-        assert self._nursery is not None  # `start` has returned
+        """Calls an async function in a task of trio; its error comes out bare.
+
+        KeyboardInterrupt if Ctrl-C ends the guest meanwhile; CancelledError if it has ended.
+        """
+        if self.has_ended:
+            raise _loop_ended()
         done: asyncio.Future[outcome.Outcome[_T]] = self._loop.create_future()
+        self._calls.add(done)
         scope = trio.CancelScope()
 
         @trio.lowlevel.enable_ki_protection
         async def task() -> None:
-            result: outcome.Outcome[_T] = outcome.Error(CancelledError("the event loop of the session has ended"))
-            try:
-                with scope:
-                    try:
-                        result = outcome.Value(await function(*arguments, **keywords))
-                    except trio.Cancelled:
-                        raise
-                    except BaseException as error:  # noqa: BLE001 - raised in the task of asyncio
-                        result = outcome.Error(error)
-            finally:
+            result: outcome.Outcome[_T] = outcome.Error(_loop_ended())
+            with scope:
+                try:
+                    result = outcome.Value(await function(*arguments, **keywords))
+                except trio.Cancelled:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - raised in the task of asyncio
+                    result = outcome.Error(error)
+            if not self._is_interrupted:  # which may be why the call failed
+                self._calls.discard(done)
                 done.set_result(result)
 
-        self._nursery.start_soon(task)
+        if self._nursery is not None:  # otherwise trio is about to end
+            self._nursery.start_soon(task)
         return (await uninterrupted(done, scope.cancel)).unwrap()
 
     async def call_sync(
@@ -115,6 +161,10 @@ async def uninterrupted(future: asyncio.Future[_T], cancel: Callable[[], object]
     return future.result()
 
 
+def _loop_ended() -> CancelledError:
+    return CancelledError("the event loop of the session has ended")
+
+
 _GUESTS: WeakKeyDictionary[asyncio.AbstractEventLoop, Guest] = WeakKeyDictionary()
 _STARTING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -126,7 +176,7 @@ async def _guest() -> AsyncIterator[Guest]:
     lock = _STARTING.setdefault(loop, asyncio.Lock())
     async with lock:
         guest = _GUESTS.get(loop)
-        if guest is None:
+        if guest is None or guest.has_ended:
             guest = Guest()
             await guest.start()
             _GUESTS[loop] = guest
@@ -136,7 +186,8 @@ async def _guest() -> AsyncIterator[Guest]:
     finally:
         guest.users -= 1
         if not guest.users:
-            del _GUESTS[loop]
+            if _GUESTS.get(loop) is guest:
+                del _GUESTS[loop]
             await guest.stop()
 
 

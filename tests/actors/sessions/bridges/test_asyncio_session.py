@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 from collections.abc import Callable, Coroutine
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -230,6 +232,60 @@ def test_a_cancelled_task_cancels_its_step() -> None:
             assert [float(value) for value in await second] == [5]
 
     in_asyncio(main())
+
+
+def test_a_task_that_is_cancelled_leaves_nothing() -> None:
+    """After any number of turns of the loop, in which it opens a session, runs a step and closes it."""
+
+    async def user() -> None:
+        async with open_asyncio_session(waiting(), "cpu:2") as session:
+            await session.run("y", {"x": 1.0})
+
+    async def cancelled_after(turns: int) -> bool:
+        task = asyncio.create_task(user())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    for turns in count():
+        if not in_asyncio(cancelled_after(turns)):
+            break
+    assert turns > 10
+
+
+def run_until_complete(main: Coroutine[Any, Any, None]) -> None:
+    """In a loop that leaves SIGINT to Python; what is left is cancelled."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(left) if left else asyncio.sleep(0))
+        loop.close()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("run", [asyncio.run, run_until_complete])
+@pytest.mark.parametrize("fetch", ["y", "taken", None])
+def test_ctrl_c_ends_the_loop(run: Callable[[Coroutine[Any, Any, None]], None], fetch: str | None) -> None:
+    """With a bare KeyboardInterrupt, while steps run, a step waits or the host does; trio can be used again."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with open_asyncio_session(waiting(), "cpu:1") as session:
+            loop.call_later(0.01, signal.raise_signal, signal.SIGINT)
+            while fetch is not None:
+                await session.run(fetch, {"x": 1.0})
+            await loop.create_future()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(main())
+    assert not trio.lowlevel.in_trio_run()
+    trio.run(trio.lowlevel.checkpoint)
 
 
 def test_the_end_of_the_block_ends_steps() -> None:
