@@ -6,8 +6,10 @@ runs then, as at a terminal. The tests start event loops of their own: trio deli
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ import trio
 from hypothesis import given, reject, settings, strategies as st
 
 import partita
-from partita.actors import open_session
+from partita.actors import BlockingSession, open_session
 from partita.actors.plans import instructions
 from partita.actors.running import device_actor
 from partita.actors.sessions.cluster_session import open_cluster_session
@@ -234,6 +236,24 @@ def test_in_a_session_over_processes(cluster: LocalCluster) -> None:
     assert interrupted > 60
     trio.run(main)
     assert set(cluster.scheduler.clients) == clients
+
+
+def test_at_every_line_of_opening_a_blocking_session() -> None:
+    """The thread that was started for it ends."""
+    graph_def = there_and_back()
+    for at in itertools.count(1):
+        try:
+            with counted_lines(Count(at)):
+                session = BlockingSession(graph_def, "cpu:2")
+        except KeyboardInterrupt:
+            for thread in threading.enumerate():
+                if thread.name == "partita session":
+                    thread.join(60)
+                    assert not thread.is_alive()
+        else:
+            session.close()
+            break
+    assert at > 10
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])

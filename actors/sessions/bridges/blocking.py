@@ -92,20 +92,22 @@ class BlockingSession:
         self._thread = Thread(
             target=trio.run, args=(self._serve, graph_def, devices, settings), name="partita session", daemon=True
         )
-        self._thread.start()
+        self._is_abandoned = False
         try:
+            self._thread.start()
             self._is_opened.wait()
-        except BaseException:  # Ctrl-C: the caller does not get the session, so it cannot close it
-            self.close()
+            if self._failure is not None:
+                raise self._failure
+        except BaseException:  # Ctrl-C too: the caller does not get the session, so it cannot close it
+            self._abandon()
             raise
-        if self._failure is not None:
-            self._thread.join()
-            raise self._failure
 
     async def _serve(self, graph_def: GraphSource, devices: str | Path | Cluster, settings: dict[str, Any]) -> None:
         """Keeps the session open until `close`."""
         self._token = trio.lowlevel.current_trio_token()
         self._has_token.set()
+        if self._is_abandoned:
+            return
         try:
             with self._serving:
                 async with open_session(graph_def, devices, **settings) as self._session:
@@ -115,6 +117,12 @@ class BlockingSession:
             self._failure = error
         finally:
             self._is_opened.set()
+
+    def _abandon(self) -> None:
+        """Ends the thread, which may not have begun and never will, or begins later: it looks after it has a token."""
+        self._is_abandoned = True
+        if self._has_token.is_set():
+            self.close()
 
     run = _waited(Session.run)
 
