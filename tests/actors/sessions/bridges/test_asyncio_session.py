@@ -272,7 +272,7 @@ def run_until_complete(main: Coroutine[Any, Any, None]) -> None:
 @pytest.mark.parametrize("run", [asyncio.run, run_until_complete])
 @pytest.mark.parametrize("fetch", ["y", "taken", None])
 def test_ctrl_c_ends_the_loop(run: Callable[[Coroutine[Any, Any, None]], None], fetch: str | None) -> None:
-    """With a bare KeyboardInterrupt, while steps run, a step waits or the host does; trio can be used again."""
+    """With a bare KeyboardInterrupt, while steps run, a step waits or the host does; the next one is right."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -285,7 +285,12 @@ def test_ctrl_c_ends_the_loop(run: Callable[[Coroutine[Any, Any, None]], None], 
     with pytest.raises(KeyboardInterrupt):
         run(main())
     assert not trio.lowlevel.in_trio_run()
-    trio.run(trio.lowlevel.checkpoint)
+
+    async def again() -> None:
+        async with open_asyncio_session(waiting(), "cpu:1") as session:
+            assert await session.run("y", {"x": 1.0}) == [-1.0]
+
+    in_asyncio(again())
 
 
 def test_the_end_of_the_block_ends_steps() -> None:
