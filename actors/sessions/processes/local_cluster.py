@@ -19,6 +19,7 @@ import dask.config
 from distributed import LocalCluster
 
 from ....errors import InvalidArgumentError, UnavailableError
+from .spawning_nanny import SpawningNanny
 
 # Of the HTTP servers that dask starts in any case; with None they listen on all interfaces, the scheduler's on 8787.
 _ANY_PORT = "127.0.0.1:0"
@@ -50,7 +51,7 @@ def start_local_cluster(count: int, **scheduler: object) -> LocalCluster:
             return _PatientCluster(
                 n_workers=count,
                 threads_per_worker=1,
-                processes=True,
+                worker_class=SpawningNanny,
                 host="127.0.0.1",
                 dashboard_address=_ANY_PORT,
                 worker_dashboard_address=_ANY_PORT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
-from partita.actors import open_session
+from partita.actors import BlockingSession, open_asyncio_session, open_session
 from partita.actors.sessions.processes.session.remote_workers import RemoteWorkers
 from partita.errors import UnavailableError
 from partita.graph.builder import GraphBuilder
@@ -111,3 +112,19 @@ async def run_until_lost(session: Session) -> None:
     else:
         return
     assert "was lost" in lost
+
+
+def test_a_blocking_session(cluster: LocalCluster) -> None:
+    """trio runs in a thread of its own then."""
+    with BlockingSession(doubled(), "cpu:2", workers=cluster.scheduler_address) as session:
+        assert session.run("y", {"x": TWO}) == [-4]
+
+
+def test_a_session_in_asyncio(cluster: LocalCluster) -> None:
+    """trio is a guest of a loop then that is not dask's."""
+
+    async def run() -> list[np.ndarray]:
+        async with open_asyncio_session(doubled(), "cpu:2", workers=cluster.scheduler_address) as session:
+            return await session.run("y", {"x": TWO})
+
+    assert asyncio.run(run()) == [-4]
