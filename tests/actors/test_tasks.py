@@ -18,7 +18,7 @@ AT_LEAST = 12  # places where tasks are started
 
 def test_every_task_is_protected() -> None:
     """What `start_soon` gets has `enable_ki_protection`; a method of another object has it in some class."""
-    trees = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "actors").rglob("*.py"))}
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "actors").rglob("*.py"))}
     protected = {path: dict(_protected(tree)) for path, tree in trees.items()}
     started = [(path, function) for path, tree in trees.items() for function in _started(tree)]
     assert len(started) >= AT_LEAST

@@ -119,6 +119,23 @@ def is_interrupted(main: Main, count: Count) -> bool:
     return False
 
 
+def lines_of(main: Main) -> int:
+    """The lines of the package that run from the start of the loop to its end, when all modules are loaded."""
+    trio.run(main)
+    with counted_lines(count := Count()):
+        trio.run(main)
+    return count.events
+
+
+def num_interrupted(main: Main, lines: int, stride: int) -> int:
+    """How many loops were interrupted, of those that are at one line in `stride`."""
+    interrupted = 0
+    for at in range(1, lines, stride):
+        with counted_lines(count := Count(at)):
+            interrupted += is_interrupted(main, count)
+    return interrupted
+
+
 @pytest.mark.parametrize("where", ["message", "chunk"])
 def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three steps over two devices."""
@@ -151,17 +168,9 @@ def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.Monkey
 
 def test_at_any_line_of_the_package() -> None:
     """Opening, three steps and closing run thousands of lines; one in STRIDE is interrupted."""
-    count = Count()
-    trio.run(three_steps)  # loads what is loaded on first use
-    with counted_lines(count):
-        trio.run(three_steps)
-    lines = count.events
+    lines = lines_of(three_steps)
     assert lines > 1000
-    interrupted = 0
-    for at in range(1, lines, STRIDE):
-        with counted_lines(count := Count(at)):
-            interrupted += is_interrupted(three_steps, count)
-    assert interrupted > lines / STRIDE / 2
+    assert num_interrupted(three_steps, lines, STRIDE) > lines / STRIDE / 2
     assert trio.run(three_steps) == Y
 
 
@@ -218,22 +227,15 @@ def test_in_a_session_over_tasks() -> None:
 
 def test_in_a_session_over_processes(cluster: LocalCluster) -> None:
     """At a line of opening, a step or closing; every client of the scheduler is closed then."""
-    count, clients = Count(), set(cluster.scheduler.clients)
+    clients = set(cluster.scheduler.clients)
 
     async def main() -> None:
         async with open_session(there_and_back(), "cpu:2", workers=cluster.scheduler_address) as session:
             assert (await session.run("y", X))[0] == Y
 
-    trio.run(main)  # loads what is loaded on first use
-    with counted_lines(count):
-        trio.run(main)
-    lines = count.events
+    lines = lines_of(main)
     assert lines > 1000
-    interrupted = 0
-    for at in range(1, lines, lines // 120):
-        with counted_lines(count := Count(at)):
-            interrupted += is_interrupted(main, count)
-    assert interrupted > 60
+    assert num_interrupted(main, lines, lines // 120) > 60
     trio.run(main)
     assert set(cluster.scheduler.clients) == clients
 
